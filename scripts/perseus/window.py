@@ -1,0 +1,249 @@
+"""One window of load: what was sent, what came back, and the verdict on it.
+
+A window is judged tenant by tenant: INVALID when the client did not offer what was asked (M3), FAIL
+when the SLA is violated (M6) or the server does not keep up (M7), PASS when the SLA holds with the
+stated confidence, else UNDECIDED.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import IntEnum, StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus import stats
+
+MS = 1e6  # nanoseconds
+
+
+class Status(IntEnum):
+    """What became of a request."""
+
+    PENDING = 0
+    OK = 1
+    TIMEOUT = 2
+    REFUSED = 3
+    ERROR = 4
+    UNSENT = 5
+
+
+class Verdict(StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class Sla:
+    """At least `percentile` % of requests are answered within `latency_ms` of the intended send."""
+
+    percentile: float
+    latency_ms: float
+
+    @property
+    def allowed(self) -> float:
+        """The share of requests that may exceed the latency."""
+        return 1 - self.percentile / 100
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of one tenant in one window, in the order of their intended send times.
+
+    Time stamps are nanoseconds of a monotonic clock, shape (n,); `sent_ns` and `done_ns` are 0
+    where that has not happened.
+    """
+
+    intended_ns: NDArray[np.int64]
+    sent_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+    status: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.intended_ns)
+
+    def between(self, start_ns: int, end_ns: int) -> Requests:
+        """Those intended in [start_ns, end_ns)."""
+        low, high = np.searchsorted(self.intended_ns, [start_ns, end_ns])
+        part = slice(int(low), int(high))
+        return Requests(
+            self.intended_ns[part], self.sent_ns[part], self.done_ns[part], self.status[part]
+        )
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        return self.status == Status.OK
+
+    def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
+        """Time from the *intended* send to the answer (M2).
+
+        A pending request counts with its age at `now_ns`, a failed one as infinitely late.
+        """
+        done = np.where(self.status == Status.PENDING, now_ns, self.done_ns)
+        latency = (done - self.intended_ns) / MS
+        return np.where(self.status > Status.OK, np.inf, latency)
+
+    def send_lag_ms(self) -> NDArray[np.float64]:
+        sent = self.sent_ns > 0
+        return (self.sent_ns[sent] - self.intended_ns[sent]) / MS
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
+
+    `client_cpu` is the CPU time of each tenant's client divided by the wall time.
+    """
+
+    start_ns: int
+    elapsed_s: float
+    requests: tuple[Requests, ...]
+    client_cpu: tuple[float, ...]
+
+    @property
+    def now_ns(self) -> int:
+        return self.start_ns + round(self.elapsed_s * 1e9)
+
+
+@dataclass(frozen=True)
+class TenantWindow:
+    """The figures of one tenant in one window, after the settling time."""
+
+    offered_rps: float
+    requests: int
+    effective_requests: float
+    errors: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+    sla_percentile_ms: float
+    sla_ms: float
+    service_p50_ms: float
+    exceedance: float
+    exceedance_low: float
+    exceedance_high: float
+    completed_ratio: float
+    backlog_growth_rps: float
+    send_lag_p99_ms: float
+    client_cpu: float
+    verdict: Verdict
+    reason: str
+
+    def as_dict(self) -> dict[str, object]:
+        return asdict(self) | {"verdict": str(self.verdict)}
+
+
+def grace_s(slas: tuple[Sla, ...]) -> float:
+    """How long before a look a request must have been intended for its fate to count.
+
+    Twice the longest SLA: whoever is unanswered by then is late, and a lost request stands out from
+    a slow one.
+    """
+    return 2 * max(sla.latency_ms for sla in slas) / 1000
+
+
+def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
+    """The requests of a tenant that count: intended in [settle_s, elapsed - grace_s)."""
+    first_ns = seen.start_ns + round(settle_s * 1e9)
+    return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
+
+
+def judge(
+    part: Requests,
+    sla: Sla,
+    *,
+    rate_rps: float,
+    now_ns: int,
+    client_cpu: float,
+    confidence: float,
+    dispersion: float,
+) -> TenantWindow:
+    """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
+
+    `dispersion` is that of earlier windows at similar loads (see `stats.dispersion`).
+
+    `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
+    """
+    latency = part.latency_ms(now_ns)
+    share = stats.exceedance(
+        latency[part.status != Status.UNSENT] > sla.latency_ms, 2 * confidence - 1, dispersion
+    )
+    lag = stats.percentile(part.send_lag_ms(), 99)
+    completed = float(np.mean(part.status != Status.PENDING)) if len(part) else 1.0
+    growth_rps, growing = _backlog(part, rate_rps, sla)
+    verdict, reason = _verdict(
+        part, sla, share, lag_ms=lag, cpu=client_cpu, completed=completed, growing=growing
+    )
+    if rate_rps == 0:
+        verdict, reason = Verdict.PASS, "idle"
+    return TenantWindow(
+        offered_rps=rate_rps,
+        requests=len(part),
+        effective_requests=stats.effective_size(np.minimum(latency, 10 * sla.latency_ms)),
+        errors=int(np.sum(part.status > Status.OK)),
+        p50_ms=stats.percentile(latency, 50),
+        p95_ms=stats.percentile(latency, 95),
+        p99_ms=stats.percentile(latency, 99),
+        sla_percentile_ms=stats.percentile(latency, sla.percentile),
+        sla_ms=sla.latency_ms,
+        service_p50_ms=stats.percentile((part.done_ns - part.sent_ns)[part.answered] / MS, 50),
+        exceedance=share.value,
+        exceedance_low=share.low,
+        exceedance_high=share.high,
+        completed_ratio=completed,
+        backlog_growth_rps=growth_rps,
+        send_lag_p99_ms=lag,
+        client_cpu=client_cpu,
+        verdict=verdict,
+        reason=reason,
+    )
+
+
+def _verdict(
+    part: Requests,
+    sla: Sla,
+    share: stats.Interval,
+    *,
+    lag_ms: float,
+    cpu: float,
+    completed: float,
+    growing: bool,
+) -> tuple[Verdict, str]:
+    if len(part) == 0:
+        return Verdict.UNDECIDED, "no requests yet"
+    lag_limit_ms = max(1.0, 0.02 * sla.latency_ms)
+    sent_ratio = float(np.mean(part.sent_ns > 0))
+    if lag_ms > lag_limit_ms:
+        return Verdict.INVALID, f"send lag p99 {lag_ms:.1f} ms > {lag_limit_ms:.1f} ms"
+    if cpu > 0.8:
+        return Verdict.INVALID, f"the client used {cpu:.0%} of its core"
+    if share.low > sla.allowed:
+        return Verdict.FAIL, f"{share.value:.1%} over {sla.latency_ms:g} ms"
+    if sent_ratio < 0.995:
+        return Verdict.INVALID, f"the client sent {sent_ratio:.1%} of the requests"
+    if completed < 0.99:
+        return Verdict.FAIL, f"answered {completed:.1%} of the requests"
+    if growing:
+        return Verdict.FAIL, "the backlog grows"
+    if share.high <= sla.allowed:
+        return Verdict.PASS, "within the SLA"
+    return Verdict.UNDECIDED, f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+
+
+def _backlog(part: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
+    """Growth of the requests in flight (1/s), and whether the server falls behind (M7).
+
+    It does when the growth is significant, and has in this window lengthened the queue by at least
+    half an SLA's worth of requests: queues near their limit wander, but not that far.
+    """
+    if len(part) < 20:
+        return 0.0, False
+    times_ns = np.linspace(part.intended_ns[0], part.intended_ns[-1], 21)
+    done_ns = np.sort(part.done_ns[part.status != Status.PENDING])
+    in_flight = np.searchsorted(part.intended_ns, times_ns) - np.searchsorted(done_ns, times_ns)
+    seconds = (times_ns - times_ns[0]) / 1e9
+    growth_rps, rises = stats.rising(seconds, in_flight, 0.99)
+    return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000

@@ -1,0 +1,127 @@
+"""A window's verdict: what fails it, what spoils it, and what it cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perseus.window import Observation, Requests, Sla, Status, TenantWindow, counted, judge
+
+SLA = Sla(percentile=95, latency_ms=100)
+RATE_RPS, SECONDS = 100, 20
+
+
+def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
+    """Evenly spaced requests that all take `latency_ms`."""
+    intended = 10**12 + np.arange(n) * (10**9 // RATE_RPS)
+    return Requests(
+        intended_ns=intended,
+        sent_ns=intended + 50_000,
+        done_ns=intended + int(latency_ms * 1e6),
+        status=np.full(n, Status.OK, np.uint8),
+    )
+
+
+def verdict(part: Requests, cpu: float = 0.1, dispersion: float = 1.0) -> TenantWindow:
+    return judge(
+        part,
+        SLA,
+        rate_rps=RATE_RPS,
+        now_ns=int(part.intended_ns[-1]) + 10**9,
+        client_cpu=cpu,
+        confidence=0.95,
+        dispersion=dispersion,
+    )
+
+
+def late(part: Requests, share: float) -> Requests:
+    """Every so many requests answered after 300 ms."""
+    done = part.done_ns.copy()
+    step = round(1 / share)
+    done[::step] = part.intended_ns[::step] + 300_000_000
+    return replace(part, done_ns=done)
+
+
+def test_a_good_window_passes():
+    seen = verdict(requests())
+    assert (seen.verdict, seen.p50_ms, seen.errors) == ("pass", 20.0, 0)
+
+
+def test_too_many_late_answers_fail_it_and_a_borderline_share_is_undecided():
+    assert verdict(late(requests(), 0.20)).verdict == "fail"
+    assert verdict(late(requests(), 0.05)).verdict == "undecided"
+    assert verdict(late(requests(), 0.01)).verdict == "pass"
+
+
+def test_latency_counts_from_the_intended_send_not_the_actual_one():
+    """Coordinated omission: a client that was held up for 2 s must not hide what its users felt."""
+    part = requests()
+    stalled = (part.intended_ns - part.intended_ns[0]) // 10**9 % 5 == 0
+    sent = np.where(stalled, part.intended_ns + 200_000_000, part.sent_ns)
+    part = replace(part, sent_ns=sent, done_ns=sent + 20_000_000)
+    assert part.latency_ms(0).max() == pytest.approx(220)
+    assert verdict(part).service_p50_ms == pytest.approx(20)
+    assert verdict(part).p95_ms > 200
+
+
+def test_a_client_that_sends_late_spoils_the_window():
+    part = requests()
+    seen = verdict(replace(part, sent_ns=part.intended_ns + 5_000_000))
+    assert seen.verdict == "invalid" and "send lag" in seen.reason
+
+
+def test_a_client_without_cpu_to_spare_spoils_the_window():
+    assert verdict(requests(), cpu=0.9).verdict == "invalid"
+
+
+def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway():
+    part = requests()
+    status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
+    status[-100:], sent[-100:], done[-100:] = Status.UNSENT, 0, 0
+    unsent = replace(part, status=status, sent_ns=sent, done_ns=done)
+    assert verdict(unsent).verdict == "invalid"
+    slow = replace(unsent, done_ns=np.where(sent > 0, part.intended_ns + 400_000_000, 0))
+    assert verdict(slow).verdict == "fail"
+
+
+@pytest.mark.parametrize("status", [Status.ERROR, Status.TIMEOUT, Status.REFUSED])
+def test_errors_count_as_late(status):
+    part = requests()
+    codes = part.status.copy()
+    codes[::5] = status
+    seen = verdict(replace(part, status=codes))
+    assert (seen.verdict, seen.errors) == ("fail", len(part) // 5)
+
+
+def test_a_leak_of_two_percent_is_not_within_the_sla_although_95_percent_are():
+    part = requests()
+    status, done = part.status.copy(), part.done_ns.copy()
+    status[::50], done[::50] = Status.PENDING, 0
+    seen = verdict(replace(part, status=status, done_ns=done))
+    assert seen.exceedance_high < 0.05
+    assert seen.verdict == "fail" and "answered 98.0%" in seen.reason
+
+
+def test_a_growing_backlog_fails_although_nothing_is_late_yet():
+    part = requests()
+    growing = np.linspace(5, 95, len(part)) * 1e6
+    seen = verdict(replace(part, done_ns=part.intended_ns + growing.astype(np.int64)))
+    assert seen.exceedance == 0
+    assert seen.verdict == "fail" and "backlog" in seen.reason
+
+
+def test_few_requests_decide_nothing():
+    part = requests(n=40)
+    assert verdict(part).verdict == "undecided"
+    assert verdict(requests(n=70)).verdict == "pass"
+    assert verdict(requests(n=70), dispersion=3).verdict == "undecided"
+
+
+def test_what_counts_was_intended_after_settling_and_long_enough_ago():
+    part = requests()
+    seen = Observation(int(part.intended_ns[0]), 20.0, (part,), (0.0,))
+    inner = counted(seen, 0, settle_s=2, grace_s=1)
+    assert len(inner) == 17 * RATE_RPS
+    assert inner.intended_ns[0] == part.intended_ns[0] + 2 * 10**9
