@@ -1,0 +1,59 @@
+"""Triton python-based backend that runs 1/model.onnx with onnxruntime on the CPU.
+
+It serves what NVIDIA's C++ backend of the same name serves, from the same config.pbtxt, and reads
+the parameter `intra_op_thread_count` (threads per instance). The requests of one call are computed
+as one batch; a request that is alone is read where it lies in shared memory.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    """One instance of one model: one process, one session."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        if int(np.__version__.split(".")[0]) >= 2:
+            raise pb_utils.TritonModelException(
+                f"NumPy {np.__version__} silently corrupts tensors in this server's Python stub: "
+                "install 'numpy<2' into the environment that serves"
+            )
+        config = json.loads(args["model_config"])
+        parameters = {k: v["string_value"] for k, v in config.get("parameters", {}).items()}
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = int(parameters.get("intra_op_thread_count", 1))
+        options.inter_op_num_threads = 1
+        options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
+        filename = config.get("default_model_filename") or "model.onnx"
+        path = Path(args["model_repository"], args["model_version"], filename)
+        self.input = config["input"][0]["name"]
+        self.output = config["output"][0]["name"]
+        self.session = onnxruntime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"]
+        )
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        try:
+            inputs = [
+                pb_utils.get_input_tensor_by_name(request, self.input).as_numpy()
+                for request in requests
+            ]
+            batch = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
+            (answers,) = self.session.run([self.output], {self.input: batch})
+        except Exception as failure:
+            error = pb_utils.TritonError(f"onnxruntime: {failure}")
+            return [pb_utils.InferenceResponse(error=error) for _ in requests]
+        responses, start = [], 0
+        for each in inputs:
+            part = answers[start : start + len(each)]
+            start += len(each)
+            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor(self.output, part)]))
+        return responses
+
+    def finalize(self) -> None:
+        self.session = None
