@@ -1,0 +1,90 @@
+"""What a server leaves on its host, found by name: processes, shared memory, a temporary folder.
+
+All of it carries one name, which tells the process that owns it. So what belongs to an owner that
+was killed can be told from what is in use, and nobody else's is ever touched.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import secrets
+import shutil
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+
+from perseus.procfs import start_ticks
+
+_PREFIX = "perseus-triton"
+_SHM = Path("/dev/shm")
+_REMOVE_S = 15.0
+_POLL_S = 0.01
+
+
+def make_folder() -> Path:
+    """Make the temporary folder of one server.
+
+    Its name is unique on the host and also the prefix of the server's shared memory.
+    """
+    pid = os.getpid()
+    name = f"{_PREFIX}-{_host_tag()}-{pid}-{start_ticks(pid)}-{secrets.token_hex(4)}"
+    folder = Path(tempfile.gettempdir()) / name
+    folder.mkdir(mode=0o700)
+    return folder
+
+
+def sweep_dead_owners() -> None:
+    """Remove servers, shared memory and folders whose measuring process is gone."""
+    pattern = re.compile(rf"({_PREFIX}-{_host_tag()}-(\d+)-(\d+)-[0-9a-f]{{8}})(-.*)?")
+    temporary = Path(tempfile.gettempdir())
+    dead = {
+        match[1]
+        for place in (temporary, _SHM)
+        for path in place.glob(f"{_PREFIX}-*")
+        if (match := pattern.fullmatch(path.name)) and start_ticks(int(match[2])) != int(match[3])
+    }
+    for name in sorted(dead):
+        remove(temporary / name)
+
+
+def _host_tag() -> str:
+    """Name of the world in which our process ids mean something: this boot, this pid namespace.
+
+    A shared temporary folder or /dev/shm can show the files of other hosts and containers; their
+    owners cannot be looked up from here.
+    """
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    namespace = Path("/proc/self/ns/pid").readlink()
+    return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]
+
+
+def remove(folder: Path) -> None:
+    """Remove what a server leaves on the host, after its last process has gone."""
+    deadline = time.monotonic() + _REMOVE_S
+    while (left := _processes_of(folder)) and time.monotonic() < deadline:
+        for process in left:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+        time.sleep(_POLL_S)
+    for region in _SHM.glob(f"{folder.name}-*"):
+        with contextlib.suppress(OSError):
+            region.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _processes_of(folder: Path) -> list[psutil.Process]:
+    """Living processes of the server whose backend directory is in a folder.
+
+    Both the server and its stubs carry the folder's unique name in their command line.
+    """
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if process.pid != os.getpid()
+        and any(f"{folder.name}/backends" in argument for argument in process.info["cmdline"] or ())
+    ]

@@ -1,0 +1,110 @@
+"""Processes, cores and network counters of a Linux host, read from /proc.
+
+It is done while measuring: for a tree of processes this takes a fraction of what psutil takes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+
+_PROC = Path("/proc")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+
+
+class Process(NamedTuple):
+    """What /proc/<pid>/stat says of a process; ticks are 1 / TICKS_PER_S seconds."""
+
+    parent: int
+    cpu_ticks: int
+    start_ticks: int
+    rss_pages: int
+
+
+def process_table() -> dict[int, Process]:
+    """All living processes of the host, by id."""
+    table = {}
+    for name in os.listdir(_PROC):  # noqa: PTH208, twice as fast as Path.iterdir
+        if name.isdigit() and (process := _read_process(int(name))) is not None:
+            table[int(name)] = process
+    return table
+
+
+def _read_process(pid: int) -> Process | None:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123, as above
+            stat = file.read()
+    except OSError:  # it has ended meanwhile
+        return None
+    # proc(5), counted from the third field; the second, the name, can contain anything
+    state, *fields = stat.rpartition(b")")[2].split()
+    if state in (b"Z", b"X"):
+        return None
+    return Process(
+        parent=int(fields[0]),
+        cpu_ticks=int(fields[10]) + int(fields[11]),
+        start_ticks=int(fields[18]),
+        rss_pages=int(fields[20]),
+    )
+
+
+def start_ticks(pid: int) -> int | None:
+    """Start of a process since boot, None if it has ended; with its id it names it for good."""
+    process = _read_process(pid)
+    return None if process is None else process.start_ticks
+
+
+def tree(table: Mapping[int, Process], root: int) -> set[int]:
+    """Ids of a process and of all that descend from it."""
+    children = defaultdict(list)
+    for pid, process in table.items():
+        children[process.parent].append(pid)
+    found, left = set(), [root] if root in table else []
+    while left:
+        pid = left.pop()
+        found.add(pid)
+        left += children[pid]
+    return found
+
+
+def core_ticks() -> dict[int, tuple[int, int]]:
+    """Busy and all ticks of each core since boot. Waiting for a disk is not busy."""
+    ticks = {}
+    for line in (_PROC / "stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[:8])
+            busy = user + nice + system + irq + softirq + steal
+            ticks[int(name[3:])] = (busy, busy + idle + iowait)
+    return ticks
+
+
+def busy_shares(
+    before: Mapping[int, tuple[int, int]],
+    after: Mapping[int, tuple[int, int]],
+    cores: Sequence[int],
+) -> list[float]:
+    """Busy share (0..1) of each core between two readings; without cores that are not there."""
+    shares = []
+    for core in cores:
+        if core in before and core in after:
+            busy, total = (a - b for a, b in zip(after[core], before[core], strict=True))
+            if total > 0:
+                shares.append(min(1.0, max(0.0, busy / total)))
+    return shares
+
+
+def network_bytes(loopback: bool) -> tuple[int, int]:
+    """Bytes received and sent since boot, on the loopback or on all other interfaces."""
+    counters = [
+        counter
+        for name, counter in psutil.net_io_counters(pernic=True).items()
+        if (name == "lo") == loopback
+    ]
+    return sum(each.bytes_recv for each in counters), sum(each.bytes_sent for each in counters)

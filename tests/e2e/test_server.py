@@ -1,0 +1,387 @@
+"""The embedded launcher against a real tritonserver: it serves, it explains, it leaves nothing.
+
+The model is a Relu in a python-based backend of the test's own, so that no network is needed.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import psutil
+import pytest
+import tritonclient.grpc as triton_grpc
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2
+
+from perseus import server as server_module
+from perseus.server import ServerError, embedded_triton
+
+SCRIPTS = Path(server_module.__file__).parents[1]
+
+BACKEND = """
+import json, time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        parameters = json.loads(args["model_config"])["parameters"]
+        self.wanted = {name: value["string_value"] for name, value in parameters.items()}
+        time.sleep(float(self.wanted["load_s"]))
+        if self.wanted["fault"]:
+            raise RuntimeError(self.wanted["fault"])
+
+    def execute(self, requests):
+        time.sleep(float(self.wanted["execute_s"]))
+        inputs = [pb_utils.get_input_tensor_by_name(each, "input").as_numpy() for each in requests]
+        return [
+            pb_utils.InferenceResponse([pb_utils.Tensor("output", np.maximum(each, 0))])
+            for each in inputs
+        ]
+"""
+
+
+@pytest.fixture
+def backends(tmp_path: Path) -> Path:
+    folder = tmp_path / "backends"
+    (folder / "relu").mkdir(parents=True)
+    (folder / "relu" / "model.py").write_text(BACKEND)
+    return folder
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    return write_repository(tmp_path)
+
+
+def write_repository(
+    folder: Path,
+    *,
+    backend: str = "relu",
+    instances: int = 1,
+    load_s: float = 0,
+    execute_s: float = 0,
+    fault: str = "",
+) -> Path:
+    config = model_config_pb2.ModelConfig(name="tiny", backend=backend, max_batch_size=4)
+    for tensors, name in ((config.input, "input"), (config.output, "output")):
+        tensors.add(name=name, data_type=model_config_pb2.TYPE_FP32, dims=[3, 8, 8])
+    config.instance_group.add(count=instances, kind=model_config_pb2.ModelInstanceGroup.KIND_CPU)
+    wanted = {"load_s": load_s, "execute_s": execute_s, "fault": fault}
+    for name, value in wanted.items():
+        config.parameters[name].string_value = str(value)
+    model = folder / "repository" / "tiny"
+    (model / "1").mkdir(parents=True, exist_ok=True)
+    (model / "config.pbtxt").write_text(text_format.MessageToString(config))
+    return model.parent
+
+
+def infer(client: triton_grpc.InferenceServerClient, data: np.ndarray) -> np.ndarray:
+    tensor = triton_grpc.InferInput("input", list(data.shape), "FP32")
+    tensor.set_data_from_numpy(data)
+    output = client.infer("tiny", [tensor], client_timeout=20).as_numpy("output")
+    assert output is not None
+    return output
+
+
+def signal_like() -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32)
+
+
+def left_behind(owner: int) -> dict[str, list[str]]:
+    """What the servers of a measuring process have on this host: processes, memory, folders."""
+    mark = f"-{owner}-"
+    commands = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
+    return {
+        "processes": [each for each in commands if "perseus-triton-" in each and mark in each],
+        "memory": [each.name for each in Path("/dev/shm").glob(f"perseus-triton-*{mark}*")],
+        "folders": [
+            each.name for each in Path(tempfile.gettempdir()).glob(f"perseus-triton-*{mark}*")
+        ],
+    }
+
+
+NOTHING: dict[str, list[str]] = {"processes": [], "memory": [], "folders": []}
+
+
+def wait_until(holds: Callable[[], bool], timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
+    tmp_path: Path, backends: Path
+) -> None:
+    repository = write_repository(tmp_path, instances=2)
+    core = max(os.sched_getaffinity(0))
+    environment = dict(os.environ)
+    with embedded_triton(repository, tmp_path / "server.log", [core], backends=backends) as server:
+        with triton_grpc.InferenceServerClient(server.grpc_address) as client:
+            data = signal_like()
+            np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
+
+        processes = [psutil.Process(pid) for pid in server.pids()]
+        assert len(processes) == 3  # the server and one stub per instance
+        assert all(each.cpu_affinity() == [core] for each in processes)
+        listening = [
+            connection.laddr
+            for each in processes
+            for connection in each.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
+        ports = {int(server.grpc_address.split(":")[1]), int(server.http_address.split(":")[1])}
+        assert ports < {address.port for address in listening}
+        assert len(left_behind(os.getpid())["memory"]) == 2  # the prefix reaches every region
+        left_s = time.monotonic()
+    assert time.monotonic() - left_s < 2.0  # Triton alone takes 3.4 s for two instances
+    assert left_behind(os.getpid()) == NOTHING
+    assert server.pids() == []
+    assert dict(os.environ) == environment
+
+
+def test_finishes_an_accepted_request_before_it_ends(tmp_path: Path, backends: Path) -> None:
+    repository = write_repository(tmp_path, execute_s=1.0)
+    answers: list[np.ndarray] = []
+    with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends) as server:
+        client = triton_grpc.InferenceServerClient(server.grpc_address)
+        request = threading.Thread(target=lambda: answers.append(infer(client, signal_like())))
+        request.start()
+        time.sleep(0.3)
+    request.join()
+    client.close()
+    assert len(answers) == 1
+    assert left_behind(os.getpid()) == NOTHING
+
+
+def test_leaves_nothing_when_the_body_raises(
+    tmp_path: Path, backends: Path, repository: Path
+) -> None:
+    with (
+        pytest.raises(ZeroDivisionError),
+        embedded_triton(repository, tmp_path / "server.log", [0], backends=backends),
+    ):
+        raise ZeroDivisionError
+    assert left_behind(os.getpid()) == NOTHING
+
+
+def test_a_server_that_was_killed_in_the_body_leaves_nothing(
+    tmp_path: Path, backends: Path, repository: Path
+) -> None:
+    with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends) as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert wait_until(lambda: server.pids() == [], timeout_s=5)
+    assert left_behind(os.getpid()) == NOTHING
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["http", "grpc", "metrics"])
+def test_takes_other_ports_when_one_is_lost_in_a_race(
+    which: int,
+    tmp_path: Path,
+    backends: Path,
+    repository: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    choose = server_module._free_ports
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        chosen: list[list[int]] = []
+
+        def first_choice_is_lost() -> tuple[int, int, int]:
+            ports = list(choose())
+            if not chosen:
+                ports[which] = taken
+            chosen.append(ports)
+            return ports[0], ports[1], ports[2]
+
+        monkeypatch.setattr(server_module, "_free_ports", first_choice_is_lost)
+        log_path = tmp_path / "server.log"
+        with embedded_triton(repository, log_path, [0], backends=backends) as server:
+            assert server.http_address == f"127.0.0.1:{chosen[1][0]}"
+    assert len(chosen) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "reason"),
+    [
+        ({"fault": "weights are torn"}, "weights are torn"),
+        ({"backend": "relux"}, "unable to find backend library for backend 'relux'"),
+    ],
+    ids=["model fails", "no such backend"],
+)
+def test_a_model_that_does_not_load_is_explained(
+    model: dict[str, str], reason: str, tmp_path: Path, backends: Path
+) -> None:
+    repository = write_repository(tmp_path, **model)  # type: ignore[arg-type]
+    with (
+        pytest.raises(ServerError, match=reason),
+        embedded_triton(repository, tmp_path / "server.log", [0], backends=backends),
+    ):
+        pytest.fail("the server must not become ready")
+    assert left_behind(os.getpid()) == NOTHING
+
+
+def test_a_model_that_loads_too_long_is_explained(tmp_path: Path, backends: Path) -> None:
+    repository = write_repository(tmp_path, load_s=30)
+    with (
+        pytest.raises(ServerError, match=r"not ready after 1\.5 s(.|\n)*loading: tiny"),
+        embedded_triton(repository, tmp_path / "server.log", [0], 1.5, backends=backends),
+    ):
+        pytest.fail("the server must not become ready")
+    assert left_behind(os.getpid()) == NOTHING
+
+
+def start_in_vain(tmp_path: Path, repository: Path, backends: Path, cores: list[int]) -> None:
+    with embedded_triton(repository, tmp_path / "server.log", cores, backends=backends):
+        pytest.fail("the server must not start")
+
+
+def test_cores_that_are_not_there_are_explained(
+    tmp_path: Path, backends: Path, repository: Path
+) -> None:
+    with pytest.raises(ServerError, match="no CPU core is left"):
+        start_in_vain(tmp_path, repository, backends, [])
+    with pytest.raises(ServerError, match="not all available"):
+        start_in_vain(tmp_path, repository, backends, [0, 4000])
+
+
+def test_an_unsuitable_installation_is_explained(
+    tmp_path: Path, backends: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as other_python:
+        version = SimpleNamespace(major=3, minor=99)
+        other_python.setattr(
+            server_module, "sys", SimpleNamespace(version_info=version, prefix=sys.prefix)
+        )
+        with pytest.raises(ServerError, match=r"no stub for Python 3\.99 \(only for .*3\.11"):
+            start_in_vain(tmp_path, repository, backends, [0])
+    monkeypatch.setattr(server_module.importlib.util, "find_spec", lambda _name: None)
+    with pytest.raises(ServerError, match="nvidia-pytriton is missing"):
+        start_in_vain(tmp_path, repository, backends, [0])
+
+
+# --- the measuring process itself is ended --------------------------------------------------------
+
+MEASURING = """
+import sys, time
+from pathlib import Path
+from perseus.server import embedded_triton, terminate_as_exit
+
+repository, backends, log = map(Path, sys.argv[1:])
+with terminate_as_exit(), embedded_triton(repository, log, [0], backends=backends):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.fixture
+def measure(tmp_path: Path, backends: Path) -> Iterator[Callable[[Path], subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+
+    def start(repository: Path) -> subprocess.Popen[str]:
+        arguments = [repository, backends, tmp_path / "measured.log"]
+        process = subprocess.Popen(
+            [sys.executable, "-c", MEASURING, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def wait_for_ready(process: subprocess.Popen[str]) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    assert left_behind(process.pid)["processes"]
+
+
+@pytest.mark.parametrize(
+    ("signals", "returncodes"),
+    [
+        ([signal.SIGTERM], {128 + signal.SIGTERM}),
+        ([signal.SIGINT], {-signal.SIGINT}),
+        # the later ones may reach the interpreter when it is past the cleanup
+        (
+            [signal.SIGTERM, signal.SIGHUP, signal.SIGTERM],
+            {128 + signal.SIGTERM, -signal.SIGHUP, -signal.SIGTERM},
+        ),
+    ],
+    ids=["terminated", "interrupted", "impatiently"],
+)
+def test_a_measuring_process_that_is_asked_to_end_leaves_nothing(
+    signals: list[signal.Signals],
+    returncodes: set[int],
+    repository: Path,
+    measure: Callable[[Path], subprocess.Popen[str]],
+) -> None:
+    process = measure(repository)
+    wait_for_ready(process)
+    for each in signals:
+        process.send_signal(each)
+        time.sleep(0.01)
+    assert process.wait(timeout=10) in returncodes
+    assert left_behind(process.pid) == NOTHING
+
+
+def test_a_measuring_process_that_is_asked_to_end_while_a_model_loads_leaves_nothing(
+    tmp_path: Path, measure: Callable[[Path], subprocess.Popen[str]]
+) -> None:
+    process = measure(write_repository(tmp_path, load_s=30))
+    assert wait_until(lambda: bool(left_behind(process.pid)["memory"]), timeout_s=10)
+    process.terminate()
+    assert process.wait(timeout=10) == 128 + signal.SIGTERM
+    assert left_behind(process.pid) == NOTHING
+
+
+def test_a_measuring_process_that_is_killed_leaves_no_server_and_the_next_start_sweeps(
+    tmp_path: Path,
+    repository: Path,
+    backends: Path,
+    measure: Callable[[Path], subprocess.Popen[str]],
+) -> None:
+    process = measure(repository)
+    wait_for_ready(process)
+    process.kill()
+    process.wait()
+    assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
+
+    while_loading = measure(write_repository(tmp_path, load_s=30))
+    assert wait_until(lambda: bool(left_behind(while_loading.pid)["memory"]), timeout_s=10)
+    while_loading.kill()
+    while_loading.wait()
+
+    assert left_behind(process.pid) == NOTHING  # swept by the start that came after it
+    repository = write_repository(tmp_path)
+    with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends):
+        assert left_behind(while_loading.pid) == NOTHING
+
+
+def test_a_second_server_takes_nothing_from_the_first(
+    tmp_path: Path, backends: Path, repository: Path
+) -> None:
+    with embedded_triton(repository, tmp_path / "1.log", [0], backends=backends) as first:
+        with embedded_triton(repository, tmp_path / "2.log", [0], backends=backends) as second:
+            assert first.grpc_address != second.grpc_address
+        with triton_grpc.InferenceServerClient(first.grpc_address) as client:
+            infer(client, signal_like())
