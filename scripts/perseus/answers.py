@@ -1,8 +1,8 @@
 """Are answers right? Errors are held against the part of an answer that depends on the image.
 
 Neither the size of the outputs nor a fixed threshold would notice a server that always gives the
-same answer: a network can put out a large constant plus a small signal, and some random networks put out
-1e-9 altogether.
+same answer: a network can put out a large constant plus a small signal, and some random networks
+put out 1e-9 altogether.
 """
 
 from __future__ import annotations

@@ -4,32 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Effort:
-    """How long a window counts: until the slowest tenant has `requests`, but at most `max_s`.
-
-    Its verdict is looked at `looks` times, evenly spread, and it ends as soon as that is clear.
-    """
-
-    requests: int
-    max_s: float
-    looks: int
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How much evidence a search collects."""
-
-    confidence: float  # of each verdict, one-sided, over all looks of a window together
-    settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
-    coarse: Effort
-    root: Effort
-    confirm: Effort
-    root_windows: int
-    confirmations: int  # fresh windows that must all pass
-    ratio: float  # the bracket is narrow enough when high / low is at most this
-    max_windows: int = 40  # of bracketing and bisection
+from perseus.settings import Effort, Settings
 
 
 @dataclass(frozen=True)
@@ -41,6 +16,20 @@ class Preset:
 
 
 PRESETS = {
+    # Shows that everything works; its figures mean little.
+    "smoke": Preset(
+        Settings(
+            confidence=0.9,
+            settle_slas=10,
+            coarse=Effort(requests=300, max_s=1, looks=1),
+            root=Effort(requests=600, max_s=1.5, looks=1),
+            confirm=Effort(requests=400, max_s=3, looks=1),
+            root_windows=2,
+            confirmations=1,
+            ratio=1.4,
+        ),
+        repeats=1,
+    ),
     "quick": Preset(
         Settings(
             confidence=0.9,

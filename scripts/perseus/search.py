@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perseus import stats
-from perseus.precision import Effort, Settings
+from perseus.settings import Effort, Settings
 from perseus.window import Observation, Sla, TenantWindow, Verdict, counted, grace_s, judge
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
-STEPS = (0.92, 0.82, 0.65)  # of the estimate: rates to certify, until one passes
+STEPS = (0.9, 0.75, 0.6)  # of the estimate: rates to certify, until one passes
 BATCHES = 4  # of a window, for the bootstrap: long enough to be nearly independent
 BOOTSTRAPS = 200
 """Resamples of the batches of a window around the root."""

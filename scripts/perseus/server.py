@@ -391,7 +391,7 @@ def _early_exit(returncode: int, log_path: Path) -> ServerError:
         kind = _PortTakenError
     hint = next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
     return kind(
-        f"the server ended before it was ready ({what}); from {log_path}:\n"
+        f"the server ended before it was ready ({what}); the last lines of its log:\n"
         + "\n".join(filter(None, (lines, hint)))
     )
 

@@ -119,7 +119,9 @@ def limit(
     spread = rng.multivariate_normal(np.zeros(2), covariance, draws)
     spread *= np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
     level, slope = np.vstack([fit, fit + spread]).T
-    return centre * np.exp((np.log(allowed / (1 - allowed)) - level) / np.maximum(slope, 2))
+    limits = centre * np.exp((np.log(allowed / (1 - allowed)) - level) / np.maximum(slope, 2))
+    # A logistic curve says nothing of loads far from all that were offered.
+    return np.clip(limits, loads.min() / REACH, loads.max() * REACH)
 
 
 def dispersion(counts: Sequence[NDArray[np.int64]]) -> float:
@@ -139,8 +141,11 @@ def dispersion(counts: Sequence[NDArray[np.int64]]) -> float:
     return max(1.0, squares / freedom)
 
 
+REACH = 1.5
+"""How far beyond the loads that were offered `limit` may go."""
+
 PRIOR_BATCHES = 3.0
-DISPERSION = 3.0
+DISPERSION = 2.0
 """What `dispersion` assumes before it has seen anything; simulated queues near their limit have 2
 to 10."""
 

@@ -94,7 +94,7 @@ def test_a_leak_of_two_percent_is_found_out():
 
 
 def test_a_stall_of_300_ms_in_every_window_lowers_the_peak():
-    """The stall delays 0.3 s x rate requests of a window: far more than 5 % of 2.5 s, not of 16 s."""
+    """The stall delays 0.3 s x rate requests of a window: more than 5 % of 2.5 s, not of 16 s."""
     calm = np.mean([search(seed).estimate for seed in range(10)])
     stalled = [search(seed, stall=(3.0, 0.3)).estimate for seed in range(10)]
     assert np.nanmean(stalled) < 0.97 * calm
@@ -121,9 +121,7 @@ def test_a_held_tenant_keeps_its_rate_while_the_other_rises():
     rng = np.random.default_rng(4)
     services = [deterministic(0.005), deterministic(0.005)]
     line = LoadLine((60.0, 0.0), (0.0, 169.0))
-    peak = find_peak(
-        SimulatedServer(services, rng), line, [MM1_SLA] * 2, QUICK, start=0.5, rng=rng
-    )
+    peak = find_peak(SimulatedServer(services, rng), line, [MM1_SLA] * 2, QUICK, start=0.5, rng=rng)
     assert {window.tenants[0].offered_rps for window in peak.windows} == {60.0}
     assert 60 + 169 * peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.12)
 

@@ -77,9 +77,7 @@ def test_the_limit_is_found_and_its_bootstrap_covers(run):
 @pytest.mark.parametrize("share", [0.0, 1.0])
 def test_windows_that_all_pass_or_all_fail_give_a_finite_limit_beyond_them(share):
     counts = [np.array([[round(50 * share), 50]] * 4)] * 3
-    found = stats.limit(
-        np.array([90, 100, 110.0]), counts, 0.05, np.random.default_rng(5), 50
-    )
+    found = stats.limit(np.array([90, 100, 110.0]), counts, 0.05, np.random.default_rng(5), 50)
     assert np.all(np.isfinite(found))
     assert found[0] > 105 if share == 0 else found[0] < 95
 

@@ -1,0 +1,73 @@
+# make all    set everything up and answer config/config.yaml: results/default/report.html
+# make test   set everything up and check the code
+#
+# Another Python: make PYTHON=python3.12 all. Another study or more cores:
+#   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
+
+SHELL := /bin/bash
+PYTHON ?= python3
+CORES ?= 4
+VENV := .venv
+BIN := $(VENV)/bin
+# The server's Python stub takes its packages from the first python3 on the path.
+ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
+
+.PHONY: all test environment clean-environment
+.NOTPARALLEL:
+
+all: environment
+	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
+	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
+
+test: environment
+	@echo "== ruff: style of the Python code =="
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+	@echo "== mypy: types =="
+	@$(BIN)/mypy && $(BIN)/mypy scripts/backends/openvino/model.py
+	@echo "== snakefmt, snakemake --lint: the workflow =="
+	@$(BIN)/snakefmt --check Snakefile rules
+	@$(BIN)/snakemake --lint
+	@echo "== pytest: unit tests, the DAG, a real server =="
+	@$(ON_PATH) $(BIN)/python -m pytest
+
+# .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
+# environment whose programs do not start (moved, half made, another Python) is made anew.
+environment:
+	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; \
+	if ! cmp -s requirements.txt $(VENV)/requirements.txt || ! works; then \
+	  $(call require_python) && \
+	  echo "== Installing requirements.txt into $(VENV): some GB and minutes, once ==" && \
+	  { works || $(PYTHON) -m venv --clear $(VENV); } && \
+	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt && \
+	  cp requirements.txt $(VENV)/requirements.txt; \
+	fi
+
+clean-environment:
+	rm -rf $(VENV)
+
+# NumPy 1, which the server's Python stub needs, has no wheels for Python 3.13.
+define require_python
+{ $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { \
+  echo "Perseus needs Python 3.11 or 3.12, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
+       "Install one and name it: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }; }
+endef
+
+# Pins for CPU and CUDA builds of torch alike: no +cpu, and no CUDA packages, which torch's CUDA
+# build pins itself. Run it with Python 3.11.
+.PHONY: requirements.txt
+requirements.txt:
+	@$(call require_python)
+	rm -rf .venv-resolve
+	$(PYTHON) -m venv .venv-resolve
+	.venv-resolve/bin/python -m pip install --quiet -r requirements.in
+	@{ echo "# Every package of Perseus, pinned. Made from requirements.in by: make requirements.txt"; \
+	  .venv-resolve/bin/python -m pip freeze --all | grep -viE \
+	    -e '^(pip|triton|cuda[-_].*)==' -e '^nvidia[-_](cu[a-z0-9]|nccl|nvjitlink|nvshmem|nvtx)' \
+	  | sed -E 's/\+[a-z0-9.]+$$//'; } > .venv-resolve/requirements.txt
+	mv .venv-resolve/requirements.txt $@
+	rm -rf .venv-resolve
+	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
+	done < $@
+
+config/README.md: config/schema.yaml scripts/perseus/config_docs.py | environment
+	PYTHONPATH=scripts $(BIN)/python -m perseus.config_docs > $@

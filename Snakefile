@@ -1,0 +1,47 @@
+"""Perseus: which servers should serve these CNNs, dedicated or shared, at what cost, within their SLA?
+
+config + schema -> plan -> export -> repository -> measure -> tables -> figures -> report
+
+One study is one configuration file; its results lie in results/<study>/.
+"""
+
+from snakemake.utils import min_version
+
+min_version("9.27")
+
+
+configfile: "config/config.yaml"
+
+
+include: "rules/common.smk"
+include: "rules/export.smk"
+include: "rules/repository.smk"
+include: "rules/measure.smk"
+include: "rules/tables.smk"
+include: "rules/figures.smk"
+include: "rules/report.smk"
+
+
+rule all:
+    """Everything: the report, and the tables and figures that it is made of."""
+    default_target: True
+    input:
+        f"{RESULTS}/report.html",
+        TABLES,
+        FIGURES,
+
+
+rule measurements:
+    """The raw results of all cells, nothing aggregated."""
+    input:
+        [plan.raw_files(STUDY, cell) for cell in plan.cells(STUDY)],
+
+
+onsuccess:
+    print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
+    print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
+
+
+onerror:
+    print("\nA job failed; its message stands above, its log under logs/.", file=sys.stderr)
+    print("Run the same command again: what has been measured is kept.", file=sys.stderr)

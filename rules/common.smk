@@ -1,0 +1,55 @@
+"""The study, read once from the configuration, and what all rules share."""
+
+import ast
+import sys
+from pathlib import Path
+
+from snakemake.exceptions import WorkflowError
+
+sys.path.insert(0, str(Path(workflow.basedir, "scripts")))
+
+from perseus import plan
+from perseus.config import ConfigError, load_study
+
+try:
+    STUDY = load_study(config, Path(workflow.basedir))
+except ConfigError as error:
+    raise WorkflowError(str(error)) from None
+
+RESULTS = f"results/{STUDY.name}"
+REPOSITORY = f"model_repository/{STUDY.name}"
+LOGS = f"logs/{STUDY.name}"
+TABLES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=plan.TABLES, kind=["parquet", "csv"])
+FIGURES = expand(f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=plan.FIGURES, kind=["svg", "png"])
+
+# A user's own `--resources local_server=2` wins.
+if "local_server" not in workflow.global_resources:
+    workflow.register_resource("local_server", 1)
+
+
+wildcard_constraints:
+    model="[A-Za-z0-9_-]+",
+    scenario=r"[A-Za-z0-9_.-]+",
+    tenant="[A-Za-z0-9_-]+",
+    cell=r"[A-Za-z0-9_.-]+",
+    figure="[a-z_]+",
+
+
+def code(script):
+    """scripts/<script>.py and the library modules that it imports, directly or not.
+
+    As inputs of a rule they re-run its jobs when their content changes.
+    """
+    library = Path(workflow.basedir, "scripts", "perseus")
+    found, todo = set(), [library.parent / f"{script}.py"]
+    while todo:
+        for node in ast.walk(ast.parse(todo.pop().read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "perseus":
+                names = {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("perseus."):
+                names = {node.module.removeprefix("perseus.")}
+            else:
+                continue
+            todo += [library / f"{name}.py" for name in names - found]
+            found |= names
+    return [f"scripts/{script}.py", *(f"scripts/perseus/{name}.py" for name in sorted(found))]

@@ -1,0 +1,39 @@
+"""Measure: one cell on a server of its own.
+
+inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
+outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
+steps:    start Triton, check its answers, search the peak, sample the host, stop Triton
+"""
+
+
+rule measure:
+    """One cell. Nothing else runs meanwhile: a second job would be measured with it."""
+    input:
+        repository=lambda w: plan.repository_files(STUDY, plan.cell(STUDY, w.cell).scenario),
+        references=lambda w: plan.references(STUDY, plan.cell(STUDY, w.cell).scenario),
+        dedicated=lambda w: plan.records(
+            STUDY, plan.dedicated_cells(STUDY, plan.cell(STUDY, w.cell))
+        ),
+        backend=lambda w: f"scripts/backends/{plan.cell(STUDY, w.cell).scenario.server.runtime}/model.py",
+        code=code("measure"),
+    output:
+        requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",
+        windows=f"{RESULTS}/raw/{{cell}}/windows.parquet",
+        monitor=f"{RESULTS}/raw/{{cell}}/monitor.parquet",
+        record=f"{RESULTS}/raw/{{cell}}/record.json",
+        server_log=f"{RESULTS}/raw/{{cell}}/server.log",
+    log:
+        f"{LOGS}/measure/{{cell}}.log",
+    conda:
+        "../envs/perseus.yaml"
+    # More than any machine has: Snakemake lowers it to all the cores that it was given.
+    threads: 100000
+    resources:
+        local_server=1,
+        mem_mb=4000,
+    params:
+        slice=lambda w: plan.measure_slice(STUDY, plan.cell(STUDY, w.cell)),
+    message:
+        "Measuring {wildcards.cell}"
+    script:
+        "../scripts/measure.py"

@@ -1,0 +1,27 @@
+"""Measure one cell on a server of its own."""
+
+from pathlib import Path
+
+from perseus.client import ClientError
+from perseus.entry import job
+from perseus.host import TooFewCoresError
+from perseus.measure import Inputs, Outputs, measure
+from perseus.server import ServerError
+from perseus.verify import VerificationError
+
+EXPECTED = (ServerError, VerificationError, TooFewCoresError, ClientError)
+
+cell = snakemake.params.slice
+names = [tenant["name"] for tenant in cell["tenants"]]
+
+with job(snakemake.log[0], *EXPECTED) as say:
+    measure(
+        cell,
+        Inputs(
+            repository=Path(snakemake.input.repository[0]).parents[1],
+            references=dict(zip(names, map(Path, snakemake.input.references), strict=True)),
+            dedicated_records=[Path(record) for record in snakemake.input.dedicated],
+        ),
+        Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),
+        say,
+    )

@@ -1,0 +1,33 @@
+"""What every job has in common: a log, progress for a person, and failures without a traceback."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
+    """Run a job's body; yields a function that tells its progress to the terminal and the log.
+
+    The log's folder says which job speaks. An `expected` exception ends the process with its
+    message and exit code 1; any other is a fault of Perseus and keeps its traceback.
+    """
+    path = Path(log)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    start_s = time.monotonic()
+    with path.open("w", buffering=1) as file:
+
+        def say(message: str) -> None:
+            line = f"[{path.stem} {time.monotonic() - start_s:4.0f} s] {message}"
+            print(line, file=file)
+            print(line, file=sys.stderr, flush=True)
+
+        try:
+            yield say
+        except expected as error:
+            print(f"\n{path.stem}: {error}", file=file)
+            sys.exit(f"\n{path.stem}: {error}")

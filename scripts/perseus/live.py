@@ -1,0 +1,174 @@
+"""A running Triton server under load, as the search sees it: one client process per tenant."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.arrivals import Arrivals
+from perseus.client import Client
+from perseus.raw import RequestsWriter
+from perseus.sender import Result
+from perseus.server import RunningServer, ServerError
+from perseus.window import MS, Observation, Requests
+
+LEAD_S = 0.05  # from the decision to start a window to its start
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Where the mean latency of a tenant's answered requests went in one window, in milliseconds.
+
+    The first four are Triton's own counters; `client_ms` is the rest: network and client.
+    """
+
+    queue_ms: float
+    compute_input_ms: float
+    compute_ms: float
+    compute_output_ms: float
+    client_ms: float
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What a window left behind besides its requests."""
+
+    start_ns: int
+    decompositions: tuple[Decomposition, ...]
+
+
+class LiveSystem:
+    """Offers windows of load to a running server and keeps every request.
+
+    `client_cores` is the number of cores that the clients share.
+    """
+
+    def __init__(
+        self,
+        server: RunningServer,
+        clients: Sequence[Client],
+        arrivals: Arrivals,
+        streams: Sequence[np.random.Generator],
+        writer: RequestsWriter,
+        *,
+        client_cores: int,
+        patience_s: float,
+    ) -> None:
+        self._server, self._clients, self._writer = server, clients, writer
+        self._arrivals, self._streams = arrivals, streams
+        self._client_cores, self._patience_s = client_cores, patience_s
+        self.ended: list[Ended] = []
+
+    @contextmanager
+    def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[LiveLoad]:
+        """A window; raises ServerError when the server has died or answers mostly with errors."""
+        times = [
+            self._arrivals.times_s(rate, duration_s, stream)
+            for rate, stream in zip(rates_rps, self._streams, strict=True)
+        ]
+        names = [client.name for client in self._clients]
+        before = [server_times(self._server, name) for name in names]
+        start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        for client, offsets_s in zip(self._clients, times, strict=True):
+            client.start(start_ns, offsets_s)
+        try:
+            yield LiveLoad(self._clients, start_ns, self._client_cores)
+        finally:
+            for client in self._clients:
+                client.stop(self._patience_s)
+            results = [client.result() for client in self._clients]
+        self._writer.add(len(self.ended), names, [result.requests for result in results])
+        self._require_answers(results)
+        after = [server_times(self._server, name) for name in names]
+        parts = [
+            decompose(a, b, result.requests)
+            for a, b, result in zip(before, after, results, strict=True)
+        ]
+        self.ended.append(Ended(start_ns, tuple(parts)))
+
+    def _require_answers(self, results: Sequence[Result]) -> None:
+        if not self._server.pids():
+            raise ServerError("the server died in mid-run")
+        for client, result in zip(self._clients, results, strict=True):
+            failed = int(np.sum((result.requests.done_ns > 0) & ~result.requests.answered))
+            if result.error and failed > len(result.requests) / 2:
+                raise ServerError(
+                    f"{client.name}: {failed} of {len(result.requests)} requests failed,"
+                    f" the first with {result.error}"
+                )
+
+
+class LiveLoad:
+    """One window under way on a live system."""
+
+    def __init__(self, clients: Sequence[Client], start_ns: int, client_cores: int) -> None:
+        self._clients, self._start_ns, self._client_cores = clients, start_ns, client_cores
+
+    def until(self, elapsed_s: float) -> Observation:
+        look_ns = self._start_ns + round(elapsed_s * 1e9)
+        time.sleep(max(0.0, (look_ns - time.monotonic_ns()) / 1e9))
+        seen = [client.look(look_ns) for client in self._clients]
+        shared = sum(snapshot.cpu_s for snapshot in seen) / elapsed_s / self._client_cores
+        return Observation(
+            start_ns=self._start_ns,
+            elapsed_s=elapsed_s,
+            requests=tuple(snapshot.requests for snapshot in seen),
+            client_cpu=tuple(max(snapshot.cpu_s / elapsed_s, shared) for snapshot in seen),
+        )
+
+
+@dataclass(frozen=True)
+class ServerTimes:
+    """Triton's cumulative times of a model: requests served and nanoseconds spent on each part."""
+
+    requests: int
+    queue_ns: int
+    compute_input_ns: int
+    compute_ns: int
+    compute_output_ns: int
+
+
+def server_times(server: RunningServer, model: str) -> ServerTimes:
+    url = f"http://{server.http_address}/v2/models/{model}/stats"
+    try:
+        with urllib.request.urlopen(url, timeout=10) as reply:
+            stats = json.load(reply)["model_stats"][0]["inference_stats"]
+    except (OSError, ValueError, LookupError) as error:
+        raise ServerError(f"no statistics of {model} from the server: {error}") from error
+    return ServerTimes(
+        requests=int(stats["success"]["count"]),
+        queue_ns=int(stats["queue"]["ns"]),
+        compute_input_ns=int(stats["compute_input"]["ns"]),
+        compute_ns=int(stats["compute_infer"]["ns"]),
+        compute_output_ns=int(stats["compute_output"]["ns"]),
+    )
+
+
+def decompose(before: ServerTimes, after: ServerTimes, requests: Requests) -> Decomposition:
+    """Mean milliseconds per request between two readings.
+
+    NaN when nothing was served, or when the server also worked on requests that the end of the
+    window cancelled, so that its figures and the client's are not of the same requests.
+    """
+    served = after.requests - before.requests
+    if served == 0 or served != int(np.sum(requests.answered)):
+        nan = float("nan")
+        return Decomposition(nan, nan, nan, nan, nan)
+    queue, given, compute, taken = (
+        (getattr(after, name) - getattr(before, name)) / served / MS
+        for name in ("queue_ns", "compute_input_ns", "compute_ns", "compute_output_ns")
+    )
+    mean_ms = float(np.mean((requests.done_ns - requests.intended_ns)[requests.answered])) / MS
+    return Decomposition(
+        queue_ms=queue,
+        compute_input_ms=given,
+        compute_ms=compute,
+        compute_output_ms=taken,
+        client_ms=mean_ms - queue - given - compute - taken,
+    )

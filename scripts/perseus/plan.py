@@ -1,0 +1,180 @@
+"""What a study consists of: its cells, the files of each step, and the slice of the configuration
+that each job depends on. Pure functions of the study.
+
+Snakemake re-runs a job when its slice changes, so a slice holds what can change the job's output
+and nothing else, as one dictionary of plain values with sorted keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from perseus.entities import Cell, Model, Scenario, Study, Tenant, is_weights_file
+from perseus.precision import PRESETS
+
+Slice = dict[str, Any]
+FIGURES = (
+    "peaks",
+    "frontier",
+    "costs",
+    "latency_by_rate",
+    "latency_ecdf",
+    "utilisation",
+)
+TABLES = ("peaks", "tenants", "costs", "savings")
+RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
+
+
+def cells(study: Study) -> tuple[Cell, ...]:
+    """All cells, dedicated scenarios first."""
+    return tuple(study.cells.values())
+
+
+def cell(study: Study, cell_id: str) -> Cell:
+    return study.cells[cell_id]
+
+
+def scenario(study: Study, scenario_id: str) -> Scenario:
+    return next(s for s in study.scenarios if s.id == scenario_id)
+
+
+def model(study: Study, name: str) -> Model:
+    return next(m for m in study.models if m.name == name)
+
+
+def tenant(study: Study, scenario_id: str, name: str) -> Tenant:
+    return next(t for t in scenario(study, scenario_id).tenants if t.name == name)
+
+
+def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
+    """The cells that measured a tenant of the shared cell `of` alone on the same server."""
+    if of.line.kind == "dedicated":
+        return ()
+    return tuple(
+        Cell(alone, line, repeat)
+        for alone in study.scenarios
+        if len(alone.tenants) == 1
+        and alone.server == of.scenario.server
+        and alone.tenants[0] in of.scenario.tenants
+        for line in alone.lines
+        for repeat in range(1, study.repeats + 1)
+    )
+
+
+# Files
+
+
+def raw_files(study: Study, of: Cell) -> list[str]:
+    return [f"results/{study.name}/raw/{of.id}/{name}" for name in RAW]
+
+
+def records(study: Study, of: Sequence[Cell]) -> list[str]:
+    return [f"results/{study.name}/raw/{c.id}/record.json" for c in of]
+
+
+def repository_files(study: Study, of: Scenario) -> list[str]:
+    root = f"model_repository/{study.name}/{of.id}"
+    names = ("config.pbtxt", "1/model.onnx")
+    return [f"{root}/{tenant.name}/{name}" for tenant in of.tenants for name in names]
+
+
+def references(study: Study, of: Scenario) -> list[str]:
+    return [f"results/{study.name}/models/{tenant.model}/reference.npz" for tenant in of.tenants]
+
+
+def weights_files(of: Model) -> list[str]:
+    return [of.weights] if is_weights_file(of.weights) else []
+
+
+# Slices of the configuration
+
+
+def export_slice(study: Study, of: Model) -> Slice:
+    """An SLA or a precision does not change what is exported."""
+    return plain(
+        {
+            "architecture": of.architecture,
+            "weights": of.weights,
+            "input_size": of.input_size,
+            "seed": study.seed,
+        }
+    )
+
+
+def repository_slice(study: Study, scenario_id: str, tenant_name: str) -> Slice:
+    of, served = scenario(study, scenario_id), tenant(study, scenario_id, tenant_name)
+    settings = asdict(served) | {
+        "runtime": of.server.runtime,
+        "precision": model(study, served.model).precision,
+    }
+    return plain({"tenant": settings, "siblings": sorted(t.name for t in of.tenants)})
+
+
+def measure_slice(study: Study, of: Cell) -> Slice:
+    server = of.scenario.server
+    return plain(
+        {
+            "study": study.name,
+            "cell": of.id,
+            "scenario": of.scenario.id,
+            "repeat": of.repeat,
+            "seed": study.seed,
+            "line": of.line,
+            "server": {
+                "name": server.name,
+                "device": server.device,
+                "launcher": server.launcher,
+                "runtime": server.runtime,
+                "cores": server.cores,
+            },
+            "tenants": [_measured_tenant(study, tenant) for tenant in of.scenario.tenants],
+            "precision": study.precision,
+            "settings": PRESETS[study.precision].settings,
+            "arrivals": {"process": study.arrivals, "cv": study.arrivals_cv},
+        }
+    )
+
+
+def _measured_tenant(study: Study, tenant: Tenant) -> Slice:
+    served = model(study, tenant.model)
+    return {
+        "name": tenant.name,
+        "model": tenant.model,
+        "max_batch_size": tenant.max_batch_size,
+        "precision": served.precision,
+        "sla_percentile": served.sla_percentile,
+        "sla_ms": served.sla_ms,
+    }
+
+
+def tables_slice(study: Study) -> Slice:
+    servers = {s.server.name: s.server for s in study.scenarios}
+    return plain(
+        {
+            "study": study.name,
+            "seed": study.seed,
+            "pricing": study.pricing,
+            "prices": {name: server.price for name, server in servers.items()},
+        }
+    )
+
+
+def figure_slice(study: Study) -> Slice:
+    return plain({"pricing": study.pricing[0], **dict(study.figure_style)})
+
+
+def plain(value: Any) -> Any:
+    """`value` as dictionaries with sorted keys, lists, strings and numbers.
+
+    Snakemake compares the `repr` of what it is given; a float stays a float, so 100 and 100.0 are
+    made equal when the configuration is read.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {key: plain(value[key]) for key in sorted(value)}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    return value

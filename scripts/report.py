@@ -1,0 +1,14 @@
+"""Write the report of a study."""
+
+from pathlib import Path
+
+from perseus import report
+from perseus.entry import job
+
+with job(snakemake.log[0]):
+    report.write(
+        {Path(path).stem: Path(path) for path in snakemake.input.tables},
+        [Path(path) for path in snakemake.input.figures],
+        [Path(path) for path in snakemake.input.records],
+        Path(snakemake.output[0]),
+    )

@@ -1,0 +1,46 @@
+"""The workflow once with all results, once without; made in seconds by fake steps."""
+
+from pathlib import Path
+
+import pytest
+from workflow_copy import Workflow
+
+STUDY = """\
+study: edits
+seed: 1
+models:
+  - {name: resnet18, weights: weights/resnet18.pt, sla: {percentile: 95, latency_ms: 100}}
+  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 50}}
+servers:
+  - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
+scenarios:
+  - name: shared
+    servers: [cpu1]
+    tenants: [{model: resnet18}, {model: mobilenet_v3_large}]
+    experiments: [{kind: peak, mixes: [[3, 1]]}]
+measurement: {precision: quick}
+figures: {width_mm: 160}
+"""
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """All results of STUDY are there. To read only: tests edit a copy."""
+    workflow = Workflow.copied_to(tmp_path_factory.mktemp("finished"))
+    (workflow.root / "config" / "config.yaml").write_text(STUDY)
+    (workflow.root / "weights").mkdir()
+    (workflow.root / "weights" / "resnet18.pt").write_bytes(b"weights")
+    workflow.run("--cores", "2", "all")
+    return workflow
+
+
+@pytest.fixture
+def edited(finished: Workflow, tmp_path: Path) -> Workflow:
+    """All results of STUDY are there, for one test to edit."""
+    return finished.copy(tmp_path / "workflow")
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
+    """The workflow with the default configuration and no results. To read only."""
+    return Workflow.copied_to(tmp_path_factory.mktemp("empty"))

@@ -1,0 +1,54 @@
+"""A configuration with mistakes ends `snakemake -n` with all of them, and without a traceback."""
+
+import pytest
+
+
+def refusal(empty, tmp_path, text):
+    """What Snakemake prints about the default study with `text` merged over it."""
+    (tmp_path / "bad.yaml").write_text(text)
+    code, output, errors = empty.plan("--configfile", str(tmp_path / "bad.yaml"))
+    assert code == 1
+    assert "Traceback" not in output + errors
+    return output + errors
+
+
+def test_all_mistakes_are_printed_at_once(empty, tmp_path):
+    said = refusal(
+        empty,
+        tmp_path,
+        """
+        study: ../elsewhere
+        models:
+          - {name: resnet51, sla: {percentile: 95, latency_ms: 0}}
+          - {name: mobilenet_v3_large, weights: weights/none.pt, sla: {latency: 5}}
+        measurement: {repeat: 3}
+        """,
+    )
+    assert "The configuration has" in said
+    for line in (
+        "study: '../elsewhere' is not a name",
+        "models[0].name: 'resnet51' is not a torchvision classification model (did you",
+        "models[0].sla.latency_ms: must be > 0, not 0",
+        "models[1].weights: there is no file 'weights/none.pt'",
+        "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
+        "models[1].sla.latency_ms: is missing",
+        "measurement.repeat: unknown key (did you mean 'repeats'?)",
+        "scenarios[0].tenants[0].model: 'resnet18' is not in models",
+    ):
+        assert line in said
+
+
+@pytest.mark.parametrize("text", ["models: 3", "scenarios: null", "servers: [null, 3, {}]"])
+def test_a_malformed_section_is_named(empty, tmp_path, text):
+    assert text.split(":")[0] in refusal(empty, tmp_path, text)
+
+
+@pytest.mark.parametrize("text", ["", "- a list", "just text", "a: [unclosed"])
+def test_a_file_that_is_no_configuration_is_refused(empty, tmp_path, text):
+    refusal(empty, tmp_path, text)
+
+
+def test_an_unknown_key_on_the_command_line_is_refused(empty):
+    code, output, errors = empty.plan("--config", "colour=red")
+    assert code == 1
+    assert "colour: unknown key" in output + errors

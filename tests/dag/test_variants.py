@@ -1,0 +1,115 @@
+"""Each feature of the configuration gives the DAG that it should; nothing is run."""
+
+import pytest
+import yaml
+from workflow_copy import ROOT
+
+RESNET, MOBILENET = {"model": "resnet18"}, {"model": "mobilenet_v3_large"}
+CPU1 = {"name": "cpu1", "cores": 1, "price": {"instance": "n1-standard-1", "region": "us-central1"}}
+CPU2 = {"name": "cpu2", "cores": 2, "price": {"instance": "n1-standard-2", "region": "us-central1"}}
+ALONE = {"cpu1.resnet18.peak.r1", "cpu1.mobilenet_v3_large.peak.r1"}
+
+
+STUDIES = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
+
+
+def shared(*tenants, servers=("cpu1",), **experiment):
+    """A study that differs from the default in one shared scenario."""
+    experiment = {"kind": "peak", **(experiment or {"mixes": [[1] * len(tenants)]})}
+    scenario = {"name": "shared", "servers": list(servers), "tenants": list(tenants)}
+    return {"scenarios": [{**scenario, "experiments": [experiment]}]}
+
+
+@pytest.fixture
+def cells(empty, tmp_path):
+    """A function from a change of the default study to the cells that it measures."""
+
+    def plan(change):
+        path = tmp_path / "study.yaml"
+        path.write_text(yaml.safe_dump(change))
+        jobs = empty.jobs("--configfile", str(path))
+        assert all(jobs.values())
+        return {job[1] for job in jobs if job[0] == "measure"}
+
+    return plan
+
+
+VARIANTS = {
+    "a mix": (shared(RESNET, MOBILENET), ALONE | {"cpu1.shared.mix-1-1.r1"}),
+    "hold lines": (
+        shared(RESNET, MOBILENET, hold="resnet18", percents_of_peak=[25, 75]),
+        ALONE | {"cpu1.shared.hold-resnet18-25.r1", "cpu1.shared.hold-resnet18-75.r1"},
+    ),
+    "dedicated only": (
+        {
+            "models": [{"name": "resnet18", "sla": {"latency_ms": 100}}],
+            "scenarios": [{"name": "resnet18", "servers": ["cpu1"], "tenants": [RESNET]}],
+        },
+        {"cpu1.resnet18.peak.r1"},
+    ),
+    "two servers": (
+        {"servers": [CPU1, CPU2], **shared(RESNET, MOBILENET, servers=["cpu1", "cpu2"])},
+        {f"{server}.{scenario}.r1" for server in ("cpu1", "cpu2")
+         for scenario in ("resnet18.peak", "mobilenet_v3_large.peak", "shared.mix-1-1")},
+    ),
+    "openvino in bf16": (
+        {
+            "servers": [{**CPU1, "runtime": "openvino"}],
+            "models": [{"name": "resnet18", "precision": "bf16", "sla": {"latency_ms": 100}},
+                       {"name": "mobilenet_v3_large", "sla": {"latency_ms": 50}}],
+            **shared(RESNET, MOBILENET),
+        },
+        ALONE | {"cpu1.shared.mix-1-1.r1"},
+    ),
+    "batching, instances, priorities": (
+        shared(
+            {**RESNET, "priority": 1, "instances": 2, "max_batch_size": 16,
+             "dynamic_batching": {"max_queue_delay_us": 500, "preferred_batch_sizes": [4, 8]}},
+            {**MOBILENET, "priority": 2, "intra_op_threads": 1},
+        ),
+        ALONE | {"cpu1.shared.mix-1-1.r1"},
+    ),
+    "three repeats": (
+        {"measurement": {"repeats": 3}, **shared(RESNET, MOBILENET)},
+        {f"{cell[:-1]}{repeat}" for cell in ALONE | {"cpu1.shared.mix-1-1.r1"}
+         for repeat in (1, 2, 3)},
+    ),
+    "three tenants": (
+        {
+            "models": [{"name": name, "sla": {"latency_ms": 100}}
+                       for name in ("resnet18", "mobilenet_v3_large", "vgg11")],
+            **shared(RESNET, MOBILENET, {"model": "vgg11"}, mixes=[[1, 2, 0]]),
+        },
+        ALONE | {"cpu1.vgg11.peak.r1", "cpu1.shared.mix-1-2-0.r1"},
+    ),
+    "one model twice": (
+        {
+            "models": [{"name": "resnet18", "sla": {"latency_ms": 100}}],
+            **shared({**RESNET, "name": "a"}, {**RESNET, "name": "b", "instances": 2}),
+        },
+        {"cpu1.a.peak.r1", "cpu1.b.peak.r1", "cpu1.shared.mix-1-1.r1"},
+    ),
+    "gamma arrivals": (
+        {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(RESNET, MOBILENET)},
+        ALONE | {"cpu1.shared.mix-1-1.r1"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_feature_measures_what_it_should(cells, name):
+    change, expected = VARIANTS[name]
+    assert cells(change) == expected
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_that_is_shipped_can_be_planned(empty, study):
+    jobs = empty.jobs("--configfile", f"config/studies/{study}.yaml")
+    assert {job[0] for job in jobs} >= {"export", "repository", "measure", "tables", "report"}
+
+
+def test_an_export_is_shared_by_all_scenarios(empty):
+    jobs = list(empty.jobs())
+    exports = [job for job in jobs if job[0] == "export"]
+    assert sorted(exports) == [("export", "mobilenet_v3_large"), ("export", "resnet18")]
+    assert len([job for job in jobs if job[0] == "repository"]) == 4

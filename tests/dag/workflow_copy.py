@@ -1,0 +1,117 @@
+"""A copy of the workflow whose steps are fakes: the DAG is real, the work is not."""
+
+from __future__ import annotations
+
+import ast
+import multiprocessing
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
+MAKE_OUTPUTS = """
+from pathlib import Path
+
+for path in snakemake.output:
+    Path(path).write_text(path)
+"""
+# Processes in which Snakemake is already imported: half the time of a dry run.
+WARM = multiprocessing.get_context("forkserver")
+WARM.set_forkserver_preload(
+    ["pytest", "jsonschema", "pandas", "yte", "snakemake.cli", "snakemake.report.html_reporter"]
+)
+Job = tuple[str, ...]  # a rule's name and the values of its wildcards, sorted by their names
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """A folder with a Snakefile; commands run in it."""
+
+    root: Path
+
+    @classmethod
+    def copied_to(cls, root: Path) -> Workflow:
+        """The workflow without results; every entry script only makes its outputs."""
+        for part in PARTS:
+            if (ROOT / part).is_dir():
+                shutil.copytree(
+                    ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__")
+                )
+            else:
+                shutil.copy2(ROOT / part, root / part)
+        (root / "config" / "prices.csv").chmod(0o644)
+        workflow = cls(root)
+        for script in (root / "scripts").glob("*.py"):
+            workflow.fake(script.stem, MAKE_OUTPUTS)
+        return workflow
+
+    def fake(self, script: str, body: str) -> None:
+        """Replace what scripts/<script>.py does; its imports stay, for they are inputs."""
+        tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text())
+        imports = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
+        unused = "".join(f"    {line}\n" for line in imports)
+        (self.root / "scripts" / f"{script}.py").write_text(f"if False:\n{unused}    pass\n{body}")
+
+    def copy(self, root: Path) -> Workflow:
+        """This workflow with its results, time stamps and Snakemake's memory of it."""
+        shutil.copytree(self.root, root, symlinks=True)
+        return Workflow(root)
+
+    def run(self, *arguments: str) -> None:
+        """Run the workflow for real, with its fake steps."""
+        command = [sys.executable, "-m", "snakemake", *arguments]
+        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def plan(self, *arguments: str) -> tuple[int, str, str]:
+        """A dry run: exit code, standard output, standard error."""
+        output = self.root / "output.txt", self.root / "errors.txt"
+        process = WARM.Process(
+            target=_snakemake, args=(self.root, ["--dry-run", *arguments], *output)
+        )
+        process.start()
+        process.join(120)
+        assert process.exitcode is not None, "Snakemake hangs"
+        return process.exitcode, *(path.read_text() for path in output)
+
+    def jobs(self, *arguments: str) -> dict[Job, bool]:
+        """Every job of `all`, and whether a run would do it now."""
+        code, output, errors = self.plan("--dag", "dot", *arguments)
+        assert code == 0, errors
+        nodes = re.findall(r'label = "(.*?)", color = .*?, style="(.*?)"', output)
+        jobs = {
+            tuple(part.split(": ")[-1] for part in label.split("\\n")): style == "rounded"
+            for label, style in nodes
+        }
+        assert len(jobs) == len(nodes) > 1, output
+        return {job: wanted for job, wanted in jobs.items() if job != ("all",)}
+
+    def stale(self, *arguments: str) -> set[Job]:
+        """The jobs that a run would do now."""
+        return {job for job, wanted in self.jobs(*arguments).items() if wanted}
+
+    def edit(self, path: str, old: str, new: str) -> None:
+        """Replace `old`, which occurs once, in a file."""
+        text = (self.root / path).read_text()
+        assert text.count(old) == 1, f"{path} has {text.count(old)} times {old!r}"
+        (self.root / path).write_text(text.replace(old, new))
+
+    def append(self, path: str, line: str) -> None:
+        with (self.root / path).open("a") as file:
+            file.write(line)
+
+
+def _snakemake(root: Path, arguments: list[str], output: Path, errors: Path) -> None:
+    from snakemake.cli import main
+
+    os.chdir(root)
+    sys.dont_write_bytecode = True
+    for path, stream in ((output, sys.stdout), (errors, sys.stderr)):
+        with path.open("w") as file:
+            os.dup2(file.fileno(), stream.fileno())
+    main(arguments)

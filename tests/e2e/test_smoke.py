@@ -1,0 +1,160 @@
+"""The smoke study from export to report on a real Triton, what it leaves, and what goes wrong."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import invariants
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
+SMOKE = ["--configfile", "config/studies/smoke.yaml"]
+
+
+def workflow_copy(root: Path) -> Path:
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, root / part, ignore=ignore)
+        else:
+            shutil.copy2(ROOT / part, root / part)
+    return root
+
+
+def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SNAKEMAKE, *arguments, *SMOKE],
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=400,
+    )
+
+
+def left_behind(root: Path) -> list[str]:
+    """Processes that were started in `root`, and shared memory of ours."""
+    found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
+    for process in psutil.process_iter(["name", "cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if "perseus-triton" in words or "perseus import sender" in words or str(root) in words:
+            found.append(words)
+    return found
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> tuple[Path, str]:
+    """(folder, terminal output) of a complete run."""
+    root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    done = snakemake(root, "all")
+    assert done.returncode == 0, done.stdout[-5000:]
+    return root, done.stdout
+
+
+def test_everything_is_there_and_nothing_contradicts(finished):
+    root, _ = finished
+    results = root / "results" / "smoke"
+    assert (results / "report.html").stat().st_size > 10_000
+    assert len(list((results / "figures").glob("*.svg"))) == 6
+    invariants.check(results)
+
+
+def test_nothing_is_left_running_and_no_shared_memory(finished):
+    assert left_behind(finished[0]) == []
+    assert list(finished[0].rglob("*.partial")) == []
+
+
+def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
+    output = finished[1]
+    assert "bracket" in output and "/s p95 " in output and " s left" in output
+    assert "results/smoke/report.html" in output
+
+
+def test_served_answers_equal_those_of_torch(finished):
+    for record in (finished[0] / "results/smoke/raw").glob("*/record.json"):
+        errors = json.loads(record.read_text())["relative_errors"]
+        assert errors and all(error < 1e-3 for error in errors.values())
+
+
+def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):
+    for cell in (finished[0] / "results/smoke/raw").iterdir():
+        requests = pq.read_table(cell / "requests.parquet").to_pandas()
+        windows = pq.read_table(cell / "windows.parquet").to_pandas()
+        assert set(requests["window"]) == set(windows["window"])
+        answered = requests[requests["status"] == "ok"]
+        assert (answered["done_ns"] > answered["sent_ns"]).all()
+        assert (answered["sent_ns"] >= answered["intended_ns"]).all()
+        counted = windows.groupby("window")["requests"].sum()
+        assert (requests.groupby("window").size() >= counted).all()
+
+
+def test_the_servers_own_counters_agree_with_the_clients(finished):
+    """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
+    for cell in (finished[0] / "results/smoke/raw").iterdir():
+        monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
+        served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
+        requests = pq.read_table(cell / "requests.parquet").to_pandas()
+        answered = (requests["status"] == "ok").sum()
+        cancelled = (requests["status"] == "pending").sum()
+        assert answered <= served <= answered + cancelled + 120
+
+
+def test_measurements_did_not_overlap(finished):
+    spans = []
+    for path in (finished[0] / "results/smoke/raw").glob("*/record.json"):
+        record = json.loads(path.read_text())
+        spans.append((record["started"]["monotonic_ns"], record["finished_monotonic_ns"]))
+    spans.sort()
+    assert len(spans) == 3
+    assert np.all([end < start for (_, end), (start, _) in itertools.pairwise(spans)])
+
+
+def test_a_second_run_has_nothing_to_do(finished):
+    done = snakemake(finished[0], "all")
+    assert done.returncode == 0 and "Nothing to be done" in done.stdout
+
+
+def test_a_model_that_does_not_load_fails_its_job_with_the_servers_reason(finished, tmp_path):
+    root = tmp_path / "broken"
+    shutil.copytree(finished[0], root, symlinks=True)
+    scenario = root / "model_repository/smoke/cpu1.squeezenet1_1"
+    (scenario / "squeezenet1_1/1/model.onnx").write_bytes(b"not a model")
+    done = snakemake(root, "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json")
+    assert done.returncode == 1
+    assert "failed to load 'squeezenet1_1'" in done.stdout and "Protobuf parsing" in done.stdout
+    assert "Traceback" not in done.stdout.split("RuleException")[0]
+    assert left_behind(root) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path, number):
+    root = tmp_path / "interrupted"
+    shutil.copytree(finished[0], root, symlinks=True)
+    record = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+    command = [*SNAKEMAKE, record, "--forcerun", record, *SMOKE]
+    output = (root / "output.txt").open("w+")
+    process = subprocess.Popen(
+        command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+    )
+    deadline = time.monotonic() + 60
+    while "bracket" not in (root / "output.txt").read_text():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.1)
+    os.killpg(process.pid, number)
+    assert process.wait(60) != 0
+    assert left_behind(root) == []
+    planned = snakemake(root, "--dry-run", "measurements")
+    assert planned.returncode == 0 and "Measuring cpu1.squeezenet1_1.peak.r1" in planned.stdout

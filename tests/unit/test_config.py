@@ -1,0 +1,459 @@
+"""A configuration is read as it is meant, or every mistake in it is named with its place."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perseus import plan
+from perseus.config import ConfigError, load_study
+from perseus.config_docs import EXAMPLES, readme
+from perseus.validation import architectures
+
+ROOT = Path(__file__).parents[2]
+DEFAULT = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+SCHEMA = yaml.safe_load((ROOT / "config" / "schema.yaml").read_text())
+BASE = yaml.safe_load("""
+study: base
+seed: 1
+models:
+  - {name: resnet18, sla: {percentile: 95, latency_ms: 100}}
+  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 50}}
+servers:
+  - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
+scenarios:
+  - name: shared
+    servers: [cpu1]
+    tenants: [{model: resnet18}, {model: mobilenet_v3_large}]
+    experiments: [{kind: peak, mixes: [[3, 1], [1, 1]]}]
+measurement: {precision: quick}
+figures: {width_mm: 160}
+""")
+STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
+
+
+def merged(base, change):
+    """What Snakemake makes of --configfile: mappings merge, everything else replaces."""
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return copy.deepcopy(change)
+    return {
+        key: merged(base[key], change[key])
+        if key in base and key in change
+        else copy.deepcopy(change.get(key, base.get(key)))
+        for key in [*base, *(key for key in change if key not in base)]
+    }
+
+
+def load(change=None):
+    return load_study(merged(BASE, change or {}), ROOT)
+
+
+def problems(change):
+    with pytest.raises(ConfigError) as caught:
+        load(change)
+    return caught.value.problems
+
+
+def model(name="resnet18", **more):
+    return {"name": name, "sla": {"latency_ms": 100}, **more}
+
+
+def scenario(*tenants, name="shared", servers=("cpu1",), **more):
+    """A scenario of the given tenants (model names or mappings), by default their equal mix."""
+    mappings = [tenant if isinstance(tenant, dict) else {"model": tenant} for tenant in tenants]
+    if len(tenants) > 1:
+        more.setdefault("experiments", [{"kind": "peak", "mixes": [[1] * len(tenants)]}])
+    return {"name": name, "servers": list(servers), "tenants": mappings, **more}
+
+
+def slices(study):
+    """All that jobs depend on, as Snakemake compares it."""
+    return repr(
+        [
+            [plan.export_slice(study, m) for m in study.models],
+            [
+                plan.repository_slice(study, s.id, t.name)
+                for s in study.scenarios
+                for t in s.tenants
+            ],
+            [plan.measure_slice(study, cell) for cell in plan.cells(study)],
+            plan.tables_slice(study),
+            plan.figure_slice(study),
+        ]
+    )
+
+
+# What is accepted
+
+
+def test_a_shared_scenario_brings_the_dedicated_peaks_of_its_tenants():
+    assert [cell.id for cell in plan.cells(load())] == [
+        "cpu1.resnet18.peak.r1",
+        "cpu1.mobilenet_v3_large.peak.r1",
+        "cpu1.shared.mix-3-1.r1",
+        "cpu1.shared.mix-1-1.r1",
+    ]
+
+
+def test_the_default_study_loads():
+    assert plan.cells(load_study(DEFAULT, ROOT))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_that_is_shipped_loads_over_the_default(path):
+    assert plan.cells(load_study(merged(DEFAULT, yaml.safe_load(path.read_text())), ROOT))
+
+
+def test_absent_keys_have_the_defaults_of_the_schema():
+    change = {"models": [model()], "scenarios": [scenario("resnet18", name="resnet18")]}
+    study = load(change)
+    assert study.models[0].weights == "random"
+    assert study.models[0].architecture == "resnet18"
+    assert study.models[0].sla_percentile == 95
+    tenant = study.scenarios[0].tenants[0]
+    assert (tenant.name, tenant.instances, tenant.max_batch_size) == ("resnet18", 1, 8)
+    assert tenant.intra_op_threads == study.scenarios[0].server.cores
+    assert tenant.max_queue_delay_us is None
+    assert (study.arrivals, study.arrivals_cv, study.repeats) == ("poisson", 1, 1)
+
+
+def test_dynamic_batching_is_on_when_it_is_named():
+    tenant = {"model": "resnet18", "dynamic_batching": {}}
+    study = load({"models": [model()], "scenarios": [scenario(tenant, name="resnet18")]})
+    assert study.scenarios[0].tenants[0].max_queue_delay_us == 0
+
+
+def test_the_order_of_keys_changes_no_slice():
+    def turned(value):
+        if isinstance(value, dict):
+            return {key: turned(value[key]) for key in reversed(value)}
+        return [turned(item) for item in value] if isinstance(value, list) else value
+
+    assert slices(load_study(turned(BASE), ROOT)) == slices(load())
+
+
+def test_whole_numbers_may_be_written_as_decimals():
+    def decimal(value):
+        if isinstance(value, dict):
+            return {key: decimal(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [decimal(item) for item in value]
+        return float(value) if type(value) is int else value
+
+    assert slices(load_study(decimal(BASE), ROOT)) == slices(load())
+    assert ".0" in repr(decimal(BASE)["seed"])
+
+
+def test_an_sla_is_in_the_slices_of_its_measurements_only():
+    before, after = (
+        load(),
+        load({"models": [dict(m, sla={"latency_ms": 77}) for m in BASE["models"]]}),
+    )
+    export = [plan.export_slice(study, study.models[0]) for study in (before, after)]
+    measure = [plan.measure_slice(study, plan.cells(study)[0]) for study in (before, after)]
+    assert export[0] == export[1]
+    assert measure[0] != measure[1]
+    assert plan.tables_slice(before) == plan.tables_slice(after)
+
+
+def test_a_price_is_in_the_slice_of_the_tables_only(tmp_path):
+    (tmp_path / "config").mkdir()
+    for name in ("schema.yaml", "prices.csv"):
+        (tmp_path / "config" / name).write_text((ROOT / "config" / name).read_text())
+    before = load_study(BASE, tmp_path)
+    prices = (tmp_path / "config" / "prices.csv").read_text()
+    (tmp_path / "config" / "prices.csv").write_text(prices.replace("0.0475", "0.0999"))
+    after = load_study(BASE, tmp_path)
+    assert plan.tables_slice(before) != plan.tables_slice(after)
+    cells = zip(plan.cells(before), plan.cells(after), strict=True)
+    assert all(plan.measure_slice(before, b) == plan.measure_slice(after, a) for b, a in cells)
+
+
+def test_equal_mixes_share_a_name_however_they_are_written():
+    study = load(
+        {
+            "scenarios": [
+                scenario(
+                    "resnet18",
+                    "mobilenet_v3_large",
+                    experiments=[{"kind": "peak", "mixes": [[2, 2], [300, 100]]}],
+                )
+            ]
+        }
+    )
+    assert [line.name for line in study.scenarios[-1].lines] == ["mix-1-1", "mix-3-1"]
+
+
+def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_server():
+    study = load({**yaml.safe_load(EXAMPLES["Compare two servers"]), "measurement": {"repeats": 2}})
+    shared = plan.cell(study, "cpu2.shared.mix-1-1.r1")
+    assert [cell.id for cell in plan.dedicated_cells(study, shared)] == [
+        "cpu2.resnet18.peak.r1",
+        "cpu2.resnet18.peak.r2",
+        "cpu2.mobilenet_v3_large.peak.r1",
+        "cpu2.mobilenet_v3_large.peak.r2",
+    ]
+
+
+# What is refused, and how it is said
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"models": [model("resnet51")]}, r"models\[0\]\.name: 'resnet51' .*did you mean 'resnet5"),
+        (
+            {"models": [model(architecture="nothing_like_it")]},
+            r"models\[0\]\.architecture: .*set architecture: to the name",
+        ),
+        ({"modles": []}, r"^modles: unknown key \(did you mean 'models'\?\)"),
+        ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
+        (
+            {"models": [model(weights="weights/none.pt")]},
+            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
+        ),
+        (
+            {"models": [model(sla={"latency_ms": 0})]},
+            r"models\[0\]\.sla\.latency_ms: must be > 0, not 0",
+        ),
+        ({"models": [model(sla={"latency_ms": -5.5})]}, r"latency_ms: must be > 0, not -5\.5"),
+        (
+            {"models": [model(sla={"latency_ms": float("nan")})]},
+            r"latency_ms: must be a number, not nan",
+        ),
+        ({"models": [model(sla={"latency_ms": float("inf")})]}, r"latency_ms: must be <= 600000"),
+        ({"models": [model(sla={})]}, r"models\[0\]\.sla\.latency_ms: is missing \(The time limit"),
+        (
+            {"models": [model(), model()]},
+            r"models\[1\]\.name: 'resnet18' is already the name of models",
+        ),
+        ({"models": [model(precision="fp16")]}, r"models\[0\]\.precision: 'fp16' .*mean 'bf16'"),
+        ({"models": [model("a/b", architecture="resnet18")]}, r"'a/b' is not a name \(use letters"),
+        ({"models": [model("..", architecture="resnet18")]}, r"'\.\.' is not a name"),
+        ({"study": "../elsewhere"}, r"^study: '\.\./elsewhere' is not a name"),
+        ({"servers": [{"name": "cpu1", "cores": 0}]}, r"servers\[0\]\.cores: must be >= 1, not 0"),
+        ({"measurement": {"repeats": -1}}, r"measurement\.repeats: must be >= 1, not -1"),
+        ({"measurement": {"precision": "quik"}}, r"measurement\.precision: 'quik' .*mean 'quick'"),
+        ({"costs": {"pricing": ["spto"]}}, r"costs\.pricing\[0\]: 'spto' .*mean 'spot'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_a_hint(change, expected):
+    found = problems(change)
+    assert any(re.search(expected, problem) for problem in found), "\n".join(found)
+
+
+PAIR = ("resnet18", "mobilenet_v3_large")
+BATCHES = {
+    "model": "resnet18",
+    "max_batch_size": 4,
+    "dynamic_batching": {"preferred_batch_sizes": [8]},
+}
+
+
+def shared(**experiment):
+    return scenario(*PAIR, experiments=[{"kind": "peak", **experiment}])
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (scenario("resnet18", "mobilenet_v3"), r"tenants\[1\]\.model: .*mean 'mobilenet_v3_large'"),
+        (scenario("resnet18", "resnet18"), r"tenants: 'resnet18' appears 2 times"),
+        (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
+        (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
+        (shared(), r"experiments\[0\]: a shared scenario needs mixes: or hold:"),
+        (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
+        (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
+        (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),
+        (shared(mixes=[[1, 1], [2, 2]]), r"the load line 'mix-1-1' is listed twice"),
+        (shared(hold="resnet18"), r"hold: and percents_of_peak: go together"),
+        (shared(hold="resnet"), r"hold: 'resnet' is not a tenant .*mean 'resnet18'"),
+        (shared(hold="resnet18", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
+        (
+            shared(hold="resnet18", percents_of_peak=[5], mixes=[[1, 1]]),
+            r"has both mixes: and hold",
+        ),
+        (
+            scenario(*PAIR, name="resnet18"),
+            r"name: 'resnet18' is the name of scenarios\[0\]\.tenants",
+        ),
+        (scenario("resnet18", name="alone"), r"name: 'alone' has one tenant, 'resnet18', and is"),
+        (
+            scenario(BATCHES, PAIR[1]),
+            r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
+        ),
+    ],
+)
+def test_a_scenario_that_cannot_be_measured_is_refused(item, expected):
+    found = problems({"scenarios": [item]})
+    assert any(re.search(expected, problem) for problem in found), "\n".join(found)
+
+
+def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
+    twice = [
+        scenario("resnet18", "mobilenet_v3_large"),
+        scenario({"model": "resnet18", "instances": 2}, "mobilenet_v3_large", name="other"),
+    ]
+    assert any(
+        "has other settings than scenarios[0]" in line for line in problems({"scenarios": twice})
+    )
+
+
+def test_a_default_that_is_spelt_out_is_no_other_setting():
+    twice = [
+        scenario("resnet18", "mobilenet_v3_large"),
+        scenario({"model": "resnet18", "max_batch_size": 8.0}, "mobilenet_v3_large", name="other"),
+    ]
+    assert len(load({"scenarios": twice}).scenarios) == 4
+
+
+def test_a_model_that_its_server_cannot_run_is_refused():
+    models = [model(precision="bf16"), model("mobilenet_v3_large")]
+    assert any(
+        "cannot run 'resnet18' in bf16 (it needs runtime: openvino)" in line
+        for line in problems({"models": models})
+    )
+    openvino = [{**BASE["servers"][0], "runtime": "openvino"}]
+    assert load({"models": models, "servers": openvino}).models[0].precision == "bf16"
+
+
+def test_a_price_that_is_not_in_the_table_is_refused():
+    def priced(instance, region):
+        return {
+            "servers": [
+                {"name": "cpu1", "cores": 1, "price": {"instance": instance, "region": region}}
+            ]
+        }
+
+    assert any(
+        "mean 'n1-standard-" in line for line in problems(priced("n1-standart-1", "us-central1"))
+    )
+    assert any("known: us-central1" in line for line in problems(priced("n1-standard-1", "mars")))
+
+
+def test_a_price_table_that_is_broken_is_named_by_line(tmp_path):
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "schema.yaml").write_text((ROOT / "config" / "schema.yaml").read_text())
+    prices = (ROOT / "config" / "prices.csv").read_text()
+    (tmp_path / "config" / "prices.csv").write_text(prices.replace("0.0475", "cheap"))
+    with pytest.raises(ConfigError, match=r"prices\.csv line 2: .*'cheap'"):
+        load_study(BASE, tmp_path)
+
+
+def test_all_mistakes_are_reported_at_once():
+    change = {
+        "seed": -1,
+        "models": [model("resnet51"), model("mobilenet_v3_large", weights="none.pt")],
+        "figures": {"dpi": 10, "colour": "red"},
+    }
+    found = "\n".join(problems(change))
+    for place in (
+        "seed:",
+        "models[0].name:",
+        "models[1].weights:",
+        "figures.dpi:",
+        "figures.colour:",
+    ):
+        assert place in found
+    assert "scenarios[0].tenants[0].model: 'resnet18' is not in models" in found
+
+
+MALFORMED = [
+    3,
+    "text",
+    None,
+    True,
+    [],
+    [None],
+    [3],
+    ["a"],
+    [[]],
+    {},
+    {"a": 1},
+    {1: 2},
+    float("nan"),
+]
+
+
+def places(value, path=()):
+    """All places of a configuration, from the outside in."""
+    yield path
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else [])
+    )
+    for key, part in items:
+        yield from places(part, (*path, key))
+
+
+EVERYTHING = merged(
+    BASE,
+    {
+        "measurement": {"repeats": 2, "arrivals": {"process": "gamma", "cv": 2}},
+        "scenarios": [
+            scenario(
+                {
+                    "model": "resnet18",
+                    "name": "a",
+                    "priority": 1,
+                    "max_batch_size": 4,
+                    "dynamic_batching": {"max_queue_delay_us": 5, "preferred_batch_sizes": [4]},
+                },
+                "mobilenet_v3_large",
+                experiments=[
+                    {"kind": "peak", "mixes": [[1, 1]]},
+                    {"kind": "peak", "hold": "a", "percents_of_peak": [50]},
+                ],
+            )
+        ],
+    },
+)
+
+
+@pytest.mark.parametrize("bad", MALFORMED, ids=repr)
+def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(bad, monkeypatch):
+    monkeypatch.setattr("perseus.config.read_schema", lambda _: SCHEMA)  # parsed once
+    assert plan.cells(load_study(EVERYTHING, ROOT))
+    refused = 0
+    for path in places(EVERYTHING):
+        raw = copy.deepcopy(EVERYTHING)
+        if path:
+            at = raw
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = bad
+        else:
+            raw = bad
+        try:
+            load_study(raw, ROOT)
+        except ConfigError as error:
+            assert error.problems
+            refused += 1
+    assert refused > 20
+
+
+@pytest.mark.parametrize("key", ["study", "models", "servers", "scenarios"])
+def test_a_missing_section_is_named(key):
+    with pytest.raises(ConfigError, match=f"{key}: is missing"):
+        load_study({k: v for k, v in BASE.items() if k != key}, ROOT)
+
+
+def test_the_architectures_are_those_of_torchvision():
+    assert {"resnet50", "inception_v3", "mobilenet_v3_small"} <= architectures()
+    assert not {"fasterrcnn_resnet50_fpn_v3", "get_model"} & architectures()
+
+
+# The documentation
+
+
+def test_the_readme_is_made_from_the_schema():
+    text = (ROOT / "config" / "README.md").read_text()
+    assert text == readme(SCHEMA), "run: make config/README.md"
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_the_examples_of_the_readme_load(title):
+    assert plan.cells(load_study(merged(DEFAULT, yaml.safe_load(EXAMPLES[title])), ROOT))
