@@ -70,7 +70,12 @@ def measure(
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
         requests = stack.enter_context(raw.RequestsWriter(outputs.requests))
-        launcher = embedded_triton(inputs.repository, outputs.server_log, server_cores)
+        launcher = embedded_triton(
+            inputs.repository,
+            outputs.server_log,
+            server_cores,
+            rate_limit=any(tenant["priority"] is not None for tenant in cell["tenants"]),
+        )
         server = stack.enter_context(launcher)
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
         errors = verify(server, cell["tenants"], inputs.references)

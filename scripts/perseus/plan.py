@@ -144,6 +144,7 @@ def _measured_tenant(study: Study, tenant: Tenant) -> Slice:
         "model": tenant.model,
         "max_batch_size": tenant.max_batch_size,
         "precision": served.precision,
+        "priority": tenant.priority,
         "sla_percentile": served.sla_percentile,
         "sla_ms": served.sla_ms,
     }

@@ -88,6 +88,7 @@ def embedded_triton(
     *,
     backends: Path = BACKENDS,
     shm_mib: int = 16,
+    rate_limit: bool = False,
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
@@ -102,6 +103,7 @@ def embedded_triton(
         ready_timeout_s: seconds until all models must be ready.
         backends: folder of python-based backends, `<name>/model.py` each.
         shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
+        rate_limit: whether the priorities of tenants count (Triton's rate limiter).
 
     Raises:
         ServerError: no or an unsuitable installation, cores that are not available, a server that
@@ -118,6 +120,7 @@ def embedded_triton(
         for attempt in range(1, _START_ATTEMPTS + 1):
             ports = _free_ports()
             arguments = _arguments(installation, folder, repository, ports, shm_mib)
+            arguments += ["--rate-limit=execution_count"] if rate_limit else []
             with signals_deferred():
                 process = _launch(installation, arguments, cores, log_path)
             try:

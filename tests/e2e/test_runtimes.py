@@ -1,0 +1,64 @@
+"""Each runtime serves what torch computed, and a server that does not is found out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perseus.export import ModelSpec, export_model
+from perseus.repository import TenantSpec, write_tenant
+from perseus.server import embedded_triton
+from perseus.verify import VerificationError, verify
+
+CORE = sorted(os.sched_getaffinity(0))[-1:]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("exported")
+    onnx, reference = folder / "model.onnx", folder / "reference.npz"
+    check = export_model(ModelSpec("mobilenet_v3_small", input_size=64), onnx, reference)
+    return onnx, reference, check
+
+
+def serve_and_verify(exported, root: Path, *tenants: TenantSpec, reference: Path | None = None):
+    onnx, true_reference, check = exported
+    names = [tenant.name for tenant in tenants]
+    for tenant in tenants:
+        write_tenant(root / "repository", tenant, names, onnx, check)
+    with embedded_triton(root / "repository", root / "server.log", CORE) as server:
+        return verify(
+            server,
+            [
+                {"name": t.name, "max_batch_size": t.max_batch_size, "precision": t.precision}
+                for t in tenants
+            ],
+            dict.fromkeys(names, reference or true_reference),
+        )
+
+
+def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
+    errors = serve_and_verify(
+        exported,
+        tmp_path,
+        TenantSpec("ort", "model", runtime="onnxruntime"),
+        TenantSpec("ort-two", "model", runtime="onnxruntime", instances=2, max_batch_size=1),
+        TenantSpec("ort-batched", "model", runtime="onnxruntime", max_queue_delay_us=500),
+        TenantSpec("openvino", "model", runtime="openvino"),
+        TenantSpec("openvino-bf16", "model", runtime="openvino", precision="bf16"),
+    )
+    assert len(errors) == 5
+    assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
+
+
+def test_wrong_answers_stop_a_measurement(exported, tmp_path):
+    with np.load(exported[1]) as arrays:
+        images, outputs = arrays["input"], arrays["output"]
+    wrong = tmp_path / "wrong.npz"
+    np.savez(wrong, input=images, output=np.roll(outputs, 1, axis=0))
+    with pytest.raises(VerificationError, match="differ from torch's"):
+        serve_and_verify(exported, tmp_path, TenantSpec("ort", "model"), reference=wrong)
