@@ -27,19 +27,19 @@ again.
 EXAMPLES = {
     "Add a model": """\
 models:
-  - {name: resnet18, sla: {percentile: 95, latency_ms: 120}}
-  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 60}}
+  - {name: squeezenet1_1, sla: {percentile: 95, latency_ms: 120}}
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 60}}
   - {name: resnet50, sla: {percentile: 95, latency_ms: 300}}   # new
 scenarios:
   - name: shared
     servers: [cpu1]
-    tenants: [{model: resnet18}, {model: mobilenet_v3_large}, {model: resnet50}]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}, {model: resnet50}]
     experiments: [{kind: peak, mixes: [[1, 1, 1]]}]
 """,
     "Change an SLA": """\
 models:
-  - {name: resnet18, sla: {percentile: 99, latency_ms: 200}}   # p99 <= 200 ms
-  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 60}}
+  - {name: squeezenet1_1, sla: {percentile: 99, latency_ms: 200}}   # p99 <= 200 ms
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 60}}
 """,
     "Compare two servers": """\
 servers:
@@ -53,7 +53,7 @@ servers:
 scenarios:
   - name: shared
     servers: [cpu1, cpu2]
-    tenants: [{model: resnet18}, {model: mobilenet_v3_large}]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
 """,
 }

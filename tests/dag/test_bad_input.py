@@ -20,7 +20,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         study: ../elsewhere
         models:
           - {name: resnet51, sla: {percentile: 95, latency_ms: 0}}
-          - {name: mobilenet_v3_large, weights: weights/none.pt, sla: {latency: 5}}
+          - {name: mobilenet_v3_small, weights: weights/none.pt, sla: {latency: 5}}
         measurement: {repeat: 3}
         """,
     )
@@ -33,7 +33,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
-        "scenarios[0].tenants[0].model: 'resnet18' is not in models",
+        "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
         assert line in said
 

@@ -4,10 +4,10 @@ import pytest
 import yaml
 from workflow_copy import ROOT
 
-RESNET, MOBILENET = {"model": "resnet18"}, {"model": "mobilenet_v3_large"}
+SQUEEZE, MOBILENET = {"model": "squeezenet1_1"}, {"model": "mobilenet_v3_small"}
 CPU1 = {"name": "cpu1", "cores": 1, "price": {"instance": "n1-standard-1", "region": "us-central1"}}
 CPU2 = {"name": "cpu2", "cores": 2, "price": {"instance": "n1-standard-2", "region": "us-central1"}}
-ALONE = {"cpu1.resnet18.peak.r1", "cpu1.mobilenet_v3_large.peak.r1"}
+ALONE = {"cpu1.squeezenet1_1.peak.r1", "cpu1.mobilenet_v3_small.peak.r1"}
 
 
 STUDIES = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
@@ -35,62 +35,62 @@ def cells(empty, tmp_path):
 
 
 VARIANTS = {
-    "a mix": (shared(RESNET, MOBILENET), ALONE | {"cpu1.shared.mix-1-1.r1"}),
+    "a mix": (shared(SQUEEZE, MOBILENET), ALONE | {"cpu1.shared.mix-1-1.r1"}),
     "hold lines": (
-        shared(RESNET, MOBILENET, hold="resnet18", percents_of_peak=[25, 75]),
-        ALONE | {"cpu1.shared.hold-resnet18-25.r1", "cpu1.shared.hold-resnet18-75.r1"},
+        shared(SQUEEZE, MOBILENET, hold="squeezenet1_1", percents_of_peak=[25, 75]),
+        ALONE | {"cpu1.shared.hold-squeezenet1_1-25.r1", "cpu1.shared.hold-squeezenet1_1-75.r1"},
     ),
     "dedicated only": (
         {
-            "models": [{"name": "resnet18", "sla": {"latency_ms": 100}}],
-            "scenarios": [{"name": "resnet18", "servers": ["cpu1"], "tenants": [RESNET]}],
+            "models": [{"name": "squeezenet1_1", "sla": {"latency_ms": 100}}],
+            "scenarios": [{"name": "squeezenet1_1", "servers": ["cpu1"], "tenants": [SQUEEZE]}],
         },
-        {"cpu1.resnet18.peak.r1"},
+        {"cpu1.squeezenet1_1.peak.r1"},
     ),
     "two servers": (
-        {"servers": [CPU1, CPU2], **shared(RESNET, MOBILENET, servers=["cpu1", "cpu2"])},
+        {"servers": [CPU1, CPU2], **shared(SQUEEZE, MOBILENET, servers=["cpu1", "cpu2"])},
         {f"{server}.{scenario}.r1" for server in ("cpu1", "cpu2")
-         for scenario in ("resnet18.peak", "mobilenet_v3_large.peak", "shared.mix-1-1")},
+         for scenario in ("squeezenet1_1.peak", "mobilenet_v3_small.peak", "shared.mix-1-1")},
     ),
     "openvino in bf16": (
         {
             "servers": [{**CPU1, "runtime": "openvino"}],
-            "models": [{"name": "resnet18", "precision": "bf16", "sla": {"latency_ms": 100}},
-                       {"name": "mobilenet_v3_large", "sla": {"latency_ms": 50}}],
-            **shared(RESNET, MOBILENET),
+            "models": [{"name": "squeezenet1_1", "precision": "bf16", "sla": {"latency_ms": 100}},
+                       {"name": "mobilenet_v3_small", "sla": {"latency_ms": 50}}],
+            **shared(SQUEEZE, MOBILENET),
         },
         ALONE | {"cpu1.shared.mix-1-1.r1"},
     ),
     "batching, instances, priorities": (
         shared(
-            {**RESNET, "priority": 1, "instances": 2, "max_batch_size": 16,
+            {**SQUEEZE, "priority": 1, "instances": 2, "max_batch_size": 16,
              "dynamic_batching": {"max_queue_delay_us": 500, "preferred_batch_sizes": [4, 8]}},
             {**MOBILENET, "priority": 2, "intra_op_threads": 1},
         ),
         ALONE | {"cpu1.shared.mix-1-1.r1"},
     ),
     "three repeats": (
-        {"measurement": {"repeats": 3}, **shared(RESNET, MOBILENET)},
+        {"measurement": {"repeats": 3}, **shared(SQUEEZE, MOBILENET)},
         {f"{cell[:-1]}{repeat}" for cell in ALONE | {"cpu1.shared.mix-1-1.r1"}
          for repeat in (1, 2, 3)},
     ),
     "three tenants": (
         {
             "models": [{"name": name, "sla": {"latency_ms": 100}}
-                       for name in ("resnet18", "mobilenet_v3_large", "vgg11")],
-            **shared(RESNET, MOBILENET, {"model": "vgg11"}, mixes=[[1, 2, 0]]),
+                       for name in ("squeezenet1_1", "mobilenet_v3_small", "vgg11")],
+            **shared(SQUEEZE, MOBILENET, {"model": "vgg11"}, mixes=[[1, 2, 0]]),
         },
         ALONE | {"cpu1.vgg11.peak.r1", "cpu1.shared.mix-1-2-0.r1"},
     ),
     "one model twice": (
         {
-            "models": [{"name": "resnet18", "sla": {"latency_ms": 100}}],
-            **shared({**RESNET, "name": "a"}, {**RESNET, "name": "b", "instances": 2}),
+            "models": [{"name": "squeezenet1_1", "sla": {"latency_ms": 100}}],
+            **shared({**SQUEEZE, "name": "a"}, {**SQUEEZE, "name": "b", "instances": 2}),
         },
         {"cpu1.a.peak.r1", "cpu1.b.peak.r1", "cpu1.shared.mix-1-1.r1"},
     ),
     "gamma arrivals": (
-        {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(RESNET, MOBILENET)},
+        {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},
     ),
 }  # fmt: skip
@@ -111,5 +111,5 @@ def test_a_study_that_is_shipped_can_be_planned(empty, study):
 def test_an_export_is_shared_by_all_scenarios(empty):
     jobs = list(empty.jobs())
     exports = [job for job in jobs if job[0] == "export"]
-    assert sorted(exports) == [("export", "mobilenet_v3_large"), ("export", "resnet18")]
+    assert sorted(exports) == [("export", "mobilenet_v3_small"), ("export", "squeezenet1_1")]
     assert len([job for job in jobs if job[0] == "repository"]) == 4

@@ -19,14 +19,14 @@ BASE = yaml.safe_load("""
 study: base
 seed: 1
 models:
-  - {name: resnet18, sla: {percentile: 95, latency_ms: 100}}
-  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 50}}
+  - {name: squeezenet1_1, sla: {percentile: 95, latency_ms: 100}}
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 50}}
 servers:
   - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
 scenarios:
   - name: shared
     servers: [cpu1]
-    tenants: [{model: resnet18}, {model: mobilenet_v3_large}]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
     experiments: [{kind: peak, mixes: [[3, 1], [1, 1]]}]
 measurement: {precision: quick}
 figures: {width_mm: 160}
@@ -56,7 +56,7 @@ def problems(change):
     return caught.value.problems
 
 
-def model(name="resnet18", **more):
+def model(name="squeezenet1_1", **more):
     return {"name": name, "sla": {"latency_ms": 100}, **more}
 
 
@@ -90,8 +90,8 @@ def slices(study):
 
 def test_a_shared_scenario_brings_the_dedicated_peaks_of_its_tenants():
     assert [cell.id for cell in plan.cells(load())] == [
-        "cpu1.resnet18.peak.r1",
-        "cpu1.mobilenet_v3_large.peak.r1",
+        "cpu1.squeezenet1_1.peak.r1",
+        "cpu1.mobilenet_v3_small.peak.r1",
         "cpu1.shared.mix-3-1.r1",
         "cpu1.shared.mix-1-1.r1",
     ]
@@ -107,21 +107,21 @@ def test_every_study_that_is_shipped_loads_over_the_default(path):
 
 
 def test_absent_keys_have_the_defaults_of_the_schema():
-    change = {"models": [model()], "scenarios": [scenario("resnet18", name="resnet18")]}
+    change = {"models": [model()], "scenarios": [scenario("squeezenet1_1", name="squeezenet1_1")]}
     study = load(change)
     assert study.models[0].weights == "random"
-    assert study.models[0].architecture == "resnet18"
+    assert study.models[0].architecture == "squeezenet1_1"
     assert study.models[0].sla_percentile == 95
     tenant = study.scenarios[0].tenants[0]
-    assert (tenant.name, tenant.instances, tenant.max_batch_size) == ("resnet18", 1, 8)
+    assert (tenant.name, tenant.instances, tenant.max_batch_size) == ("squeezenet1_1", 1, 8)
     assert tenant.intra_op_threads == study.scenarios[0].server.cores
     assert tenant.max_queue_delay_us is None
     assert (study.arrivals, study.arrivals_cv, study.repeats) == ("poisson", 1, 1)
 
 
 def test_dynamic_batching_is_on_when_it_is_named():
-    tenant = {"model": "resnet18", "dynamic_batching": {}}
-    study = load({"models": [model()], "scenarios": [scenario(tenant, name="resnet18")]})
+    tenant = {"model": "squeezenet1_1", "dynamic_batching": {}}
+    study = load({"models": [model()], "scenarios": [scenario(tenant, name="squeezenet1_1")]})
     assert study.scenarios[0].tenants[0].max_queue_delay_us == 0
 
 
@@ -176,8 +176,8 @@ def test_equal_mixes_share_a_name_however_they_are_written():
         {
             "scenarios": [
                 scenario(
-                    "resnet18",
-                    "mobilenet_v3_large",
+                    "squeezenet1_1",
+                    "mobilenet_v3_small",
                     experiments=[{"kind": "peak", "mixes": [[2, 2], [300, 100]]}],
                 )
             ]
@@ -190,10 +190,10 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
     study = load({**yaml.safe_load(EXAMPLES["Compare two servers"]), "measurement": {"repeats": 2}})
     shared = plan.cell(study, "cpu2.shared.mix-1-1.r1")
     assert [cell.id for cell in plan.dedicated_cells(study, shared)] == [
-        "cpu2.resnet18.peak.r1",
-        "cpu2.resnet18.peak.r2",
-        "cpu2.mobilenet_v3_large.peak.r1",
-        "cpu2.mobilenet_v3_large.peak.r2",
+        "cpu2.squeezenet1_1.peak.r1",
+        "cpu2.squeezenet1_1.peak.r2",
+        "cpu2.mobilenet_v3_small.peak.r1",
+        "cpu2.mobilenet_v3_small.peak.r2",
     ]
 
 
@@ -227,11 +227,14 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"models": [model(sla={})]}, r"models\[0\]\.sla\.latency_ms: is missing \(The time limit"),
         (
             {"models": [model(), model()]},
-            r"models\[1\]\.name: 'resnet18' is already the name of models",
+            r"models\[1\]\.name: 'squeezenet1_1' is already the name of models",
         ),
         ({"models": [model(precision="fp16")]}, r"models\[0\]\.precision: 'fp16' .*mean 'bf16'"),
-        ({"models": [model("a/b", architecture="resnet18")]}, r"'a/b' is not a name \(use letters"),
-        ({"models": [model("..", architecture="resnet18")]}, r"'\.\.' is not a name"),
+        (
+            {"models": [model("a/b", architecture="squeezenet1_1")]},
+            r"'a/b' is not a name \(use letters",
+        ),
+        ({"models": [model("..", architecture="squeezenet1_1")]}, r"'\.\.' is not a name"),
         ({"study": "../elsewhere"}, r"^study: '\.\./elsewhere' is not a name"),
         ({"servers": [{"name": "cpu1", "cores": 0}]}, r"servers\[0\]\.cores: must be >= 1, not 0"),
         ({"measurement": {"repeats": -1}}, r"measurement\.repeats: must be >= 1, not -1"),
@@ -244,9 +247,9 @@ def test_a_mistake_is_named_with_its_place_and_a_hint(change, expected):
     assert any(re.search(expected, problem) for problem in found), "\n".join(found)
 
 
-PAIR = ("resnet18", "mobilenet_v3_large")
+PAIR = ("squeezenet1_1", "mobilenet_v3_small")
 BATCHES = {
-    "model": "resnet18",
+    "model": "squeezenet1_1",
     "max_batch_size": 4,
     "dynamic_batching": {"preferred_batch_sizes": [8]},
 }
@@ -259,8 +262,11 @@ def shared(**experiment):
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
-        (scenario("resnet18", "mobilenet_v3"), r"tenants\[1\]\.model: .*mean 'mobilenet_v3_large'"),
-        (scenario("resnet18", "resnet18"), r"tenants: 'resnet18' appears 2 times"),
+        (
+            scenario("squeezenet1_1", "mobilenet_v3"),
+            r"tenants\[1\]\.model: .*mean 'mobilenet_v3_small'",
+        ),
+        (scenario("squeezenet1_1", "squeezenet1_1"), r"tenants: 'squeezenet1_1' appears 2 times"),
         (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
         (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
         (shared(), r"experiments\[0\]: a shared scenario needs mixes: or hold:"),
@@ -268,18 +274,21 @@ def shared(**experiment):
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),
         (shared(mixes=[[1, 1], [2, 2]]), r"the load line 'mix-1-1' is listed twice"),
-        (shared(hold="resnet18"), r"hold: and percents_of_peak: go together"),
-        (shared(hold="resnet"), r"hold: 'resnet' is not a tenant .*mean 'resnet18'"),
-        (shared(hold="resnet18", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
+        (shared(hold="squeezenet1_1"), r"hold: and percents_of_peak: go together"),
+        (shared(hold="squeezenet"), r"hold: 'squeezenet' is not a tenant .*mean 'squeezenet1_1'"),
+        (shared(hold="squeezenet1_1", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
         (
-            shared(hold="resnet18", percents_of_peak=[5], mixes=[[1, 1]]),
+            shared(hold="squeezenet1_1", percents_of_peak=[5], mixes=[[1, 1]]),
             r"has both mixes: and hold",
         ),
         (
-            scenario(*PAIR, name="resnet18"),
-            r"name: 'resnet18' is the name of scenarios\[0\]\.tenants",
+            scenario(*PAIR, name="squeezenet1_1"),
+            r"name: 'squeezenet1_1' is the name of scenarios\[0\]\.tenants",
         ),
-        (scenario("resnet18", name="alone"), r"name: 'alone' has one tenant, 'resnet18', and is"),
+        (
+            scenario("squeezenet1_1", name="alone"),
+            r"name: 'alone' has one tenant, 'squeezenet1_1', and is",
+        ),
         (
             scenario(BATCHES, PAIR[1]),
             r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
@@ -293,8 +302,8 @@ def test_a_scenario_that_cannot_be_measured_is_refused(item, expected):
 
 def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
     twice = [
-        scenario("resnet18", "mobilenet_v3_large"),
-        scenario({"model": "resnet18", "instances": 2}, "mobilenet_v3_large", name="other"),
+        scenario("squeezenet1_1", "mobilenet_v3_small"),
+        scenario({"model": "squeezenet1_1", "instances": 2}, "mobilenet_v3_small", name="other"),
     ]
     assert any(
         "has other settings than scenarios[0]" in line for line in problems({"scenarios": twice})
@@ -303,16 +312,18 @@ def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
 
 def test_a_default_that_is_spelt_out_is_no_other_setting():
     twice = [
-        scenario("resnet18", "mobilenet_v3_large"),
-        scenario({"model": "resnet18", "max_batch_size": 8.0}, "mobilenet_v3_large", name="other"),
+        scenario("squeezenet1_1", "mobilenet_v3_small"),
+        scenario(
+            {"model": "squeezenet1_1", "max_batch_size": 8.0}, "mobilenet_v3_small", name="other"
+        ),
     ]
     assert len(load({"scenarios": twice}).scenarios) == 4
 
 
 def test_a_model_that_its_server_cannot_run_is_refused():
-    models = [model(precision="bf16"), model("mobilenet_v3_large")]
+    models = [model(precision="bf16"), model("mobilenet_v3_small")]
     assert any(
-        "cannot run 'resnet18' in bf16 (it needs runtime: openvino)" in line
+        "cannot run 'squeezenet1_1' in bf16 (it needs runtime: openvino)" in line
         for line in problems({"models": models})
     )
     openvino = [{**BASE["servers"][0], "runtime": "openvino"}]
@@ -345,7 +356,7 @@ def test_a_price_table_that_is_broken_is_named_by_line(tmp_path):
 def test_all_mistakes_are_reported_at_once():
     change = {
         "seed": -1,
-        "models": [model("resnet51"), model("mobilenet_v3_large", weights="none.pt")],
+        "models": [model("resnet51"), model("mobilenet_v3_small", weights="none.pt")],
         "figures": {"dpi": 10, "colour": "red"},
     }
     found = "\n".join(problems(change))
@@ -357,7 +368,7 @@ def test_all_mistakes_are_reported_at_once():
         "figures.colour:",
     ):
         assert place in found
-    assert "scenarios[0].tenants[0].model: 'resnet18' is not in models" in found
+    assert "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models" in found
 
 
 MALFORMED = [
@@ -396,13 +407,13 @@ EVERYTHING = merged(
         "scenarios": [
             scenario(
                 {
-                    "model": "resnet18",
+                    "model": "squeezenet1_1",
                     "name": "a",
                     "priority": 1,
                     "max_batch_size": 4,
                     "dynamic_batching": {"max_queue_delay_us": 5, "preferred_batch_sizes": [4]},
                 },
-                "mobilenet_v3_large",
+                "mobilenet_v3_small",
                 experiments=[
                     {"kind": "peak", "mixes": [[1, 1]]},
                     {"kind": "peak", "hold": "a", "percents_of_peak": [50]},
