@@ -19,6 +19,7 @@ from perseus.server import RunningServer, ServerError
 from perseus.window import MS, Observation, Requests
 
 LEAD_S = 0.05  # from the decision to start a window to its start
+ALIVE_S = 0.5  # between two looks whether the server is alive
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,13 @@ class LiveSystem:
         for client, offsets_s in zip(self._clients, times, strict=True):
             client.start(start_ns, offsets_s)
         try:
-            yield LiveLoad(self._clients, start_ns, self._client_cores)
+            yield LiveLoad(self._server, self._clients, start_ns, self._client_cores)
         finally:
             for client in self._clients:
                 client.stop(self._patience_s)
             results = [client.result() for client in self._clients]
-        self._writer.add(len(self.ended), names, [result.requests for result in results])
+            # Here, so that the requests of a window that ends badly are kept too.
+            self._writer.add(len(self.ended), names, [result.requests for result in results])
         self._require_answers(results)
         after = [server_times(self._server, name) for name in names]
         parts = [
@@ -93,8 +95,6 @@ class LiveSystem:
         self.ended.append(Ended(start_ns, tuple(parts)))
 
     def _require_answers(self, results: Sequence[Result]) -> None:
-        if not self._server.pids():
-            raise ServerError("the server died in mid-run")
         for client, result in zip(self._clients, results, strict=True):
             failed = int(np.sum((result.requests.done_ns > 0) & ~result.requests.answered))
             if result.error and failed > len(result.requests) / 2:
@@ -107,12 +107,19 @@ class LiveSystem:
 class LiveLoad:
     """One window under way on a live system."""
 
-    def __init__(self, clients: Sequence[Client], start_ns: int, client_cores: int) -> None:
-        self._clients, self._start_ns, self._client_cores = clients, start_ns, client_cores
+    def __init__(
+        self, server: RunningServer, clients: Sequence[Client], start_ns: int, client_cores: int
+    ) -> None:
+        self._server, self._clients = server, clients
+        self._start_ns, self._client_cores = start_ns, client_cores
 
     def until(self, elapsed_s: float) -> Observation:
+        """Raises ServerError as soon as the server is seen to be dead."""
         look_ns = self._start_ns + round(elapsed_s * 1e9)
-        time.sleep(max(0.0, (look_ns - time.monotonic_ns()) / 1e9))
+        while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
+            time.sleep(min(wait_s, ALIVE_S))
+            if not self._server.alive():
+                raise ServerError("the server died in mid-run")
         seen = [client.look(look_ns) for client in self._clients]
         shared = sum(snapshot.cpu_s for snapshot in seen) / elapsed_s / self._client_cores
         return Observation(

@@ -68,6 +68,13 @@ class RunningServer:
     pid: int
     """Process id of the server itself."""
 
+    def alive(self) -> bool:
+        """Whether the server's own process still runs."""
+        try:
+            return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
     def pids(self) -> list[int]:
         """Ids of the server and of its stub processes; empty once the server has ended."""
         try:

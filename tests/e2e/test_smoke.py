@@ -21,6 +21,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
+RECORD = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
 
 
@@ -132,29 +133,53 @@ def test_a_model_that_does_not_load_fails_its_job_with_the_servers_reason(finish
     shutil.copytree(finished[0], root, symlinks=True)
     scenario = root / "model_repository/smoke/cpu1.squeezenet1_1"
     (scenario / "squeezenet1_1/1/model.onnx").write_bytes(b"not a model")
-    done = snakemake(root, "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json")
+    done = snakemake(root, RECORD)
     assert done.returncode == 1
     assert "failed to load 'squeezenet1_1'" in done.stdout and "Protobuf parsing" in done.stdout
     assert "Traceback" not in done.stdout.split("RuleException")[0]
     assert left_behind(root) == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path, number):
-    root = tmp_path / "interrupted"
-    shutil.copytree(finished[0], root, symlinks=True)
-    record = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
-    command = [*SNAKEMAKE, record, "--forcerun", record, *SMOKE]
-    output = (root / "output.txt").open("w+")
-    process = subprocess.Popen(
-        command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-    )
+def start_a_cell_again(root: Path) -> subprocess.Popen[bytes]:
+    """Measure a finished cell once more; returns when its first window is over."""
+    command = [*SNAKEMAKE, RECORD, "--forcerun", RECORD, *SMOKE]
+    with (root / "output.txt").open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
     deadline = time.monotonic() + 60
     while "bracket" not in (root / "output.txt").read_text():
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.1)
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path, number):
+    root = tmp_path / "interrupted"
+    shutil.copytree(finished[0], root, symlinks=True)
+    process = start_a_cell_again(root)
     os.killpg(process.pid, number)
     assert process.wait(60) != 0
     assert left_behind(root) == []
     planned = snakemake(root, "--dry-run", "measurements")
     assert planned.returncode == 0 and "Measuring cpu1.squeezenet1_1.peak.r1" in planned.stdout
+
+
+def test_a_server_that_dies_under_load_is_a_failed_row_with_its_requests(finished, tmp_path):
+    root = tmp_path / "died"
+    shutil.copytree(finished[0], root, symlinks=True)
+    process = start_a_cell_again(root)
+    (server,) = (
+        child
+        for child in psutil.Process(process.pid).children(recursive=True)
+        if child.name() == "tritonserver"
+    )
+    server.kill()
+    assert process.wait(30) == 0
+    record = json.loads((root / RECORD).read_text())
+    assert (record["outcome"], record["certified_scale"]) == ("failed", None)
+    assert "died" in record["reason"]
+    requests = pq.read_table(root / RECORD.replace("record.json", "requests.parquet"))
+    assert len(requests) > 100
+    assert left_behind(root) == []
