@@ -17,10 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import importlib.util
 import os
-import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -37,7 +34,15 @@ from pathlib import Path
 import psutil
 
 from perseus.leftovers import make_folder, remove, sweep_dead_owners
+from perseus.server_failures import (
+    CORES_REFUSED,
+    PortTakenError,
+    ServerError,
+    early_exit,
+    last_lines,
+)
 from perseus.signals import signals_deferred, terminate_as_exit
+from perseus.triton_wheel import Installation, fill_backends, find_installation
 
 __all__ = ["BACKENDS", "RunningServer", "ServerError", "embedded_triton", "terminate_as_exit"]
 
@@ -48,11 +53,6 @@ _START_ATTEMPTS = 5
 _DRAIN_S = 10  # Triton's own limit for finishing the requests that it has accepted
 _STOP_S = _DRAIN_S + 5.0
 _POLL_S = 0.01
-_ERROR_LINES = 20
-
-
-class ServerError(RuntimeError):
-    """The server did not start, or ended early. The message says why and what to do next."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +117,13 @@ def embedded_triton(
             ends early, a model that does not load, or a time-out. Nothing stays behind then.
     """
     _check_arguments(repository, cores, backends, shm_mib)
-    installation = _installation()
+    installation = find_installation()
     sweep_dead_owners()
     with signals_deferred():
         folder = make_folder()
     process: subprocess.Popen[bytes] | None = None
     try:
-        _fill(folder, installation, backends)
+        fill_backends(folder, installation, backends)
         for attempt in range(1, _START_ATTEMPTS + 1):
             ports = _free_ports()
             arguments = _arguments(installation, folder, repository, ports, shm_mib)
@@ -133,7 +133,7 @@ def embedded_triton(
             try:
                 _wait_until_ready(process, ports, ready_timeout_s, log_path)
                 break
-            except _PortTakenError:  # that server has ended; try other ports
+            except PortTakenError:  # that server has ended; try other ports
                 if attempt == _START_ATTEMPTS:
                     raise
         assert process is not None
@@ -154,52 +154,6 @@ def embedded_triton(
 # --- preparation ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Installation:
-    """Where the wheel keeps its parts."""
-
-    binary: Path
-    python_backend: Path
-    stub: Path
-    libraries: Path
-
-
-def _installation() -> _Installation:
-    # find_spec, not import: the package's own import takes seconds and is not needed
-    spec = importlib.util.find_spec("pytriton")
-    if spec is None or not spec.submodule_search_locations:
-        raise ServerError(
-            f"the package nvidia-pytriton is missing from {sys.prefix}, and the launcher "
-            "'embedded' runs its tritonserver. Run 'pip install -r requirements.txt' in this "
-            "environment, or choose another launcher."
-        )
-    package = Path(next(iter(spec.submodule_search_locations)))
-    root = package / "tritonserver"
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    installation = _Installation(
-        binary=root / "bin" / "tritonserver",
-        python_backend=root / "backends" / "python",
-        stub=root / "python_backend_stubs" / version / "triton_python_backend_stub",
-        libraries=package.parent / "nvidia_pytriton.libs",
-    )
-    if not installation.stub.exists():
-        stubs = installation.stub.parents[1]
-        known = sorted(
-            (path.name for path in stubs.glob("3.*")), key=lambda name: int(name.split(".")[1])
-        )
-        raise ServerError(
-            f"nvidia-pytriton in {package} has no stub for Python {version} "
-            f"(only for {', '.join(known) or 'none'}). Make the environment with one of these."
-        )
-    for path in (installation.binary, installation.python_backend, installation.libraries):
-        if not path.exists():
-            raise ServerError(
-                f"nvidia-pytriton is incomplete: {path} is missing. Run "
-                "'pip install --force-reinstall --no-deps nvidia-pytriton' in this environment."
-            )
-    return installation
-
-
 def _check_arguments(repository: Path, cores: Sequence[int], backends: Path, shm_mib: int) -> None:
     if not cores:
         raise ServerError(
@@ -214,21 +168,6 @@ def _check_arguments(repository: Path, cores: Sequence[int], backends: Path, shm
         raise ServerError(f"shm_mib is {shm_mib}, but a model instance needs at least 4 MiB.")
 
 
-def _fill(folder: Path, installation: _Installation, backends: Path) -> None:
-    """Put the backend directory of one server into its folder."""
-    directory = folder / "backends"
-    python = directory / "python"
-    python.mkdir(parents=True)
-    # Copies: Triton changes the mode of a stub that it cannot run, through a link too.
-    for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
-        shutil.copy2(installation.python_backend / name, python)
-    shutil.copy2(installation.stub, python)
-    for backend in backends.iterdir():
-        if (backend / "model.py").is_file():
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(backend, directory / backend.name, ignore=ignored)
-
-
 def _free_ports() -> tuple[int, int, int]:
     """Three ports that were free on the loopback a moment ago: http, gRPC, metrics."""
     with contextlib.ExitStack() as stack:
@@ -240,7 +179,7 @@ def _free_ports() -> tuple[int, int, int]:
 
 
 def _arguments(
-    installation: _Installation,
+    installation: Installation,
     folder: Path,
     repository: Path,
     ports: tuple[int, int, int],
@@ -270,7 +209,6 @@ def _arguments(
 
 # --- start ----------------------------------------------------------------------------------------
 
-_CORES_REFUSED = 96
 # Runs in the child instead of a preexec_fn, which is not safe in a process with threads (gRPC's).
 # PR_SET_PDEATHSIG is 1; a parent that ended before the call is noticed by the changed parent id.
 _EXEC = f"""
@@ -285,13 +223,13 @@ try:
 except OSError:
     pass
 if os.sched_getaffinity(0) != wanted:
-    sys.exit({_CORES_REFUSED})
+    sys.exit({CORES_REFUSED})
 os.execv(command[0], command)
 """
 
 
 def _launch(
-    installation: _Installation, arguments: list[str], cores: Sequence[int], log_path: Path
+    installation: Installation, arguments: list[str], cores: Sequence[int], log_path: Path
 ) -> subprocess.Popen[bytes]:
     """Start the server in a session of its own, pinned, ending with this thread."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -319,10 +257,6 @@ def _joined(first: list[str], rest: str | None) -> str:
     return os.pathsep.join([*first, rest] if rest else first)
 
 
-class _PortTakenError(ServerError):
-    """Somebody took one of the ports between the choice and the bind."""
-
-
 def _wait_until_ready(
     process: subprocess.Popen[bytes],
     ports: tuple[int, int, int],
@@ -335,11 +269,11 @@ def _wait_until_ready(
         _models_ready(ports[0]) and _ports(process.pid, psutil.CONN_LISTEN).issuperset(ports)
     ):
         if process.poll() is not None:
-            raise _early_exit(process.returncode, log_path)
+            raise early_exit(process.returncode, log_path)
         if time.monotonic() > deadline:
             raise ServerError(
                 f"the server was not ready after {timeout_s:g} s; the end of {log_path}:\n"
-                f"{_last_lines(log_path)}\n"
+                f"{last_lines(log_path)}\n"
                 "A model that is still loading needs a larger ready_timeout_s or more cores."
             )
         time.sleep(_POLL_S)
@@ -362,60 +296,6 @@ def _models_ready(http_port: int) -> bool:
             return bool(response.status == 200)
     except (urllib.error.URLError, http.client.HTTPException, OSError):
         return False
-
-
-_HINTS = (
-    (
-        r"unable to find backend library|unable to find .*backend",
-        "Hint: the model names a backend that the folder of backends does not have.",
-    ),
-    (
-        r"ModuleNotFoundError|No module named",
-        "Hint: a backend misses a package; run 'pip install -r requirements.txt' here.",
-    ),
-    (
-        r"shared memory|/dev/shm|No space left",
-        "Hint: /dev/shm is too small for the instances; enlarge it or lower shm_mib.",
-    ),
-    (
-        r"error while loading shared libraries",
-        "Hint: a system library is missing; install it, or reinstall nvidia-pytriton.",
-    ),
-    (
-        r"triton_python_backend_stub",
-        "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR.",
-    ),
-)
-
-
-def _early_exit(returncode: int, log_path: Path) -> ServerError:
-    if returncode == _CORES_REFUSED:
-        return ServerError(
-            "the cores for the server are not all available to this job; choose from the CPU ids "
-            "that the job may use (taskset -cp 1, or the job's CPU set)."
-        )
-    lines = _last_lines(log_path)
-    what = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
-    kind = ServerError
-    if re.search(r"already in use|[Aa]ddress in use|failed to (listen|start \w+ service)", lines):
-        kind = _PortTakenError
-    hint = next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
-    return kind(
-        f"the server ended before it was ready ({what}); the last lines of its log:\n"
-        + "\n".join(filter(None, (lines, hint)))
-    )
-
-
-def _last_lines(log_path: Path) -> str:
-    """The last lines of a server log that say something.
-
-    Left out are tables, notes of success, the absence of a GPU, and what another instance of the
-    model has said already.
-    """
-    lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
-    noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")
-    telling = {line.partition("] ")[2] or line: line for line in lines if not noise.search(line)}
-    return "\n".join((list(telling.values()) or lines)[-_ERROR_LINES:])
 
 
 # --- stop -----------------------------------------------------------------------------------------
