@@ -43,5 +43,7 @@ onsuccess:
 
 
 onerror:
-    print("\nA job failed; its message stands above, its log under logs/.", file=sys.stderr)
+    for path in sorted(Path(LOGS).rglob("*.error")):
+        print(path.read_text(), file=sys.stderr)
+    print(f"A job failed; its log is under {LOGS}/.", file=sys.stderr)
     print("Run the same command again: what has been measured is kept.", file=sys.stderr)

@@ -21,7 +21,7 @@ import pytest
 from perseus import cost, raw
 from perseus.files import write_json
 from perseus.monitor import MONITOR_SCHEMA
-from perseus.window import MS, Requests, Sla, Status, judge
+from perseus.window import MS, Observation, Requests, Sla, Status, judge
 
 Record = dict[str, Any]
 SLA_MS = {"resnet18": 120.0, "mobilenet_v3_large": 60.0}
@@ -232,11 +232,12 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
                 np.full(n, Status.OK, np.uint8),
             )
             seen = judge(
-                requests.between(start_ns + 10**9, start_ns + 8 * 10**9 - 240_000_000),
+                Observation(start_ns, 8.0, (requests,), (0.05,)),
+                0,
                 sla,
                 rate_rps=rate,
-                now_ns=start_ns + 8 * 10**9,
-                client_cpu=0.05,
+                settle_s=1.0,
+                grace_s=0.24,
                 confidence=0.95,
                 dispersion=1.0,
             )

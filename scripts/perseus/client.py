@@ -41,7 +41,7 @@ def serialise(model: str, image: NDArray[np.float32]) -> bytes:
 def sequential_ms(address: str, payload: bytes, count: int, limit_s: float) -> NDArray[np.float64]:
     """Latencies of up to `count` requests sent one after another: the server without load.
 
-    Raises grpc.RpcError when one fails.
+    Raises ClientError when one fails.
     """
     latencies: list[float] = []
     end_s = time.monotonic() + limit_s
@@ -49,7 +49,10 @@ def sequential_ms(address: str, payload: bytes, count: int, limit_s: float) -> N
         infer = channel.unary_unary(METHOD)
         while len(latencies) < count and (not latencies or time.monotonic() < end_s):
             start_ns = time.monotonic_ns()
-            infer(payload, timeout=60)
+            try:
+                infer(payload, timeout=60)
+            except grpc.RpcError as error:
+                raise ClientError(f"a request without load failed: {error}") from error
             latencies.append((time.monotonic_ns() - start_ns) / 1e6)
     return np.array(latencies)
 
@@ -97,25 +100,32 @@ class Client:
 
     def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
         """Begin a window whose requests are to be sent at start_ns + offsets_s."""
-        self._pipe.send(("start", start_ns + np.round(offsets_s * 1e9).astype(np.int64)))
+        self._send("start", start_ns + np.round(offsets_s * 1e9).astype(np.int64))
 
     def look(self, until_ns: int) -> Snapshot:
         """The requests intended before `until_ns`, as they are now."""
-        self._pipe.send(("look", until_ns))
+        self._send("look", until_ns)
         return self._receive()
 
-    def stop(self, patience_s: float) -> None:
-        """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait until
-        the server has worked off its queue. `result` has the outcome."""
-        self._pipe.send(("stop", patience_s))
+    def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
+        """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait up to
+        `idle_s` until the server has worked off its queue. `result` has the outcome."""
+        self._send("stop", (patience_s, idle_s))
+        self._stop_s = patience_s + idle_s
 
     def result(self) -> Result:
         """What `stop` ended with."""
-        return self._receive()
+        return self._receive(self._stop_s)
 
-    def _receive(self) -> Any:
+    def _send(self, command: str, value: object) -> None:
         try:
-            if self._pipe.poll(30):
+            self._pipe.send((command, value))
+        except OSError as error:
+            raise ClientError(f"the client of {self.name} died") from error
+
+    def _receive(self, more_s: float = 0.0) -> Any:
+        try:
+            if self._pipe.poll(30 + more_s):
                 return self._pipe.recv()
         except (EOFError, OSError) as error:
             raise ClientError(f"the client of {self.name} died") from error

@@ -25,6 +25,9 @@ def answers(
     peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame, precision: str
 ) -> list[Answer]:
     """An answer per shared scenario, then the cheapest server of each model where several are."""
+    if precision == "smoke":
+        text = "Not a measurement: the preset smoke only shows that everything works"
+        return [Answer("unknown", text, ("Run it with precision quick or standard.",))]
     shared = [
         _sharing(part, peaks, costs, precision)
         for _, part in savings.groupby("scenario", sort=False)
@@ -88,11 +91,15 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
         yield "The interval contains 0: a longer study could tell, or there is no difference."
     yield from _money(best, costs)
     if pd.notna(best["shared_servers"]):
-        yield (
-            f"What {DEMAND_SERVERS} dedicated servers carry in this proportion ({best['demand']}"
-            f" requests/s) takes {best['dedicated_servers']:.0f} whole dedicated servers, or"
-            f" {best['shared_servers']:.0f} with sharing: {best['shared_fleet']}."
-        )
+        demand = f"What {DEMAND_SERVERS} dedicated servers carry in this proportion"
+        whole = f"{demand} ({best['demand']} requests/s) takes"
+        if best["shared_servers"] < best["dedicated_servers"]:
+            yield (
+                f"{whole} {best['dedicated_servers']:.0f} whole dedicated servers, or"
+                f" {best['shared_servers']:.0f} with sharing: {best['shared_fleet']}."
+            )
+        else:
+            yield f"{whole} {best['dedicated_servers']:.0f} whole servers, shared or not."
 
 
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:

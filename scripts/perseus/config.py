@@ -57,13 +57,21 @@ def read_prices(path: Path) -> list[Price]:
 
 
 def _price(row: Mapping[str, str]) -> Price:
+    """Raises ValueError for a price that is not a number above 0."""
     return Price(
         instance=row["InstanceType"],
         region=row["Region"],
-        on_demand_usd_per_hour=float(row["Price"]),
-        spot_usd_per_hour=float(row["SpotPrice"]) if row["SpotPrice"] else None,
+        on_demand_usd_per_hour=_above_zero(row["Price"]),
+        spot_usd_per_hour=_above_zero(row["SpotPrice"]) if row["SpotPrice"] else None,
         source=row["Source"],
     )
+
+
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError(f"a price must be above 0, not {text}")
+    return value
 
 
 def with_defaults(value: Json, schema: Mapping[str, Json]) -> Json:

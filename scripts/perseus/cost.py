@@ -44,7 +44,6 @@ class Fleet:
     shared_servers: int
     counts: tuple[int, ...]
     saving: Interval
-    probability: float
 
 
 def usd_per_million(usd_per_hour: float, rate_rps: Floats | float) -> Floats:
@@ -114,7 +113,6 @@ def fleet(line: Line, scenario: Sequence[Line], alone: Sequence[Line]) -> Fleet:
         shared_servers=int(counts.sum()),
         counts=tuple(int(count) for count in counts),
         saving=interval(1 - counts.sum() / needed, resampled),
-        probability=float(np.mean(resampled > 0)),
     )
 
 

@@ -32,7 +32,7 @@ RECORD = {
     "certified_scale": "highest s that passed fresh windows",
     "certified_window": "the last of those windows; -1 if there is none",
     "first_failing_scale": "lowest s above the certified one that failed",
-    "bootstrap_scales": "estimates of s from resampled batches",
+    "bootstrap_scales": "estimates of s: a parametric bootstrap of the fit",
     "requests": "requests counted in all windows",
     "measured_s": "length of all windows, s",
     "unloaded_p50_ms": "per tenant, median latency of single requests without load, ms",

@@ -14,10 +14,13 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     """Run a job's body; yields a function that tells its progress to the terminal and the log.
 
     The log's folder says which job speaks. An `expected` exception ends the process with its
-    message and exit code 1; any other is a fault of Perseus and keeps its traceback.
+    message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
+    end; any other is a fault of Perseus and keeps its traceback.
     """
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
+    failure = path.with_suffix(".error")
+    failure.unlink(missing_ok=True)
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file:
 
@@ -29,5 +32,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
         try:
             yield say
         except expected as error:
-            print(f"\n{path.stem}: {error}", file=file)
-            sys.exit(f"\n{path.stem}: {error}")
+            message = f"\n{path.stem}: {error}"
+            print(message, file=file)
+            failure.write_text(message + "\n")
+            sys.exit(message)

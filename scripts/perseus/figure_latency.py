@@ -39,7 +39,7 @@ def latency_by_rate(results: Results, style: Style) -> Figure:
     """The latency that the SLA binds in every window, against the rate that was offered."""
     shown, figure, axes = _by_line(results, style)
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        panel.set_title(short(row), loc="left")
+        panel.set_title(_title(results, row), loc="left")
         windows = _windows(results, row)
         if windows.empty:
             say(panel, f"{str(row['verdict']).replace('_', ' ')}:\nno windows")
@@ -60,11 +60,16 @@ def latency_by_rate(results: Results, style: Style) -> Figure:
     return figure
 
 
+def _title(results: Results, row: pd.Series) -> str:
+    several = results.peaks["server"].nunique() > 1
+    return f"{row['server']}: {short(row)}" if several else short(row)
+
+
 def latency_ecdf(results: Results, style: Style) -> Figure:
     """Which share of requests was answered within which time, at the certified rate."""
     shown, figure, axes = _by_line(results, style, sharey=True)
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        panel.set_title(short(row), loc="left")
+        panel.set_title(_title(results, row), loc="left")
         if not _distributions(panel, results, row):
             say(panel, f"{str(row['verdict']).replace('_', ' ')}:\nnothing certified")
             panel.set_xticks([])

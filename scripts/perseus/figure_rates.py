@@ -48,6 +48,7 @@ def peaks(results: Results, style: Style) -> Figure:
     for panel, server, frame in zip(axes, shown, frames, strict=True):
         _bars(panel, results, frame)
         panel.set_title(f"server {server}", loc="left")
+    axes[0].set_xlim(left=0)  # shared, and only now: it ends the scaling to what is drawn
     axes[-1].set_xlabel("peak throughput, all tenants together (requests/s)")
     handles = [
         *(Patch(facecolor=results.colour(n), hatch=results.hatch(n), edgecolor="white", label=n)
@@ -94,7 +95,6 @@ def _bars(axes: Axes, results: Results, frame: pd.DataFrame) -> None:
             _no_estimate(axes, row, row["certified_rps"], y, "at least")
     axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)
 
 
@@ -259,6 +259,7 @@ def costs(results: Results, style: Style) -> Figure:
             loc="left",
         )
         _prices(panel, frame)
+    axes[0].set_xlim(left=0)
     axes[-1].set_xlabel("USD per million inferences")
     handles = [
         Line2D([], [], marker="o", color="#0072B2", label="at the estimated limit, 95 % interval"),
@@ -284,5 +285,4 @@ def _prices(axes: Axes, frame: pd.DataFrame) -> None:
             axes.plot(row["usd_per_million_certified"], y, **CERTIFIED)
     axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
     axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.set_xlim(left=0)
     axes.grid(axis="y", visible=False)

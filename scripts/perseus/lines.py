@@ -1,8 +1,8 @@
 """The repeats of a load line combined, with their uncertainty (docs/method.md, M9).
 
 A load line is measured by one cell per repeat. Its uncertainty is a hierarchical bootstrap: repeats
-are resampled, and of each the limit as found from resampled batches. Draw d of one line goes with
-draw d of every other, so that ratios of lines are resampled jointly.
+are resampled, and of each the limit from the parametric bootstrap of its fit. Draw d of one line
+goes with draw d of every other, so that ratios of lines are resampled jointly.
 """
 
 from __future__ import annotations

@@ -13,12 +13,16 @@ import numpy as np
 
 from perseus.arrivals import Arrivals
 from perseus.client import Client
+from perseus.procfs import foreign_share, read_cpu
 from perseus.raw import RequestsWriter
 from perseus.sender import Result
 from perseus.server import RunningServer, ServerError
-from perseus.window import MS, Observation, Requests
+from perseus.window import MS, Observation, Requests, Status
 
+# The server is on this host: a proxy of the environment must not come between.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LEAD_S = 0.05  # from the decision to start a window to its start
+IDLE_S = 20.0  # for the server to work off its queue after a window
 ALIVE_S = 0.5  # between two looks whether the server is alive
 
 
@@ -45,10 +49,7 @@ class Ended:
 
 
 class LiveSystem:
-    """Offers windows of load to a running server and keeps every request.
-
-    `client_cores` is the number of cores that the clients share.
-    """
+    """Offers windows of load to a running server and keeps every request."""
 
     def __init__(
         self,
@@ -58,12 +59,14 @@ class LiveSystem:
         streams: Sequence[np.random.Generator],
         writer: RequestsWriter,
         *,
-        client_cores: int,
+        server_cores: Sequence[int],
+        client_cores: Sequence[int],
         patience_s: float,
     ) -> None:
         self._server, self._clients, self._writer = server, clients, writer
         self._arrivals, self._streams = arrivals, streams
-        self._client_cores, self._patience_s = client_cores, patience_s
+        self._server_cores, self._client_cores = server_cores, client_cores
+        self._patience_s = patience_s
         self.ended: list[Ended] = []
 
     @contextmanager
@@ -78,11 +81,16 @@ class LiveSystem:
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         for client, offsets_s in zip(self._clients, times, strict=True):
             client.start(start_ns, offsets_s)
+        load = LiveLoad(
+            self._server, self._clients, start_ns, self._server_cores, len(self._client_cores)
+        )
+        patience_s, idle_s = 0.0, 0.0
         try:
-            yield LiveLoad(self._server, self._clients, start_ns, self._client_cores)
+            yield load
+            patience_s, idle_s = self._patience_s, IDLE_S
         finally:
             for client in self._clients:
-                client.stop(self._patience_s)
+                client.stop(patience_s, idle_s)
             results = [client.result() for client in self._clients]
             # Here, so that the requests of a window that ends badly are kept too.
             self._writer.add(len(self.ended), names, [result.requests for result in results])
@@ -96,7 +104,12 @@ class LiveSystem:
 
     def _require_answers(self, results: Sequence[Result]) -> None:
         for client, result in zip(self._clients, results, strict=True):
-            failed = int(np.sum((result.requests.done_ns > 0) & ~result.requests.answered))
+            if not result.idle:
+                raise ServerError(
+                    f"{client.name}: the server did not work off its queue within {IDLE_S:g} s"
+                )
+            status = result.requests.status
+            failed = int(np.sum((status == Status.ERROR) | (status == Status.REFUSED)))
             if result.error and failed > len(result.requests) / 2:
                 raise ServerError(
                     f"{client.name}: {failed} of {len(result.requests)} requests failed,"
@@ -108,10 +121,16 @@ class LiveLoad:
     """One window under way on a live system."""
 
     def __init__(
-        self, server: RunningServer, clients: Sequence[Client], start_ns: int, client_cores: int
+        self,
+        server: RunningServer,
+        clients: Sequence[Client],
+        start_ns: int,
+        server_cores: Sequence[int],
+        client_core_count: int,
     ) -> None:
-        self._server, self._clients = server, clients
-        self._start_ns, self._client_cores = start_ns, client_cores
+        self._server, self._clients, self._start_ns = server, clients, start_ns
+        self._server_cores, self._client_core_count = server_cores, client_core_count
+        self._cpu = read_cpu(server_cores, server.pid)
 
     def until(self, elapsed_s: float) -> Observation:
         """Raises ServerError as soon as the server is seen to be dead."""
@@ -121,12 +140,13 @@ class LiveLoad:
             if not self._server.alive():
                 raise ServerError("the server died in mid-run")
         seen = [client.look(look_ns) for client in self._clients]
-        shared = sum(snapshot.cpu_s for snapshot in seen) / elapsed_s / self._client_cores
+        shared = sum(snapshot.cpu_s for snapshot in seen) / elapsed_s / self._client_core_count
         return Observation(
             start_ns=self._start_ns,
             elapsed_s=elapsed_s,
             requests=tuple(snapshot.requests for snapshot in seen),
             client_cpu=tuple(max(snapshot.cpu_s / elapsed_s, shared) for snapshot in seen),
+            foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
         )
 
 
@@ -144,7 +164,7 @@ class ServerTimes:
 def server_times(server: RunningServer, model: str) -> ServerTimes:
     url = f"http://{server.http_address}/v2/models/{model}/stats"
     try:
-        with urllib.request.urlopen(url, timeout=10) as reply:
+        with DIRECT.open(url, timeout=10) as reply:
             stats = json.load(reply)["model_stats"][0]["inference_stats"]
     except (OSError, ValueError, LookupError) as error:
         raise ServerError(f"no statistics of {model} from the server: {error}") from error

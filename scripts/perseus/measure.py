@@ -74,7 +74,7 @@ def measure(
             inputs.repository,
             outputs.server_log,
             server_cores,
-            rate_limit=any(tenant["priority"] is not None for tenant in cell["tenants"]),
+            rate_limited_cores=len(server_cores) if _has_priorities(cell) else 0,
         )
         server = stack.enter_context(launcher)
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
@@ -83,7 +83,7 @@ def measure(
             outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores
         )
         stack.enter_context(monitor)
-        measured = _Measured(cell, inputs, server, requests, len(client_cores), say)
+        measured = _Measured(cell, inputs, server, requests, (server_cores, client_cores), say)
         peak = measured.peak()
     say(describe_peak(peak, measured.line, [tenant["name"] for tenant in cell["tenants"]]))
     raw.write_windows(outputs.windows, measured.rows)
@@ -110,11 +110,11 @@ class _Measured:
         inputs: Inputs,
         server: RunningServer,
         requests: raw.RequestsWriter,
-        client_cores: int,
+        cores: tuple[Sequence[int], Sequence[int]],
         say: Callable[[str], None],
     ) -> None:
         self._cell, self._server, self._requests, self._say = cell, server, requests, say
-        self._client_cores = client_cores
+        self._server_cores, self._client_cores = cores
         self._names = [tenant["name"] for tenant in cell["tenants"]]
         self._slas = [Sla(tenant["sla_percentile"], tenant["sla_ms"]) for tenant in cell["tenants"]]
         self._payloads = {name: _payload(name, inputs.references[name]) for name in self._names}
@@ -161,11 +161,12 @@ class _Measured:
             if not peak_rps > 0:
                 return f"{name} has no dedicated peak, so a share of it means nothing"
         for name, sla in zip(self._names, self._slas, strict=True):
-            alone_ms = stats.percentile(self._unloaded_ms[name], sla.percentile)
+            # The median: few requests say nothing of a high percentile, and one may hiccup.
+            alone_ms = stats.percentile(self._unloaded_ms[name], 50)
             if alone_ms > sla.latency_ms:
                 return (
-                    f"{name} takes {alone_ms:.1f} ms (p{sla.percentile:g}) without any load, its"
-                    f" SLA is {sla.latency_ms:g} ms"
+                    f"{name} takes {alone_ms:.1f} ms (median) without any load, its SLA is"
+                    f" {sla.latency_ms:g} ms"
                 )
         return ""
 
@@ -177,7 +178,7 @@ class _Measured:
                     name,
                     self._server.grpc_address,
                     payload,
-                    sorted(os.sched_getaffinity(0)),
+                    self._client_cores,
                     timeout_s=max(5.0, 20 * slowest_s),
                 )
                 for name, payload in self._payloads.items()
@@ -190,6 +191,7 @@ class _Measured:
                 Arrivals(**cell["arrivals"]),
                 [stream(cell["seed"], cell["repeat"], i) for i in range(len(clients))],
                 self._requests,
+                server_cores=self._server_cores,
                 client_cores=self._client_cores,
                 patience_s=slowest_s,
             )
@@ -226,6 +228,10 @@ class _Measured:
             )
 
 
+def _has_priorities(cell: Mapping[str, Any]) -> bool:
+    return any(tenant["priority"] is not None for tenant in cell["tenants"])
+
+
 def settings(values: Mapping[str, Any]) -> Settings:
     """Search settings from a slice of the configuration."""
     efforts = {name: Effort(**values[name]) for name in ("coarse", "root", "confirm")}
@@ -235,15 +241,17 @@ def settings(values: Mapping[str, Any]) -> Settings:
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
     """Each tenant's dedicated peak in requests/s: the mean estimate of its repeats.
 
-    NaN when one of them found none. On a dedicated load line the scale is the rate itself.
+    Of those that found a limit of the server; NaN when none did. On a dedicated load line the scale
+    is the rate itself.
     """
     found: dict[str, list[float]] = {}
     for path in records:
         record = json.loads(path.read_text())
         (tenant,) = record["cell"]["tenants"]
-        scale = record["estimate_scale"]
-        found.setdefault(tenant["name"], []).append(np.nan if scale is None else scale)
-    return {name: float(np.mean(scales)) for name, scales in found.items()}
+        scales = found.setdefault(tenant["name"], [])
+        if record["outcome"] in (Outcome.OK, Outcome.UNCERTIFIED):
+            scales.append(record["estimate_scale"])
+    return {name: float(np.mean(s)) if s else float("nan") for name, s in found.items()}
 
 
 def load_line(

@@ -100,6 +100,27 @@ def busy_shares(
     return shares
 
 
+class CpuReading(NamedTuple):
+    """Ticks since boot: of some cores busy and in all, and of a process and its descendants."""
+
+    busy: int
+    total: int
+    used: int
+
+
+def read_cpu(cores: Sequence[int], root: int) -> CpuReading:
+    """What the cores did so far, and how much of it was for the process tree of `root`."""
+    ticks, table = core_ticks(), process_table()
+    busy, total = (sum(ticks[core][i] for core in cores if core in ticks) for i in (0, 1))
+    return CpuReading(busy, total, sum(table[pid].cpu_ticks for pid in tree(table, root)))
+
+
+def foreign_share(before: CpuReading, after: CpuReading) -> float:
+    """The share (0..1) of the cores' time that others than the process tree used, or stole."""
+    busy, total, used = (b - a for a, b in zip(before, after, strict=True))
+    return max(0.0, (busy - used) / total) if total > 0 else 0.0
+
+
 def network_bytes(loopback: bool) -> tuple[int, int]:
     """Bytes received and sent since boot, on the loopback or on all other interfaces."""
     counters = [

@@ -56,6 +56,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight (M7)"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "why, in words"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),

@@ -94,7 +94,8 @@ class Window:
     def passes_roughly(self) -> bool:
         """Good enough to look higher: an undecided window goes by what was observed."""
         if self.verdict is Verdict.UNDECIDED:
-            return all(tenant.sla_percentile_ms <= tenant.sla_ms for tenant in self.tenants)
+            busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
+            return all(tenant.sla_percentile_ms <= tenant.sla_ms for tenant in busy)
         return self.verdict is Verdict.PASS
 
 
@@ -104,7 +105,7 @@ class Peak:
 
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
     `windows`, else -1), `estimate` is the most likely limit, and `bootstrap` holds estimates from
-    resampled batches, shape (bootstraps,), empty when there is no estimate.
+    a parametric bootstrap of the fit, shape (bootstraps,), empty when there is no estimate.
     """
 
     outcome: Outcome
@@ -252,7 +253,8 @@ class _Search:
 
     def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
         spoilt = [t.reason for w in self.windows for t in w.tenants if t.verdict == "invalid"]
-        if spoilt and not self.server_failed_above(0.0 if np.isnan(estimate) else estimate):
+        passing = max((w.scale for w in self.windows if w.passes_roughly), default=0.0)
+        if spoilt and not self.server_failed_above(passing):
             return Outcome.CLIENT_LIMITED, spoilt[-1]
         last = "; ".join(tenant.reason for tenant in self.windows[-1].tenants)
         if np.isnan(estimate):
@@ -289,11 +291,12 @@ class _Search:
                 seen = load.until(float(look_s))
                 tenants = tuple(
                     judge(
-                        counted(seen, tenant, self._settle_s, grace),
+                        seen,
+                        tenant,
                         sla,
                         rate_rps=rates_rps[tenant],
-                        now_ns=seen.now_ns,
-                        client_cpu=seen.client_cpu[tenant],
+                        settle_s=self._settle_s,
+                        grace_s=grace,
                         confidence=confidence,
                         dispersion=dispersions[tenant],
                     )

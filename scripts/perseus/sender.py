@@ -26,6 +26,7 @@ CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     ("grpc.enable_retries", 0),
+    ("grpc.enable_http_proxy", 0),
 ]
 GIB = 2**30
 
@@ -40,10 +41,14 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Result:
-    """A window that has ended: the requests intended until then, and the first error's message."""
+    """A window that has ended: the requests intended until then, and the first error's message.
+
+    `idle` tells that the server had worked off its queue.
+    """
 
     requests: Requests
     error: str
+    idle: bool
 
 
 def main(pipe: Connection) -> None:
@@ -97,11 +102,10 @@ class _Window:
 
     def requests(self, until_ns: int) -> Requests:
         n = int(np.searchsorted(self.intended_ns, until_ns))
+        # The status first: it is written last, so that an answer never lacks its time.
+        status = self.status[:n].copy()
         return Requests(
-            self.intended_ns[:n],
-            self.sent_ns[:n].copy(),
-            self.done_ns[:n].copy(),
-            self.status[:n].copy(),
+            self.intended_ns[:n], self.sent_ns[:n].copy(), self.done_ns[:n].copy(), status
         )
 
 
@@ -159,14 +163,15 @@ def _answer(
                 pipe.send(Snapshot(window.requests(value), cpu_s))
             else:
                 until_ns = time.monotonic_ns()
-                _drain(window, value, infer)
-                pipe.send(Result(window.requests(until_ns), window.error))
+                idle = _drain(window, infer, *value)
+                pipe.send(Result(window.requests(until_ns), window.error, idle))
     except (EOFError, OSError):
         window.stopped.set()
         windows.put(None)
 
 
-def _drain(window: _Window, patience_s: float, infer: partial[bytes]) -> None:
+def _drain(window: _Window, infer: partial[bytes], patience_s: float, idle_s: float) -> bool:
+    """Stop sending, wait for answers, cancel the rest; whether the server is idle then."""
     window.stopped.set()
     window.sender_done.wait()
     end_s = time.monotonic() + patience_s
@@ -179,6 +184,7 @@ def _drain(window: _Window, patience_s: float, infer: partial[bytes]) -> None:
         # The server may still work on what was cancelled; an answer to one more request says that
         # the queue before it is gone.
         try:
-            infer(timeout=20)
+            infer(timeout=idle_s)
         except grpc.RpcError:
-            return
+            return False
+    return True

@@ -34,6 +34,7 @@ from pathlib import Path
 import psutil
 
 from perseus.leftovers import make_folder, remove, sweep_dead_owners
+from perseus.repository import RESOURCE
 from perseus.server_failures import (
     CORES_REFUSED,
     PortTakenError,
@@ -95,7 +96,7 @@ def embedded_triton(
     *,
     backends: Path = BACKENDS,
     shm_mib: int = 16,
-    rate_limit: bool = False,
+    rate_limited_cores: int = 0,
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
@@ -110,7 +111,8 @@ def embedded_triton(
         ready_timeout_s: seconds until all models must be ready.
         backends: folder of python-based backends, `<name>/model.py` each.
         shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
-        rate_limit: whether the priorities of tenants count (Triton's rate limiter).
+        rate_limited_cores: cores that tenants with a priority share by Triton's rate limiter; 0
+            switches it off.
 
     Raises:
         ServerError: no or an unsuitable installation, cores that are not available, a server that
@@ -127,7 +129,11 @@ def embedded_triton(
         for attempt in range(1, _START_ATTEMPTS + 1):
             ports = _free_ports()
             arguments = _arguments(installation, folder, repository, ports, shm_mib)
-            arguments += ["--rate-limit=execution_count"] if rate_limit else []
+            if rate_limited_cores:
+                arguments += [
+                    "--rate-limit=execution_count",
+                    f"--rate-limit-resource={RESOURCE}:{rate_limited_cores}",
+                ]
             with signals_deferred():
                 process = _launch(installation, arguments, cores, log_path)
             try:

@@ -84,7 +84,7 @@ def effective_size(values: ArrayLike, batch_count: int = 10) -> float:
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
-    """Theil-Sen slope of `values` over `times`, and whether it is positive at `confidence`."""
+    """Theil-Sen slope of `values` over `times`, and whether its two-sided interval is above 0."""
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)
     return float(fit.slope), bool(fit.low_slope > 0)
 

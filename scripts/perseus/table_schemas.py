@@ -135,7 +135,6 @@ SAVINGS = pa.schema(
         column("fleet_saving", REAL, "share", "1 - shared_servers / dedicated_servers"),
         column("fleet_ci_low", REAL, "share", f"fleet_saving: lower end {_CI}"),
         column("fleet_ci_high", REAL, "share", f"fleet_saving: upper end {_CI}"),
-        column("probability_of_fleet_saving", REAL, "", "share of the draws with fleet_saving > 0"),
     ]
 )  # fmt: skip
 """One row per shared load line."""

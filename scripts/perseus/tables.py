@@ -225,5 +225,4 @@ def _fleet(line: Line, shared: Sequence[Line], alone: Sequence[Line | None]) -> 
             f"{count} x ({lines.mix_text(other.cell)})" for count, other in used if count
         ),
         **_ends("fleet_saving", made.saving, ("fleet_ci_low", "fleet_ci_high")),
-        "probability_of_fleet_saving": made.probability,
     }

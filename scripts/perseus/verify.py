@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
 from perseus.answers import TOLERANCES, relative_error, signal
+from perseus.sender import CHANNEL_OPTIONS
 from perseus.server import RunningServer
 
 
@@ -27,7 +28,7 @@ def verify(
     Raises VerificationError when one is above the tolerance, or when a model does not answer.
     """
     errors: dict[str, float] = {}
-    with triton.InferenceServerClient(server.grpc_address) as client:
+    with triton.InferenceServerClient(server.grpc_address, channel_args=CHANNEL_OPTIONS) as client:
         for tenant in tenants:
             name = tenant["name"]
             with np.load(references[name]) as arrays:

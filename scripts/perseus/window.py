@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from perseus import stats
 
 MS = 1e6  # nanoseconds
+FOREIGN_CPU = 0.1  # of the server's cores; the kernel's network work alone is about 0.02
 
 
 class Status(IntEnum):
@@ -86,22 +87,29 @@ class Requests:
         latency = (done - self.intended_ns) / MS
         return np.where(self.status > Status.OK, np.inf, latency)
 
-    def send_lag_ms(self) -> NDArray[np.float64]:
-        sent = self.sent_ns > 0
-        return (self.sent_ns[sent] - self.intended_ns[sent]) / MS
+    def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
+        """How late each request was sent; one that is still to be sent counts with its age.
+
+        Left out are those that were given up because too many were in flight.
+        """
+        due = self.status != Status.UNSENT
+        sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)
+        return (sent - self.intended_ns)[due] / MS
 
 
 @dataclass(frozen=True)
 class Observation:
     """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
 
-    `client_cpu` is the CPU time of each tenant's client divided by the wall time.
+    `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
+    the share of the server's cores that processes other than the server used.
     """
 
     start_ns: int
     elapsed_s: float
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
+    foreign_cpu: float = 0.0
 
     @property
     def now_ns(self) -> int:
@@ -129,6 +137,7 @@ class TenantWindow:
     backlog_growth_rps: float
     send_lag_p99_ms: float
     client_cpu: float
+    foreign_cpu: float
     verdict: Verdict
     reason: str
 
@@ -152,12 +161,13 @@ def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> 
 
 
 def judge(
-    part: Requests,
+    seen: Observation,
+    tenant: int,
     sla: Sla,
     *,
     rate_rps: float,
-    now_ns: int,
-    client_cpu: float,
+    settle_s: float,
+    grace_s: float,
     confidence: float,
     dispersion: float,
 ) -> TenantWindow:
@@ -167,15 +177,23 @@ def judge(
 
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
-    latency = part.latency_ms(now_ns)
+    part = counted(seen, tenant, settle_s, grace_s)
+    latency = part.latency_ms(seen.now_ns)
     share = stats.exceedance(
         latency[part.status != Status.UNSENT] > sla.latency_ms, 2 * confidence - 1, dispersion
     )
-    lag = stats.percentile(part.send_lag_ms(), 99)
-    completed = float(np.mean(part.status != Status.PENDING)) if len(part) else 1.0
-    growth_rps, growing = _backlog(part, rate_rps, sla)
+    lag = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
+    completed = float(np.mean(part.answered)) if len(part) else 1.0
+    growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     verdict, reason = _verdict(
-        part, sla, share, lag_ms=lag, cpu=client_cpu, completed=completed, growing=growing
+        part,
+        sla,
+        share,
+        lag_ms=lag,
+        client_cpu=seen.client_cpu[tenant],
+        foreign_cpu=seen.foreign_cpu,
+        completed=completed,
+        growing=growing,
     )
     if rate_rps == 0:
         verdict, reason = Verdict.PASS, "idle"
@@ -196,7 +214,8 @@ def judge(
         completed_ratio=completed,
         backlog_growth_rps=growth_rps,
         send_lag_p99_ms=lag,
-        client_cpu=client_cpu,
+        client_cpu=seen.client_cpu[tenant],
+        foreign_cpu=seen.foreign_cpu,
         verdict=verdict,
         reason=reason,
     )
@@ -208,7 +227,8 @@ def _verdict(
     share: stats.Interval,
     *,
     lag_ms: float,
-    cpu: float,
+    client_cpu: float,
+    foreign_cpu: float,
     completed: float,
     growing: bool,
 ) -> tuple[Verdict, str]:
@@ -218,8 +238,10 @@ def _verdict(
     sent_ratio = float(np.mean(part.sent_ns > 0))
     if lag_ms > lag_limit_ms:
         return Verdict.INVALID, f"send lag p99 {lag_ms:.1f} ms > {lag_limit_ms:.1f} ms"
-    if cpu > 0.8:
-        return Verdict.INVALID, f"the client used {cpu:.0%} of its core"
+    if client_cpu > 0.8:
+        return Verdict.INVALID, f"the client used {client_cpu:.0%} of its core"
+    if foreign_cpu > FOREIGN_CPU:
+        return Verdict.INVALID, f"other processes used {foreign_cpu:.0%} of the server's cores"
     if share.low > sla.allowed:
         return Verdict.FAIL, f"{share.value:.1%} over {sla.latency_ms:g} ms"
     if sent_ratio < 0.995:
@@ -233,17 +255,18 @@ def _verdict(
     return Verdict.UNDECIDED, f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
 
 
-def _backlog(part: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
+def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
     """Growth of the requests in flight (1/s), and whether the server falls behind (M7).
 
-    It does when the growth is significant, and has in this window lengthened the queue by at least
-    half an SLA's worth of requests: queues near their limit wander, but not that far.
+    It does when the growth is significant, and has over the requests that count (`part`)
+    lengthened the queue by at least half an SLA's worth: queues near their limit wander, but not
+    that far. In flight is whatever was intended before, in the `whole` window, and is unanswered.
     """
     if len(part) < 20:
         return 0.0, False
     times_ns = np.linspace(part.intended_ns[0], part.intended_ns[-1], 21)
-    done_ns = np.sort(part.done_ns[part.status != Status.PENDING])
-    in_flight = np.searchsorted(part.intended_ns, times_ns) - np.searchsorted(done_ns, times_ns)
+    done_ns = np.sort(whole.done_ns[whole.status != Status.PENDING])
+    in_flight = np.searchsorted(whole.intended_ns, times_ns) - np.searchsorted(done_ns, times_ns)
     seconds = (times_ns - times_ns[0]) / 1e9
-    growth_rps, rises = stats.rising(seconds, in_flight, 0.99)
+    growth_rps, rises = stats.rising(seconds, in_flight, 0.98)
     return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000

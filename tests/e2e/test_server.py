@@ -23,6 +23,7 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from perseus import server as server_module
+from perseus import triton_wheel
 from perseus.server import ServerError, embedded_triton
 
 SCRIPTS = Path(server_module.__file__).parents[1]
@@ -266,11 +267,11 @@ def test_an_unsuitable_installation_is_explained(
     with monkeypatch.context() as other_python:
         version = SimpleNamespace(major=3, minor=99)
         other_python.setattr(
-            server_module, "sys", SimpleNamespace(version_info=version, prefix=sys.prefix)
+            triton_wheel, "sys", SimpleNamespace(version_info=version, prefix=sys.prefix)
         )
         with pytest.raises(ServerError, match=r"no stub for Python 3\.99 \(only for .*3\.11"):
             start_in_vain(tmp_path, repository, backends, [0])
-    monkeypatch.setattr(server_module.importlib.util, "find_spec", lambda _name: None)
+    monkeypatch.setattr(triton_wheel.importlib.util, "find_spec", lambda _name: None)
     with pytest.raises(ServerError, match="nvidia-pytriton is missing"):
         start_in_vain(tmp_path, repository, backends, [0])
 

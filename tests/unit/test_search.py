@@ -135,3 +135,26 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     settings = replace(QUICK, max_windows=6)
     peak = search(1, deterministic(1e-9), settings=settings)
     assert len(peak.windows) <= 6 + 2 * len(peak.windows[-1].tenants) + 4
+
+
+def test_the_first_failing_rate_lies_above_the_certified_one():
+    found = [search(seed) for seed in range(30)]
+    known = [peak for peak in found if not np.isnan(peak.first_failing)]
+    assert len(known) > 10
+    assert all(peak.first_failing > peak.certified for peak in known)
+
+
+def test_every_fresh_window_must_pass_when_several_are_asked_for():
+    settings = replace(QUICK, confirmations=3)
+    peak = search(2, settings=settings)
+    last = peak.windows[peak.certified_window - 2 : peak.certified_window + 1]
+    assert [w.phase for w in last] == [Phase.CONFIRM] * 3
+    assert {(w.scale, str(w.verdict)) for w in last} == {(peak.certified, "pass")}
+
+
+def test_an_idle_tenant_changes_nothing():
+    rng = np.random.default_rng(5)
+    system = SimulatedServer([deterministic(0.005)] * 2, rng)
+    line = LoadLine((0.0, 0.0), (169.0, 0.0))
+    peak = find_peak(system, line, [MM1_SLA] * 2, QUICK, start=0.8, rng=rng)
+    assert peak.estimate * 169 == pytest.approx(MD1_LIMIT_RPS, rel=0.12)

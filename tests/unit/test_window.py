@@ -24,13 +24,19 @@ def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
     )
 
 
-def verdict(part: Requests, cpu: float = 0.1, dispersion: float = 1.0) -> TenantWindow:
+def verdict(
+    part: Requests, cpu: float = 0.1, foreign: float = 0.0, dispersion: float = 1.0
+) -> TenantWindow:
+    """The verdict on all of them, one second after the last."""
+    start_ns = int(part.intended_ns[0])
+    elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
     return judge(
-        part,
+        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign),
+        0,
         SLA,
         rate_rps=RATE_RPS,
-        now_ns=int(part.intended_ns[-1]) + 10**9,
-        client_cpu=cpu,
+        settle_s=0.0,
+        grace_s=0.0,
         confidence=0.95,
         dispersion=dispersion,
     )
@@ -76,6 +82,21 @@ def test_a_client_without_cpu_to_spare_spoils_the_window():
     assert verdict(requests(), cpu=0.9).verdict == "invalid"
 
 
+def test_other_work_on_the_servers_cores_spoils_the_window():
+    seen = verdict(requests(), foreign=0.34)
+    assert seen.verdict == "invalid" and "34%" in seen.reason
+    assert verdict(requests(), foreign=0.03).verdict == "pass"
+
+
+def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
+    part = requests()
+    half = len(part) // 2
+    sent, done, status = part.sent_ns.copy(), part.done_ns.copy(), part.status.copy()
+    sent[half:], done[half:], status[half:] = 0, 0, Status.PENDING
+    seen = verdict(replace(part, sent_ns=sent, done_ns=done, status=status))
+    assert seen.verdict == "invalid" and "send lag" in seen.reason
+
+
 def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway():
     part = requests()
     status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
@@ -110,6 +131,32 @@ def test_a_growing_backlog_fails_although_nothing_is_late_yet():
     seen = verdict(replace(part, done_ns=part.intended_ns + growing.astype(np.int64)))
     assert seen.exceedance == 0
     assert seen.verdict == "fail" and "backlog" in seen.reason
+
+
+def test_two_percent_of_errors_are_not_answers():
+    part = requests()
+    codes = part.status.copy()
+    codes[::50] = Status.ERROR
+    seen = verdict(replace(part, status=codes))
+    assert seen.exceedance_high < 0.05
+    assert seen.verdict == "fail" and "answered 98.0%" in seen.reason
+
+
+def test_long_latencies_alone_are_no_backlog():
+    """In flight counts from the start of the window, not from the first request that counts."""
+    part = requests(latency_ms=90, n=400)
+    seen = Observation(int(part.intended_ns[0]), 4.0, (part,), (0.1,))
+    window = judge(
+        seen,
+        0,
+        SLA,
+        rate_rps=RATE_RPS,
+        settle_s=1.0,
+        grace_s=0.2,
+        confidence=0.95,
+        dispersion=1.0,
+    )
+    assert (window.verdict, abs(window.backlog_growth_rps)) == ("pass", 0.0)
 
 
 def test_few_requests_decide_nothing():
