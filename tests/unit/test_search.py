@@ -13,7 +13,7 @@ import pytest
 from perseus.precision import PRESETS
 from perseus.search import LoadLine, Outcome, Peak, Phase, find_peak
 from perseus.simulation import SimulatedServer, deterministic, exponential
-from perseus.window import Sla
+from perseus.window import Sla, Verdict
 
 QUICK = PRESETS["quick"].settings
 ONE = LoadLine((0.0,), (1.0,))
@@ -158,3 +158,13 @@ def test_an_idle_tenant_changes_nothing():
     line = LoadLine((0.0, 0.0), (169.0, 0.0))
     peak = find_peak(system, line, [MM1_SLA] * 2, QUICK, start=0.8, rng=rng)
     assert peak.estimate * 169 == pytest.approx(MD1_LIMIT_RPS, rel=0.12)
+
+
+def test_the_worst_tenant_decides_a_window():
+    """Invalid before fail: what the client spoilt says nothing of the server."""
+    window = search(1).windows[0]
+    (tenant,) = window.tenants
+    verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL, Verdict.INVALID]
+    for i, worst in enumerate(verdicts):
+        mixed = tuple(replace(tenant, verdict=verdict) for verdict in verdicts[: i + 1])
+        assert replace(window, tenants=mixed).verdict is worst
