@@ -19,6 +19,7 @@ PRESETS = {
     # Shows that everything works; its figures mean little.
     "smoke": Preset(
         Settings(
+            warm_up_s=5,
             confidence=0.9,
             settle_slas=10,
             coarse=Effort(requests=300, max_s=1, looks=1),
@@ -32,11 +33,12 @@ PRESETS = {
     ),
     "quick": Preset(
         Settings(
+            warm_up_s=20,
             confidence=0.9,
             settle_slas=10,
             coarse=Effort(requests=1000, max_s=2.5, looks=1),
             root=Effort(requests=2000, max_s=7.5, looks=1),
-            confirm=Effort(requests=500, max_s=16, looks=1),
+            confirm=Effort(requests=4000, max_s=16, looks=1),
             root_windows=3,
             confirmations=1,
             ratio=1.25,
@@ -45,6 +47,7 @@ PRESETS = {
     ),
     "standard": Preset(
         Settings(
+            warm_up_s=60,
             confidence=0.95,
             settle_slas=20,
             coarse=Effort(requests=4000, max_s=20, looks=4),
@@ -58,6 +61,7 @@ PRESETS = {
     ),
     "publication": Preset(
         Settings(
+            warm_up_s=120,
             confidence=0.99,
             settle_slas=20,
             coarse=Effort(requests=8000, max_s=40, looks=4),

@@ -1,102 +1,50 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/method.md, M8).
 
-The search moves along a load line r(s) = base + s x direction in four phases: bracket the
-limit, bisect coarsely, estimate it from fixed windows around the root, and certify a rate in fresh
-windows. It knows nothing of Triton: it drives any `System`, real or simulated.
+The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
+limit, bisect coarsely, estimate it from windows around the root, certify a rate in fresh windows,
+see that the server is as fast as in the beginning, and at last load each tenant alone. It knows
+nothing of Triton: it drives any `System`, real or simulated.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perseus import stats
-from perseus.settings import Effort, Settings
+from perseus.budget import STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
+from perseus.estimate import Evidence, limit
+from perseus.load import LoadLine, Phase, System, Window
+from perseus.settings import Settings
+from perseus.steady import Level, Steadiness, steadiness
+from perseus.virtual import VirtualQueue
 from perseus.window import Observation, Sla, TenantWindow, Verdict, counted, grace_s, judge
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
-STEPS = (0.9, 0.75, 0.6)  # of the estimate: rates to certify, until one passes
-BATCHES = 4  # of a window, for the bootstrap: long enough to be nearly independent
-BOOTSTRAPS = 200
-"""Resamples of the batches of a window around the root."""
+DRAWS = 200
+"""Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
-
-class Load(Protocol):
-    """A window under way."""
-
-    def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` after the start of the window; what was seen by then."""
-
-
-class System(Protocol):
-    """A server under load, real or simulated."""
-
-    def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
-        """Start a window of open-loop arrivals, a rate per tenant; leaving the context ends it."""
-
-
-@dataclass(frozen=True)
-class LoadLine:
-    """Request rates r(s) = base + s x direction in requests/s, one entry per tenant."""
-
-    base_rps: tuple[float, ...]
-    direction_rps: tuple[float, ...]
-
-    def rates_rps(self, scale: float) -> tuple[float, ...]:
-        pairs = zip(self.base_rps, self.direction_rps, strict=True)
-        return tuple(base + scale * step for base, step in pairs)
-
-
-class Phase(StrEnum):
-    BRACKET = "bracket"
-    BISECT = "bisect"
-    ROOT = "root"
-    CONFIRM = "confirm"
+LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
+LOOKS_S = 1.0  # between looks whether the server is steady
+FEWEST = 60  # requests of each tenant before that can be told
+IDLE = Steadiness(Level(0, 0), Level(0, 0))
+DRIFT = 0.15
+"""Change of a light load's median latency, from before to after a search, that spoils it."""
 
 
 class Outcome(StrEnum):
+    """How a search ended."""
+
     OK = "ok"
     INFEASIBLE = "infeasible"
     UNCERTIFIED = "uncertified"
     CLIENT_LIMITED = "client_limited"
+    UNSTEADY = "unsteady"
     FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Window:
-    """A judged window at one point of the load line.
-
-    `counts` has, per tenant, the requests over their SLA and all requests of consecutive batches,
-    shape (batches, 2).
-    """
-
-    phase: Phase
-    scale: float
-    settle_s: float
-    elapsed_s: float
-    tenants: tuple[TenantWindow, ...]
-    counts: tuple[NDArray[np.int64], ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The worst of the tenants': every one of them must keep its SLA."""
-        found = {tenant.verdict for tenant in self.tenants}
-        order = (Verdict.INVALID, Verdict.FAIL, Verdict.UNDECIDED)
-        return next((verdict for verdict in order if verdict in found), Verdict.PASS)
-
-    @property
-    def passes_roughly(self) -> bool:
-        """Good enough to look higher: an undecided window goes by what was observed."""
-        if self.verdict is Verdict.UNDECIDED:
-            busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
-            return all(tenant.sla_percentile_ms <= tenant.sla_ms for tenant in busy)
-        return self.verdict is Verdict.PASS
 
 
 @dataclass(frozen=True)
@@ -104,8 +52,8 @@ class Peak:
     """What a search found, as scales of the load line; NaN where there is nothing to state.
 
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
-    `windows`, else -1), `estimate` is the most likely limit, and `bootstrap` holds estimates from
-    a parametric bootstrap of the fit, shape (bootstraps,), empty when there is no estimate.
+    `windows`, else -1), `estimate` is the most likely limit, and `posterior` holds draws from its
+    posterior, shape (draws,), empty when there is no estimate.
     """
 
     outcome: Outcome
@@ -114,7 +62,7 @@ class Peak:
     certified_window: int
     estimate: float
     first_failing: float
-    bootstrap: stats.Floats
+    posterior: stats.Floats
     windows: tuple[Window, ...]
 
 
@@ -125,28 +73,47 @@ def find_peak(
     settings: Settings,
     *,
     start: float,
+    unloaded_ms: Sequence[stats.Floats],
+    names: Sequence[str],
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None] = lambda window, seconds_left: None,
 ) -> Peak:
-    """Search along `line` from scale `start`.
+    """Search along `line` from scale `start`; one entry per tenant in `slas` and `names`.
 
-    `on_window` is called after each window with a guess of the seconds that the rest will take.
+    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
+    called after each window with a guess of the seconds that the rest will take.
     """
-    search = _Search(system, line, tuple(slas), settings, rng, on_window)
+    queue = VirtualQueue(
+        work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
+        spare_s=tuple(
+            max(sla.latency_ms - stats.percentile(ms, 50), 0) / 1000
+            for sla, ms in zip(slas, unloaded_ms, strict=True)
+        ),
+    )
+    search = _Search(system, line, tuple(slas), settings, queue, tuple(names), rng, on_window)
+    light_rps = tuple(LIGHT * rate for rate in line.rates_rps(start))
+    before = search.steady(Phase.WARM_UP, light_rps, settings.warm_up_s)
+    if problem := search.not_steady(before):
+        return search.ended(Outcome.UNSTEADY, problem)
     low, high = search.bracket(start)
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
-    if not search.server_failed_above(low):
-        return search.peak(low, np.empty(0), search.certify([low]))
-    estimate, bootstrap = search.estimate(low, high)
-    return search.peak(estimate, bootstrap, search.certify([estimate * step for step in STEPS]))
+    if search.server_failed_above(low):
+        estimate, posterior = search.estimate(low, high)
+        certified = search.certify([estimate * step for step in STEPS])
+    else:
+        estimate, posterior, certified = low, np.empty(0), search.certify([low])
+    if problem := search.drifted(before, light_rps):
+        return search.ended(Outcome.UNSTEADY, problem)
+    search.alone(estimate * STEPS[0] if certified is None else search.windows[certified].scale)
+    return search.peak(estimate, posterior, certified)
 
 
-def no_peak(outcome: Outcome, reason: str) -> Peak:
-    """The result when there was nothing to search."""
+def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
+    """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), ())
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), tuple(windows))
 
 
 @dataclass
@@ -157,11 +124,52 @@ class _Search:
     line: LoadLine
     slas: tuple[Sla, ...]
     settings: Settings
+    queue: VirtualQueue
+    names: tuple[str, ...]
     rng: np.random.Generator
     on_window: Callable[[Window, float], None]
 
     def __post_init__(self) -> None:
         self.windows: list[Window] = []
+
+    # Phases, in their order
+
+    def steady(
+        self, phase: Phase, rates_rps: Sequence[float], longest_s: float
+    ) -> tuple[Steadiness, ...]:
+        """Offer a light load until latencies are steady, or for so long; one entry per tenant."""
+        busy_rps = [rate for rate in rates_rps if rate > 0]
+        longest_s = max(longest_s, 1.5 * FEWEST / min(busy_rps))
+        first_s = max(2.0, FEWEST / min(busy_rps)) + grace_s(self.slas)
+        looks_s = np.append(np.arange(first_s, longest_s, LOOKS_S), longest_s)
+
+        def done(window: Window) -> bool:
+            return all(found.steady for found in self._steadiness(window))
+
+        return self._steadiness(self._window(phase, np.nan, rates_rps, 0.0, looks_s, done))
+
+    def not_steady(self, found: Sequence[Steadiness]) -> str:
+        """Which tenants are not steady, and how they change; empty when all are."""
+        return "; ".join(
+            f"{name}: the median latency of a light load does not become steady, it went from"
+            f" {one.first.median_ms:.1f} to {one.last.median_ms:.1f} ms"
+            for name, one in zip(self.names, found, strict=True)
+            if not one.steady
+        )
+
+    def drifted(self, before: Sequence[Steadiness], rates_rps: Sequence[float]) -> str:
+        """Whether the server is slower or faster than before the search; seen twice, to be sure."""
+        for _ in range(2):
+            after = self.steady(Phase.STEADY, rates_rps, STEADY_S)
+            problem = "; ".join(
+                f"{name}: the median latency of a light load was {old.last.median_ms:.1f} ms"
+                f" before the search and {new.last.median_ms:.1f} ms after it"
+                for name, old, new in zip(self.names, before, after, strict=True)
+                if old.last.differs(new.last, DRIFT)
+            )
+            if not problem:
+                return ""
+        return problem
 
     def bracket(self, start: float) -> tuple[float, float]:
         """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
@@ -183,7 +191,7 @@ class _Search:
         return low, high
 
     def estimate(self, low: float, high: float) -> tuple[float, stats.Floats]:
-        """The most likely limit, from windows around it in random order, and bootstraps of it.
+        """The most likely limit, from windows around it in random order, and draws around it.
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
         not spoil the rest.
@@ -193,32 +201,8 @@ class _Search:
         for shift in self.rng.permutation(spread):
             self._measure(Phase.ROOT, scale * (1 + shift))
             scale = float(np.clip(self._limits(scale, 0)[0], scale / 1.3, scale * 1.3))
-        limits = self._limits(scale, BOOTSTRAPS)
+        limits = self._limits(scale, DRAWS)
         return float(limits[0]), limits[1:]
-
-    def _limits(self, near: float, bootstraps: int) -> stats.Floats:
-        """The lowest of the tenants' limits, fitted to the windows near a scale; shape (1 + n,).
-
-        Far above the limit a queue never settles, so that its exceedance says little of the load.
-        """
-        windows = self._near(near, above=1.2)
-        if not windows:
-            return np.full(1 + bootstraps, near)
-        scales = np.array([w.scale for w in windows])
-        limits = [
-            stats.limit(scales, [w.counts[i] for w in windows], sla.allowed, self.rng, bootstraps)
-            for i, sla in enumerate(self.slas)
-            if windows[0].tenants[i].offered_rps > 0
-        ]
-        return np.min(limits, axis=0)
-
-    def _near(self, scale: float, above: float) -> list[Window]:
-        """The valid windows at similar loads, at most `above` times the scale."""
-        return [
-            w
-            for w in self.windows
-            if w.verdict is not Verdict.INVALID and scale / 1.6 <= w.scale <= scale * above
-        ]
 
     def certify(self, scales: Sequence[float]) -> int | None:
         """The last window of the first scale at which all fresh windows pass."""
@@ -228,9 +212,22 @@ class _Search:
                 return len(self.windows) - 1
         return None
 
-    def peak(self, estimate: float, bootstrap: stats.Floats, certified: int | None) -> Peak:
+    def alone(self, scale: float) -> None:
+        """Each tenant at its rate of this scale without the others, to compare (M11)."""
+        rates_rps = self.line.rates_rps(scale)
+        busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
+        for i in busy if len(busy) > 1 else ():
+            only = tuple(rate if j == i else 0.0 for j, rate in enumerate(rates_rps))
+            self._counted_window(Phase.ALONE, np.nan, only)
+
+    # Results
+
+    def ended(self, outcome: Outcome, reason: str) -> Peak:
+        return no_peak(outcome, reason, self.windows)
+
+    def peak(self, estimate: float, posterior: stats.Floats, certified: int | None) -> Peak:
         scale = np.nan if certified is None else self.windows[certified].scale
-        failing = [w.scale for w in self.windows if w.verdict is Verdict.FAIL]
+        failing = [w.scale for w in self._on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
         outcome, reason = self._outcome(estimate, certified)
         return Peak(
@@ -240,7 +237,7 @@ class _Search:
             certified_window=-1 if certified is None else certified,
             estimate=estimate,
             first_failing=min(above, default=np.nan),
-            bootstrap=bootstrap,
+            posterior=posterior,
             windows=tuple(self.windows),
         )
 
@@ -248,100 +245,167 @@ class _Search:
         """Whether a valid window above `low` shows the server's limit, not only the client's."""
         return any(
             w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly
-            for w in self.windows
+            for w in self._on_the_line
         )
 
     def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
-        spoilt = [t.reason for w in self.windows for t in w.tenants if t.verdict == "invalid"]
-        passing = max((w.scale for w in self.windows if w.passes_roughly), default=0.0)
+        windows = self._on_the_line
+        spoilt = [t.reason for w in windows for t in w.tenants if t.verdict == "invalid"]
+        passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
         if spoilt and not self.server_failed_above(passing):
             return Outcome.CLIENT_LIMITED, spoilt[-1]
-        last = "; ".join(tenant.reason for tenant in self.windows[-1].tenants)
+        last = windows[-1]
+        reasons = "; ".join(
+            f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
+            for name, tenant in zip(self.names, last.tenants, strict=True)
+            if tenant.verdict is not Verdict.PASS
+        )
         if np.isnan(estimate):
-            return Outcome.INFEASIBLE, f"the SLA fails at every rate tested ({last})"
+            lowest = min(windows, key=lambda window: window.scale)
+            return Outcome.INFEASIBLE, self._infeasible(lowest)
         if certified is None:
-            return Outcome.UNCERTIFIED, f"no rate passed with confidence ({last})"
+            return Outcome.UNCERTIFIED, f"no rate passed with confidence ({reasons})"
         return Outcome.OK, ""
 
+    def _infeasible(self, lowest: Window) -> str:
+        """Which tenants fail even at the lowest load that was tested, and by how much."""
+        base_rps = self.line.base_rps
+        return "the SLA fails at every rate tested: " + "; ".join(
+            f"{name}, {'held at' if base > 0 else 'at'} {seen.offered_rps:.1f}/s, answered"
+            f" {seen.completed_ratio:.1%} and had its p95 at {seen.p95_ms:.1f} ms ({seen.reason})"
+            for name, base, seen in zip(self.names, base_rps, lowest.tenants, strict=True)
+            if seen.verdict is not Verdict.PASS
+        )
+
+    # Windows
+
     @property
-    def _settle_s(self) -> float:
-        """A window starts at an empty server; queues reach their steady state in a few SLAs."""
-        return max(1.0, self.settings.settle_slas * max(sla.latency_ms for sla in self.slas) / 1000)
+    def _on_the_line(self) -> list[Window]:
+        return [window for window in self.windows if window.phase.on_the_line]
+
+    def _near(self, scale: float, above: float) -> list[Window]:
+        """The valid windows at similar loads, at most `above` times the scale."""
+        return [
+            w
+            for w in self._on_the_line
+            if w.verdict is not Verdict.INVALID and scale / 1.6 <= w.scale <= scale * above
+        ]
+
+    def _limits(self, near: float, draws: int) -> stats.Floats:
+        """The lowest of the tenants' limits, fitted to the windows near a scale; shape (1 + n,).
+
+        Far above the limit a queue never settles, so that its exceedance says little of the load.
+        """
+        windows = self._near(near, above=1.2)
+        if not windows:
+            return np.full(1 + draws, near)
+        limits = [
+            limit(
+                [_evidence(w, i, sla, grace_s(self.slas)) for w in windows],
+                i,
+                self.line.rates_rps,
+                self.queue,
+                sla.allowed,
+                self.system.arrivals,
+                self.rng,
+                draws,
+            )
+            for i, sla in enumerate(self.slas)
+            if windows[0].tenants[i].offered_rps > 0
+        ]
+        return np.min(limits, axis=0)
 
     def _may_go_on(self) -> bool:
-        return len(self.windows) < self.settings.max_windows
+        return len(self._on_the_line) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client spoilt is tried once more."""
-        window = self._window(phase, scale)
-        return self._window(phase, scale) if window.verdict is Verdict.INVALID else window
-
-    def _window(self, phase: Phase, scale: float) -> Window:
-        s = self.settings
-        effort = self._effort(phase)
         rates_rps = self.line.rates_rps(scale)
-        grace = grace_s(self.slas)
-        counted_s = self._counted_s(effort, rates_rps)
-        confidence = 1 - (1 - s.confidence) / effort.looks
-        near = self._near(scale, above=1.1)
-        dispersions = [stats.dispersion([w.counts[i] for w in near]) for i in range(len(self.slas))]
-        looks_s = self._settle_s + grace + counted_s * np.arange(1, effort.looks + 1) / effort.looks
+        window = self._counted_window(phase, scale, rates_rps)
+        if window.verdict is Verdict.INVALID:
+            return self._counted_window(phase, scale, rates_rps)
+        return window
+
+    def _counted_window(self, phase: Phase, scale: float, rates_rps: Sequence[float]) -> Window:
+        """A window that lasts until its verdict is clear, or as long as its effort says."""
+        much = effort(phase, self.settings)
+        settle = settle_s(self.settings, self.slas)
+        looks_s = counted_s(much, rates_rps) * np.arange(1, much.looks + 1) / much.looks
+        return self._window(
+            phase,
+            scale,
+            rates_rps,
+            settle,
+            settle + grace_s(self.slas) + looks_s,
+            lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL),
+        )
+
+    def _window(
+        self,
+        phase: Phase,
+        scale: float,
+        rates_rps: Sequence[float],
+        settle: float,
+        looks_s: stats.Floats,
+        done: Callable[[Window], bool],
+    ) -> Window:
         with self.system.offer(rates_rps, float(looks_s[-1])) as load:
             for look_s in looks_s:
                 seen = load.until(float(look_s))
                 tenants = tuple(
-                    judge(
-                        seen,
-                        tenant,
-                        sla,
-                        rate_rps=rates_rps[tenant],
-                        settle_s=self._settle_s,
-                        grace_s=grace,
-                        confidence=confidence,
-                        dispersion=dispersions[tenant],
-                    )
-                    for tenant, sla in enumerate(self.slas)
+                    self._judge(seen, i, scale, rates_rps[i], settle, len(looks_s))
+                    for i in range(len(self.slas))
                 )
-                window = Window(
-                    phase, scale, self._settle_s, float(look_s), tenants, self._counts(seen)
-                )
-                if window.verdict in (Verdict.PASS, Verdict.FAIL):
+                window = Window(phase, scale, settle, float(look_s), tenants, seen)
+                if done(window):
                     break
         self.windows.append(window)
-        self.on_window(window, self._seconds_left(phase, rates_rps))
+        past = Counter(each.phase for each in self.windows)
+        left_s = seconds_left(past, phase, self.settings, self.slas, rates_rps)
+        self.on_window(window, left_s)
         return window
 
-    def _counts(self, seen: Observation) -> tuple[NDArray[np.int64], ...]:
-        grace = grace_s(self.slas)
-        late = [
-            counted(seen, tenant, self._settle_s, grace).latency_ms(seen.now_ns) > sla.latency_ms
-            for tenant, sla in enumerate(self.slas)
-        ]
-        return tuple(stats.batch_counts(exceeds, BATCHES) for exceeds in late)
-
-    def _effort(self, phase: Phase) -> Effort:
-        s = self.settings
-        return {Phase.ROOT: s.root, Phase.CONFIRM: s.confirm}.get(phase, s.coarse)
-
-    @staticmethod
-    def _counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
-        slowest_rps = min(rate for rate in rates_rps if rate > 0)
-        return min(effort.requests / slowest_rps, effort.max_s)
-
-    def _seconds_left(self, phase: Phase, rates_rps: Sequence[float]) -> float:
-        """A guess for the progress line: the usual number of windows of each phase to come."""
-        s = self.settings
-        done = sum(window.phase is phase for window in self.windows)
-        usual = {
-            Phase.BRACKET: 2,
-            Phase.BISECT: 2,
-            Phase.ROOT: s.root_windows,
-            Phase.CONFIRM: s.confirmations + 1,
-        }
-        later = list(usual)[list(usual).index(phase) + 1 :]
-        to_come = {phase: max(usual[phase] - done, 0)} | {p: usual[p] for p in later}
-        overhead_s = self._settle_s + grace_s(self.slas)
-        return sum(
-            count * (overhead_s + self._counted_s(self._effort(p), rates_rps))
-            for p, count in to_come.items()
+    def _judge(
+        self, seen: Observation, tenant: int, scale: float, rate_rps: float, settle: float, looks: int
+    ) -> TenantWindow:
+        near = self._near(scale, above=1.6)
+        weights = stats.similarity(scale, [w.scale for w in near])
+        return judge(
+            seen,
+            tenant,
+            self.slas[tenant],
+            rate_rps=rate_rps,
+            settle_s=settle,
+            grace_s=grace_s(self.slas),
+            confidence=1 - (1 - self.settings.confidence) / looks,
+            similar=[
+                (weight, w.tenants[tenant].exceedances)
+                for weight, w in zip(weights, near, strict=True)
+            ],
         )
+
+    def _steadiness(self, window: Window) -> tuple[Steadiness, ...]:
+        found = []
+        for i, sla in enumerate(self.slas):
+            part = counted(window.seen, i, 0.0, grace_s(self.slas))
+            latency_ms = np.minimum(part.latency_ms(window.seen.now_ns), 10 * sla.latency_ms)
+            idle = window.tenants[i].offered_rps == 0
+            found.append(IDLE if idle else steadiness(latency_ms))
+        return tuple(found)
+
+
+def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:
+    """What a window says of one tenant's limit."""
+    seen = window.seen
+    part = counted(seen, tenant, window.settle_s, grace)
+    first = int(np.searchsorted(seen.requests[tenant].intended_ns, part.intended_ns[:1]).sum())
+    late, recovered = stats.late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
+    return Evidence(
+        scale=window.scale,
+        arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
+        first=first,
+        last=first + len(part),
+        late=late,
+        recovered=recovered,
+        exceedances=window.tenants[tenant].exceedances,
+    )

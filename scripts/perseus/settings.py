@@ -21,6 +21,7 @@ class Effort:
 class Settings:
     """How much evidence a search collects."""
 
+    warm_up_s: float  # at most, until the server is steady
     confidence: float  # of each verdict, one-sided, over all looks of a window together
     settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
     coarse: Effort
@@ -29,4 +30,4 @@ class Settings:
     root_windows: int
     confirmations: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
-    max_windows: int = 40  # of bracketing and bisection
+    max_windows: int = 16  # of bracketing and bisection

@@ -15,6 +15,8 @@ from perseus.window import Observation, Requests, Status
 
 Floats = NDArray[np.float64]
 Service = Callable[[np.random.Generator, int], Floats]
+Discipline = Callable[[Floats, Floats], Floats]
+"""(arrival times, ascending; work of each request), in seconds -> completion times."""
 
 
 def exponential(mean_s: float) -> Service:
@@ -25,22 +27,66 @@ def deterministic(mean_s: float) -> Service:
     return lambda rng, n: np.full(n, mean_s)
 
 
+def one_worker(arrival: Floats, work: Floats) -> Floats:
+    """First come, first served: the recursion of Lindley (1952) as a running maximum."""
+    done = np.cumsum(work)
+    return done + np.maximum.accumulate(arrival - (done - work))
+
+
+def workers(count: int) -> Discipline:
+    """First come, first served by `count` workers."""
+
+    def serve(arrival: Floats, work: Floats) -> Floats:
+        free, done = [0.0] * count, np.empty(len(arrival))
+        for i, arrived_s in enumerate(arrival):
+            done[i] = max(arrived_s, heapq.heappop(free)) + work[i]
+            heapq.heappush(free, done[i])
+        return done
+
+    return serve
+
+
+def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -> Discipline:
+    """One worker that joins waiting requests: a batch takes `overhead_s` and the work of each.
+
+    A batch leaves when it is full or its first request has waited `max_queue_delay_s`, and the
+    worker is free.
+    """
+
+    def serve(arrival: Floats, work: Floats) -> Floats:
+        done, first, free_s = np.empty(len(arrival)), 0, 0.0
+        while first < len(arrival):
+            begin_s = max(free_s, arrival[first] + max_queue_delay_s)
+            full = first + max_batch_size - 1
+            if full < len(arrival):
+                begin_s = min(begin_s, max(free_s, arrival[full]))
+            waiting = int(np.searchsorted(arrival, begin_s, side="right"))
+            last = max(first + 1, min(waiting, first + max_batch_size))
+            free_s = begin_s + overhead_s + float(work[first:last].sum())
+            done[first:last] = free_s
+            first = last
+        return done
+
+    return serve
+
+
 @dataclass
 class SimulatedServer:
-    """A first-come first-served queue before `workers` workers, shared by all tenants.
+    """A queue shared by all tenants, served by `discipline`.
 
-    `service[i]` draws the service times of tenant i in seconds. `leak` is the share of requests
-    that are never answered; during `stall` = (start_s, length_s) of each window nothing is served;
-    `drift_per_s` slows the server down by that fraction each second since its first window;
-    `send_lag_s` delays every send, as a slow client would.
+    `service[i]` draws the work of a request of tenant i in seconds. `leak` is the share of requests
+    that are never answered; during `stall` = (start_s, length_s) of each window the server stands
+    still; `drift_per_s` slows it down by that fraction each second since its first window, up to
+    `drift_until_s`; `send_lag_s` delays every send, as a slow client would.
     """
 
     service: Sequence[Service]
     rng: np.random.Generator
-    workers: int = 1
+    discipline: Discipline = one_worker
     leak: float = 0.0
-    stall: tuple[float, float] | None = None
+    stall: tuple[float, float] = (0.0, 0.0)
     drift_per_s: float = 0.0
+    drift_until_s: float = np.inf
     send_lag_s: float = 0.0
     arrivals: Arrivals = field(default_factory=Arrivals)
     clock_s: float = 1.0
@@ -52,32 +98,34 @@ class SimulatedServer:
         """A window; virtual time goes on only as far as the window is looked at."""
         start_s = self.clock_s
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
-        done = self._serve(times, start_s)
-        load = SimulatedLoad(start_s, times, done, self.send_lag_s)
+        done, queued = self._serve(times, start_s)
+        load = SimulatedLoad(start_s, times, done, queued, self.send_lag_s)
         yield load
         self.clock_s = start_s + load.elapsed_s
         self.offered_s += load.elapsed_s
         self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in times)
 
-    def _serve(self, times: Sequence[Floats], start_s: float) -> list[Floats]:
-        """Completion times since the start of the window, infinite where a request leaks."""
+    def _serve(
+        self, times: Sequence[Floats], start_s: float
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Completion and queue times of each tenant's requests; a request that leaks never ends."""
         owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
         arrival = np.concatenate(times)
         work = np.concatenate(
             [draw(self.rng, len(t)) for draw, t in zip(self.service, times, strict=True)]
         )
-        work *= 1 + self.drift_per_s * (start_s + arrival)
+        work *= 1 + self.drift_per_s * np.minimum(start_s + arrival, self.drift_until_s)
         order = np.argsort(arrival, kind="stable")
-        free = [0.0] * self.workers
+        stall_s, length_s = self.stall
+        # In the server's own time, which stands still during the stall.
+        arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
-        for i in order:
-            begin = max(arrival[i], heapq.heappop(free))
-            if self.stall and self.stall[0] <= begin < sum(self.stall):
-                begin = sum(self.stall)
-            done[i] = begin + work[i]
-            heapq.heappush(free, done[i])
+        done[order] = self.discipline(arrived[order], work[order])
+        done += length_s * (done > stall_s)
+        queued = done - arrival - work
         done[self.rng.random(len(done)) < self.leak] = np.inf
-        return [done[owner == i] for i in range(len(times))]
+        tenants = range(len(times))
+        return [done[owner == i] for i in tenants], [queued[owner == i] for i in tenants]
 
 
 @dataclass
@@ -87,13 +135,15 @@ class SimulatedLoad:
     start_s: float
     arrival_s: Sequence[Floats]
     done_s: Sequence[Floats]
+    queued_s: Sequence[Floats]
     send_lag_s: float
     elapsed_s: float = 0.0
 
     def until(self, elapsed_s: float) -> Observation:
         self.elapsed_s = elapsed_s
-        tenants = []
-        for arrival, done in zip(self.arrival_s, self.done_s, strict=True):
+        tenants, readings = [], []
+        for arrival, done, queued in zip(self.arrival_s, self.done_s, self.queued_s, strict=True):
+            readings.append(_readings(done, queued, elapsed_s))
             so_far = arrival < elapsed_s
             arrival, done = arrival[so_far], done[so_far]
             pending = done > elapsed_s
@@ -106,7 +156,18 @@ class SimulatedLoad:
                 )
             )
         start_ns = round(self.start_s * 1e9)
-        return Observation(start_ns, elapsed_s, tuple(tenants), (0.0,) * len(tenants))
+        idle = (0.0,) * len(tenants)
+        return Observation(
+            start_ns, elapsed_s, tuple(tenants), idle, queue_ms=tuple(readings)
+        )
 
     def _ns(self, seconds: Floats) -> NDArray[np.int64]:
         return np.round((self.start_s + seconds) * 1e9).astype(np.int64)
+
+
+def _readings(done_s: Floats, queued_s: Floats, elapsed_s: float) -> Floats:
+    """(second, mean queue time in ms of what was completed in the second before), shape (k, 2)."""
+    seconds = np.arange(1, int(elapsed_s) + 1, dtype=float)
+    parts = [queued_s[(done_s > second - 1) & (done_s <= second)] for second in seconds]
+    kept = [(second, 1000 * p.mean()) for second, p in zip(seconds, parts, strict=True) if len(p)]
+    return np.array(kept).reshape(-1, 2)

@@ -7,6 +7,7 @@ stated confidence, else UNDECIDED.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import IntEnum, StrEnum
 
@@ -102,7 +103,9 @@ class Observation:
     """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
 
     `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
-    the share of the server's cores that processes other than the server used.
+    the share of the server's cores that processes other than the server used. `queue_ms` has, per
+    tenant, readings of the server's own queue time: (seconds since the start, mean queue time in ms
+    of the requests since the reading before), shape (k, 2); none when the server tells none.
     """
 
     start_ns: int
@@ -110,6 +113,7 @@ class Observation:
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
     foreign_cpu: float = 0.0
+    queue_ms: tuple[NDArray[np.float64], ...] = ()
 
     @property
     def now_ns(self) -> int:
@@ -140,9 +144,13 @@ class TenantWindow:
     foreign_cpu: float
     verdict: Verdict
     reason: str
+    exceedances: stats.Exceedances
 
     def as_dict(self) -> dict[str, object]:
-        return asdict(self) | {"verdict": str(self.verdict)}
+        """The figures, flat; of the exceedances only their share and its bounds."""
+        values = asdict(self) | {"verdict": str(self.verdict)}
+        del values["exceedances"]
+        return values
 
 
 def grace_s(slas: tuple[Sla, ...]) -> float:
@@ -169,22 +177,26 @@ def judge(
     settle_s: float,
     grace_s: float,
     confidence: float,
-    dispersion: float,
+    similar: Sequence[tuple[float, stats.Exceedances]] = (),
 ) -> TenantWindow:
     """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
 
-    `dispersion` is that of earlier windows at similar loads (see `stats.dispersion`).
+    `similar` windows, each with its weight, help to tell how late requests cluster.
 
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
     part = counted(seen, tenant, settle_s, grace_s)
     latency = part.latency_ms(seen.now_ns)
-    share = stats.exceedance(
-        latency[part.status != Status.UNSENT] > sla.latency_ms, 2 * confidence - 1, dispersion
-    )
+    due = latency[part.status != Status.UNSENT]
+    late = stats.exceedances(due, sla.latency_ms)
+    weights, windows = zip((1.0, late), *similar, strict=True)
+    dispersion = stats.dispersion(windows, weights)
+    share = stats.exceedance(due, sla.latency_ms, 2 * confidence - 1, dispersion)
     lag = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
     completed = float(np.mean(part.answered)) if len(part) else 1.0
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
+    if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
+        growing = True
     verdict, reason = _verdict(
         part,
         sla,
@@ -200,7 +212,7 @@ def judge(
     return TenantWindow(
         offered_rps=rate_rps,
         requests=len(part),
-        effective_requests=stats.effective_size(np.minimum(latency, 10 * sla.latency_ms)),
+        effective_requests=len(part) / dispersion,
         errors=int(np.sum(part.status > Status.OK)),
         p50_ms=stats.percentile(latency, 50),
         p95_ms=stats.percentile(latency, 95),
@@ -218,6 +230,7 @@ def judge(
         foreign_cpu=seen.foreign_cpu,
         verdict=verdict,
         reason=reason,
+        exceedances=late,
     )
 
 
@@ -234,6 +247,7 @@ def _verdict(
 ) -> tuple[Verdict, str]:
     if len(part) == 0:
         return Verdict.UNDECIDED, "no requests yet"
+    fewest = stats.fewest_requests(sla.allowed)
     lag_limit_ms = max(1.0, 0.02 * sla.latency_ms)
     sent_ratio = float(np.mean(part.sent_ns > 0))
     if lag_ms > lag_limit_ms:
@@ -250,6 +264,8 @@ def _verdict(
         return Verdict.FAIL, f"answered {completed:.1%} of the requests"
     if growing:
         return Verdict.FAIL, "the backlog grows"
+    if len(part) < fewest:
+        return Verdict.UNDECIDED, f"{len(part)} requests, p{sla.percentile:g} needs {fewest}"
     if share.high <= sla.allowed:
         return Verdict.PASS, "within the SLA"
     return Verdict.UNDECIDED, f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
@@ -270,3 +286,12 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     seconds = (times_ns - times_ns[0]) / 1e9
     growth_rps, rises = stats.rising(seconds, in_flight, 0.98)
     return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000
+
+
+def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bool:
+    """Whether the server's own queue time rises by half the SLA or more while requests count."""
+    seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
+    if len(seconds) < 5:
+        return False
+    slope, rises = stats.rising(seconds, queue_ms, 0.98)
+    return rises and slope * (seconds[-1] - seconds[0]) > sla.latency_ms / 2

@@ -1,0 +1,252 @@
+"""The limit of a load line, estimated from the windows near it (docs/method.md, "Estimate").
+
+The luck of a window lies mostly in its arrivals, and these are known: they were drawn by us. So the
+same arrivals are given to a virtual queue, a single first-come first-served server whose speed is
+fitted to the windows. Its late requests are a control variate (Law, Simulation Modeling and
+Analysis, 5th ed., section 11.4): where they are more than they would be in the long run, the real
+ones are likely to be, too. How well that explains the real server is estimated from the same
+windows, so that a server unlike the virtual one gets a wider interval, not a wrong one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from perseus.arrivals import Arrivals
+from perseus.stats import PRIOR_EPISODES, Exceedances, Floats, dispersion, similarity
+from perseus.virtual import VirtualQueue, long_run_share
+
+RatesRps = Callable[[float], Sequence[float]]
+
+LONG_RUN = 200_000
+"""Requests of a run of the virtual queue that stands for its steady state."""
+
+SLOPE_SPREAD = 1.0
+"""Prior standard deviation of log(m), m the slope of the real curve over that of the virtual one."""
+
+SETTLES = 0.3
+"""Share of late requests above which a queue does not get to its steady state within a window."""
+
+WORK_DRAWS = 8
+"""Times that the work of a window's requests is drawn; their arrivals are what they are."""
+
+UNFORESEEN = 2.0
+"""Episodes that the virtual queue is assumed to have missed before it is tried."""
+
+DISPERSIONS = 9
+"""Quantiles of the uncertain dispersion over which the posterior is averaged."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One window as it bears on the limit of one tenant.
+
+    `arrivals_s` are the times of all tenants' requests since the start of the window, `first` and
+    `last` the range of this tenant's that count, `late` and `recovered` say of each of those whether
+    it exceeded its SLA and whether the queue had worked off its backlog.
+    """
+
+    scale: float
+    arrivals_s: tuple[Floats, ...]
+    first: int
+    last: int
+    late: NDArray[np.bool_]
+    recovered: NDArray[np.bool_]
+    exceedances: Exceedances
+
+
+def limit(
+    windows: Sequence[Evidence],
+    tenant: int,
+    rates_rps: RatesRps,
+    queue: VirtualQueue,
+    allowed: float,
+    arrivals: Arrivals,
+    rng: np.random.Generator,
+    draws: int,
+) -> Floats:
+    """The scale at which `allowed` of a tenant's requests are late; shape (1 + draws,).
+
+    The first value is the median of the posterior, the others are drawn from it.
+    """
+    scales = np.array([seen.scale for seen in windows])
+    similar = np.array([similarity(scale, scales) for scale in scales])
+    counts = [seen.exceedances for seen in windows]
+    weights = 1 / np.array([dispersion(counts, near) for near in similar])
+    queue = _fitted(queue, windows, weights, tenant)
+    curve = _Curve.of(
+        queue, tenant, rates_rps, allowed, arrivals, LONG_RUN if draws else LONG_RUN // 8
+    )
+    late, remains = _controlled(windows, similar, tenant, queue, curve)
+    weights = np.minimum(1, weights / remains)
+    requests = np.array([len(seen.late) for seen in windows])
+    freedom = PRIOR_EPISODES + sum(
+        seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
+    )
+    counts = np.stack([late, requests - late], axis=1)
+    for _ in range(2):  # the second time knowing how much the windows scatter around the first
+        posterior = _Posterior.of(np.log(scales), counts * weights[:, None], curve, freedom)
+        weights = weights / _scatter(posterior.fitted, late, requests, weights)
+    shares = np.cumsum(posterior.density) / posterior.density.sum()
+    return np.exp(np.interp([0.5, *rng.random(draws)], shares, posterior.log_limits))
+
+
+def _fitted(
+    queue: VirtualQueue, windows: Sequence[Evidence], weights: Floats, tenant: int
+) -> VirtualQueue:
+    """The queue, its work scaled so that it has as many late requests as the real server."""
+
+    def surplus(queue: VirtualQueue) -> float:
+        counts = [
+            _virtual(queue, seen, tenant)[0].sum() - seen.late.sum() for seen in windows
+        ]
+        return float(np.dot(weights, counts))
+
+    if not any(seen.late.any() for seen in windows):
+        return queue
+    low, high = 0.1, 10.0
+    for _ in range(14):
+        middle = float(np.sqrt(low * high))
+        if surplus(queue.slowed(middle)) > 0:
+            high = middle
+        else:
+            low = middle
+    return queue.slowed(float(np.sqrt(low * high)))
+
+
+def _virtual(
+    queue: VirtualQueue, seen: Evidence, tenant: int
+) -> tuple[Floats, NDArray[np.bool_]]:
+    """Of the tenant's requests that count, how likely each is late, and which have recovered."""
+    counted, spare_s = slice(seen.first, seen.last), queue.spare_s[tenant]
+    waits_s = np.array(
+        [queue.waits_s(seen.arrivals_s, seed)[tenant][counted] for seed in range(WORK_DRAWS)]
+    )
+    return np.mean(waits_s > spare_s, axis=0), np.mean(waits_s, axis=0) <= spare_s / 2
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """logit(long-run share of late requests) of the virtual queue over the logarithm of the scale.
+
+    `log_limit` is where it reaches `level`, the logit of the allowed share.
+    """
+
+    log_scales: Floats
+    logits: Floats
+    log_limit: float
+    level: float
+
+    @classmethod
+    def of(
+        cls,
+        queue: VirtualQueue,
+        tenant: int,
+        rates_rps: RatesRps,
+        allowed: float,
+        arrivals: Arrivals,
+        requests: int,
+    ) -> _Curve:
+        level = float(np.log(allowed / (1 - allowed)))
+
+        def logit(scale: float, requests: int) -> float:
+            share = long_run_share(queue, tenant, rates_rps(scale), arrivals, requests)
+            return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
+
+        low, high = 1e-6, 1.0
+        while logit(high, requests // 8) < level and high < 1e9:
+            low, high = high, 2 * high
+        for _ in range(30):
+            middle = float(np.sqrt(low * high)) if low > 1e-6 else high / 2
+            if logit(middle, requests // 8) > level:
+                high = middle
+            else:
+                low = middle
+            if high / low < 1.01:
+                break
+        log_scales = np.log(high) + np.linspace(-0.6, 0.3, 19)
+        logits = np.maximum.accumulate([logit(float(np.exp(x)), requests) for x in log_scales])
+        return cls(log_scales, logits, float(np.interp(level, logits, log_scales)), level)
+
+    def share(self, scale: float) -> float:
+        return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
+
+    def above_level(self, log_scales: Floats) -> Floats:
+        """logit - level at scales relative to the limit."""
+        return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
+
+
+def _controlled(
+    windows: Sequence[Evidence],
+    similar: Floats,
+    tenant: int,
+    queue: VirtualQueue,
+    curve: _Curve,
+) -> tuple[Floats, Floats]:
+    """Per window: late requests less the luck of the arrivals, and the share of variance left."""
+    products, surplus, settles = [], [], []
+    for seen in windows:
+        late, recovered = _virtual(queue, seen, tenant)
+        episode = np.cumsum(seen.recovered & recovered)
+        y, x = np.bincount(episode, seen.late), np.bincount(episode, late)
+        products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
+        surplus.append(late.sum() - len(late) * curve.share(seen.scale))
+        settles.append(curve.share(seen.scale) <= SETTLES)
+    # Windows at similar loads have similar episodes: (k, 4) sums over those.
+    yy, xy, xx, episodes = (similar @ np.array(products, float)).T
+    slope = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles
+    unforeseen = UNFORESEEN * (yy + 1) / (episodes + 1)
+    remains = (yy - 2 * slope * xy + slope**2 * xx + unforeseen) / (yy + unforeseen)
+    real = np.array([seen.late.sum() for seen in windows])
+    return np.clip(real - slope * surplus, 0, [len(seen.late) for seen in windows]), remains
+
+
+def _scatter(fitted: Floats, late: Floats, requests: Floats, weights: Floats) -> float:
+    """How much more the windows scatter around the fit than their episodes explain; at least 1.
+
+    Pearson's chi-squared over its degrees of freedom, as if two windows more had been as expected:
+    a host whose speed changes from window to window, or a curve of another shape.
+    """
+    variance = np.maximum(requests * fitted * (1 - fitted), 1) / weights
+    chi_squared = float(np.sum((late - requests * fitted) ** 2 / variance))
+    return max(1.0, (chi_squared + 2) / max(len(late), 2))
+
+
+@dataclass(frozen=True)
+class _Posterior:
+    """Possible limits with their density, and the share of late requests that fits best, per window.
+
+    logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
+    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. The
+    density is averaged over how uncertain the dispersion is.
+    """
+
+    log_limits: Floats
+    density: Floats
+    fitted: Floats
+
+    @classmethod
+    def of(cls, log_scales: Floats, counts: Floats, curve: _Curve, freedom: float) -> _Posterior:
+        """`counts` are the late and the other requests of each window, shape (k, 2)."""
+        log_limits = np.linspace(log_scales.min() - REACH, log_scales.max() + REACH, 1500)
+        slopes = np.exp(np.linspace(-2.5, 2.5, 31) * SLOPE_SPREAD)
+        shape = curve.above_level(log_scales - log_limits[:, None])
+        logit = curve.level + slopes[:, None, None] * shape
+        likelihood = -(np.logaddexp(0, -logit) @ counts[:, 0] + np.logaddexp(0, logit) @ counts[:, 1])
+        prior = -0.5 * (np.log(slopes) / SLOPE_SPREAD)[:, None] ** 2
+        density = np.zeros(len(log_limits))
+        for level in (np.arange(DISPERSIONS) + 0.5) / DISPERSIONS:
+            log_density = float(stats.chi2.ppf(level, freedom)) / freedom * likelihood + prior
+            posterior = np.exp(log_density - log_density.max()).sum(axis=0)
+            density += posterior / posterior.sum()
+        best = np.unravel_index(np.argmax(likelihood + prior), likelihood.shape)
+        return cls(log_limits, density, 1 / (1 + np.exp(-logit[best])))
+
+
+REACH = float(np.log(1.5))
+"""How far beyond the loads that were offered a limit is looked for, as a logarithm."""

@@ -1,0 +1,85 @@
+"""Load on a system: load lines, windows of load, and what a system under load must offer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from perseus.arrivals import Arrivals
+from perseus.window import Observation, TenantWindow, Verdict
+
+
+class Load(Protocol):
+    """A window under way."""
+
+    def until(self, elapsed_s: float) -> Observation:
+        """Wait until `elapsed_s` after the start of the window; what was seen by then."""
+
+
+class System(Protocol):
+    """A server under load, real or simulated; requests come by the process `arrivals`."""
+
+    @property
+    def arrivals(self) -> Arrivals: ...
+
+    def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
+        """Start a window of open-loop arrivals, a rate per tenant; leaving the context ends it."""
+
+
+@dataclass(frozen=True)
+class LoadLine:
+    """Request rates r(s) = base + s x direction in requests/s, one entry per tenant."""
+
+    base_rps: tuple[float, ...]
+    direction_rps: tuple[float, ...]
+
+    def rates_rps(self, scale: float) -> tuple[float, ...]:
+        pairs = zip(self.base_rps, self.direction_rps, strict=True)
+        return tuple(base + scale * step for base, step in pairs)
+
+
+class Phase(StrEnum):
+    """What a window is for."""
+
+    WARM_UP = "warm_up"
+    BRACKET = "bracket"
+    BISECT = "bisect"
+    ROOT = "root"
+    CONFIRM = "confirm"
+    STEADY = "steady"
+    ALONE = "alone"
+
+    @property
+    def on_the_line(self) -> bool:
+        """Whether the rates are a point of the load line, so that the window bears on its limit."""
+        return self not in (Phase.WARM_UP, Phase.STEADY, Phase.ALONE)
+
+
+@dataclass(frozen=True)
+class Window:
+    """A judged window; `scale` is its point of the load line, NaN where it is not on the line."""
+
+    phase: Phase
+    scale: float
+    settle_s: float
+    elapsed_s: float
+    tenants: tuple[TenantWindow, ...]
+    seen: Observation
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst of the tenants': every one of them must keep its SLA."""
+        found = {tenant.verdict for tenant in self.tenants}
+        order = (Verdict.INVALID, Verdict.FAIL, Verdict.UNDECIDED)
+        return next((verdict for verdict in order if verdict in found), Verdict.PASS)
+
+    @property
+    def passes_roughly(self) -> bool:
+        """Good enough to look higher: an undecided window goes by what was observed."""
+        if self.verdict is Verdict.UNDECIDED:
+            busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
+            return all(tenant.sla_percentile_ms <= tenant.sla_ms for tenant in busy)
+        return self.verdict is Verdict.PASS

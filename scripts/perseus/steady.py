@@ -1,0 +1,77 @@
+"""Is a server in its steady state? (docs/method.md, M4)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus import stats
+from perseus.stats import Floats
+
+TOLERANCE = 0.1
+"""A median latency that changes by less is steady: hosts vary by that much from minute to minute."""
+
+BATCHES = 10
+GROUP = 5  # MSER-5 looks at means of five
+SURE = 3.0  # standard errors
+
+
+@dataclass(frozen=True)
+class Level:
+    """A median latency in ms and its standard error, from the medians of batches."""
+
+    median_ms: float
+    error_ms: float
+
+    def differs(self, other: Level, tolerance: float) -> bool:
+        """By more than that fraction, and more than chance explains."""
+        change_ms = abs(other.median_ms - self.median_ms)
+        error_ms = np.hypot(self.error_ms, other.error_ms)
+        return bool(change_ms > tolerance * self.median_ms and change_ms > SURE * error_ms)
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How a window ran: the level of its first and of its second half, without the transient."""
+
+    first: Level
+    last: Level
+
+    @property
+    def steady(self) -> bool:
+        return not self.first.differs(self.last, TOLERANCE)
+
+
+def steadiness(latency_ms: Floats) -> Steadiness:
+    """The levels of latencies, in the order of their requests.
+
+    Left out is the transient, but never more than the first half: what still changes then is not a
+    transient.
+    """
+    rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
+    first, last = np.array_split(rest, 2)
+    return Steadiness(_level(first), _level(last))
+
+
+def _level(latency_ms: Floats) -> Level:
+    medians = [stats.percentile(batch, 50) for batch in stats.batches(latency_ms, BATCHES)]
+    error_ms = float(np.std(medians, ddof=1) / np.sqrt(len(medians)))
+    return Level(stats.percentile(latency_ms, 50), error_ms)
+
+
+def transient(values: Floats) -> int:
+    """How many of the first values belong to the transient, by MSER-5.
+
+    The truncation that makes the standard error of the mean of the rest smallest (White, Simulation
+    69(6), 1997), on means of five consecutive values; at most three quarters of them are tried,
+    since the last few say nothing.
+    """
+    groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
+    n = len(groups)
+    if n < 4:
+        return 0
+    rest = np.arange(n, 0, -1)
+    sums, squares = np.cumsum(groups[::-1])[::-1], np.cumsum(groups[::-1] ** 2)[::-1]
+    standard_error = (squares - sums**2 / rest) / rest**2
+    return GROUP * int(np.argmin(standard_error[: max(1, 3 * n // 4)]))
