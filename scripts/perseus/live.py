@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perseus.arrivals import Arrivals
-from perseus.client import Client
+from perseus.client import Client, Result
 from perseus.procfs import foreign_share, read_cpu
 from perseus.raw import RequestsWriter
-from perseus.sender import Result
 from perseus.server import RunningServer, ServerError
 from perseus.window import MS, Observation, Requests, Status
 
@@ -110,10 +109,10 @@ class LiveSystem:
                 )
             status = result.requests.status
             failed = int(np.sum((status == Status.ERROR) | (status == Status.REFUSED)))
-            if result.error and failed > len(result.requests) / 2:
+            if failed > len(result.requests) / 2:
                 raise ServerError(
-                    f"{client.name}: {failed} of {len(result.requests)} requests failed,"
-                    f" the first with {result.error}"
+                    f"{client.name}: {failed} of {len(result.requests)} requests failed:"
+                    f" {'; '.join(result.errors.values())}"
                 )
 
 
@@ -140,12 +139,15 @@ class LiveLoad:
             if not self._server.alive():
                 raise ServerError("the server died in mid-run")
         seen = [client.look(look_ns) for client in self._clients]
-        shared = sum(snapshot.cpu_s for snapshot in seen) / elapsed_s / self._client_core_count
+        used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
+        shared = used_s / elapsed_s / self._client_core_count
         return Observation(
             start_ns=self._start_ns,
             elapsed_s=elapsed_s,
             requests=tuple(snapshot.requests for snapshot in seen),
-            client_cpu=tuple(max(snapshot.cpu_s / elapsed_s, shared) for snapshot in seen),
+            client_cpu=tuple(
+                max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
+            ),
             foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
         )
 

@@ -15,11 +15,12 @@ import numpy as np
 
 from perseus import host, raw, stats
 from perseus.arrivals import Arrivals, stream
-from perseus.client import Client, sequential_ms, serialise
+from perseus.client import Client, sequential_ms
 from perseus.files import write_json
 from perseus.live import LiveSystem
 from perseus.monitor import Monitor
 from perseus.progress import describe_peak, describe_window
+from perseus.route import Route, inline
 from perseus.search import LoadLine, Outcome, Peak, Window, find_peak, no_peak
 from perseus.server import RunningServer, ServerError, embedded_triton, terminate_as_exit
 from perseus.settings import Effort, Settings
@@ -28,6 +29,7 @@ from perseus.window import Sla
 
 UNLOADED_REQUESTS = 40
 UNLOADED_LIMIT_S = 2.0
+MOST_INPUTS = 8  # different inputs of a tenant's requests, which take turns
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,13 @@ class _Measured:
         self._server_cores, self._client_cores = cores
         self._names = [tenant["name"] for tenant in cell["tenants"]]
         self._slas = [Sla(tenant["sla_percentile"], tenant["sla_ms"]) for tenant in cell["tenants"]]
-        self._payloads = {name: _payload(name, inputs.references[name]) for name in self._names}
+        timeout_s = max(5.0, 20 * max(sla.latency_ms for sla in self._slas) / 1000)
+        self._routes = {
+            name: _route(server, name, inputs.references[name], timeout_s) for name in self._names
+        }
         self._unloaded_ms = {
-            name: sequential_ms(server.grpc_address, payload, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
-            for name, payload in self._payloads.items()
+            name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
+            for name, route in self._routes.items()
         }
         self._peaks_rps = dedicated_peaks(inputs.dedicated_records)
         self.line, self._start = load_line(
@@ -174,14 +179,7 @@ class _Measured:
         cell, slowest_s = self._cell, max(sla.latency_ms for sla in self._slas) / 1000
         with ExitStack() as stack:
             clients = [
-                Client(
-                    name,
-                    self._server.grpc_address,
-                    payload,
-                    self._client_cores,
-                    timeout_s=max(5.0, 20 * slowest_s),
-                )
-                for name, payload in self._payloads.items()
+                Client(name, route, self._client_cores) for name, route in self._routes.items()
             ]
             for client in clients:
                 stack.enter_context(client)
@@ -280,6 +278,8 @@ def load_line(
     return LoadLine(base, direction), 0.8 * (1 - held)
 
 
-def _payload(tenant: str, reference: Path) -> bytes:
+def _route(server: RunningServer, tenant: str, reference: Path, timeout_s: float) -> Route:
     with np.load(reference) as arrays:
-        return serialise(tenant, arrays["input"][:1])
+        images = arrays["input"][:MOST_INPUTS]
+    inputs = inline([image[None] for image in images])
+    return Route("grpc", server.grpc_address, tenant, inputs, timeout_s)

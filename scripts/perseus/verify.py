@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
 from perseus.answers import TOLERANCES, relative_error, signal
-from perseus.sender import CHANNEL_OPTIONS
 from perseus.server import RunningServer
+from perseus.transport_grpc import CHANNEL_OPTIONS
 
 
 class VerificationError(RuntimeError):

@@ -1,0 +1,112 @@
+"""The load client against a real tritonserver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
+
+from perseus.client import Client
+from perseus.leftovers import SHM
+from perseus.route import Route, inline, shared
+from perseus.server import RunningServer, embedded_triton
+from perseus.transport import open_transport
+
+__all__ = ["backends"]
+
+BATCHES = [
+    np.random.default_rng(seed).normal(size=(1 + seed, 3, 8, 8)).astype(np.float32)
+    for seed in range(3)
+]
+
+
+@pytest.fixture
+def server(tmp_path: Path, backends: Path) -> Iterator[RunningServer]:
+    repository = write_repository(tmp_path)
+    with embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server:
+        yield server
+
+
+def route(server: RunningServer, inputs) -> Route:
+    return Route("grpc", server.grpc_address, "tiny", inputs, timeout_s=10)
+
+
+def answers(way: Route) -> list[np.ndarray]:
+    with open_transport(way) as transport:
+        return [transport.infer(i, timeout_s=10) for i in range(len(BATCHES))]
+
+
+def test_shared_memory_answers_as_plain_bytes_do(server):
+    plain = answers(route(server, inline(BATCHES)))
+    with shared(BATCHES, server.grpc_address) as inputs:
+        assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
+        for answer, other, batch in zip(
+            answers(route(server, inputs)), plain, BATCHES, strict=True
+        ):
+            assert answer.tobytes() == other.tobytes()
+            np.testing.assert_array_equal(answer, np.maximum(batch, 0))
+        (region,) = regions()
+    assert regions() == []
+    with pytest.raises(Exception, match="Unable to find shared memory region"):
+        answers(route(server, inputs))
+    assert region.startswith("perseus-triton-")
+
+
+def regions() -> list[str]:
+    return [each.name for each in SHM.glob("*-input")]
+
+
+def test_load_from_shared_memory(server):
+    with (
+        shared(BATCHES, server.grpc_address) as inputs,
+        Client("t", route(server, inputs), [0]) as c,
+    ):
+        c.start_closed(time.monotonic_ns(), 0.5, 4)
+        time.sleep(0.6)
+        c.stop(1.0)
+        result = c.result()
+    assert np.all(result.requests.answered) and len(result.requests) > 20
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from perseus.route import shared
+from perseus.server import embedded_triton, terminate_as_exit
+
+repository, backends, log = map(Path, sys.argv[1:])
+batches = [np.zeros((1, 3, 8, 8), np.float32)]
+with terminate_as_exit(), embedded_triton(repository, log, [0], backends=backends) as server:
+    with shared(batches, server.grpc_address):
+        print("ready", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_an_owner_that_is_ended_leaves_no_shared_memory(number, tmp_path, backends):
+    repository = write_repository(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, repository, backends, tmp_path / "owner.log"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    assert any(name.endswith("-input") for name in left_behind(process.pid)["memory"])
+    process.send_signal(number)
+    process.communicate()
+    if number == signal.SIGKILL:  # the next start sweeps
+        assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
+        with embedded_triton(repository, tmp_path / "log", [0], backends=backends):
+            pass
+    assert left_behind(process.pid) == NOTHING
