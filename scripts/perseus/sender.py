@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
+from perseus.connect import connect
 from perseus.offered import ClosedWindow, OpenWindow, Window
 from perseus.route import Route
-from perseus.transport import RequestFailedError, Transport, open_transport
+from perseus.transport import RequestFailedError, Transport
 from perseus.window import Requests
 
 GIB = 2**30
@@ -59,7 +60,7 @@ def main(pipe: Connection) -> None:
     # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly(1)
-    with open_transport(setup.route) as transport:
+    with connect(setup.route) as transport:
         windows: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
         arguments = (pipe, windows, transport, setup.route, prompt)
         threading.Thread(target=_obey, args=arguments, daemon=True).start()
@@ -91,7 +92,8 @@ def _obey(
     prompt: bool,
 ) -> None:
     """Serve the parent's commands until it closes the pipe or is gone."""
-    limit = max(64, min(4096, GIB // (1 + max(each.size_bytes for each in route.inputs))))
+    largest = max(each.size_bytes for each in route.inputs)
+    limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
     kinds: dict[str, Callable[..., Window]] = {
         "open": partial(OpenWindow, limit),
         "closed": ClosedWindow,
