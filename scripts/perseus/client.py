@@ -126,6 +126,12 @@ class Client:
             _merged([each.requests for each in seen]), tuple(each.cpu_s for each in seen)
         )
 
+    def silent_s(self) -> float:
+        """How long the server has owed an answer without giving any."""
+        for process in self._processes:
+            process.send("silence")
+        return max(process.receive() for process in self._processes)
+
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
         """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait up to
         `idle_s` until the server has worked off its queue. `result` has the outcome."""

@@ -8,17 +8,21 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
 
+from perseus.arrivals import Arrivals
 from perseus.client import Client
 from perseus.connect import connect
 from perseus.leftovers import SHM
+from perseus.live import LiveSystem
+from perseus.raw import RequestsWriter
 from perseus.route import Route, inline, shared
-from perseus.server import RunningServer, embedded_triton
+from perseus.server import RunningServer, ServerError, embedded_triton
 from perseus.transport import RequestFailedError
 
 __all__ = ["backends"]
@@ -77,6 +81,63 @@ def test_load_from_shared_memory(server, protocol):
         client.stop(1.0)
         result = client.result()
     assert np.all(result.requests.answered) and len(result.requests) > 20
+
+
+# A server that stops answering in mid-window
+
+
+@contextmanager
+def live_system(server: RunningServer, folder: Path, patience_s: float = 0.1):
+    with (
+        Client("tiny", route(server, inline(BATCHES)), [0]) as client,
+        RequestsWriter(folder / "requests.parquet") as writer,
+    ):
+        yield LiveSystem(
+            server,
+            [client],
+            Arrivals("constant", 1.0),
+            [np.random.default_rng(0)],
+            writer,
+            server_cores=[0],
+            client_cores=[0],
+            patience_s=patience_s,
+        )
+
+
+def test_a_stopped_server_ends_the_window_within_seconds(server, tmp_path):
+    with live_system(server, tmp_path) as system:
+        with (
+            pytest.raises(ServerError, match=r"stopped \(SIGSTOP\?\)"),
+            system.offer([50], 60.0) as load,
+        ):
+            load.until(0.5)
+            os.kill(server.pid, signal.SIGSTOP)
+            stopped_s = time.monotonic()
+            load.until(60.0)
+        assert 5 < time.monotonic() - stopped_s < 15
+        assert server.alive()
+
+
+def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
+    repository = write_repository(tmp_path, execute_s=30)
+    with (
+        embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
+        live_system(server, tmp_path) as system,
+        pytest.raises(ServerError, match=r"answered nothing for [567] s"),
+        system.offer([50], 60.0) as load,
+    ):
+        load.until(60.0)
+
+
+def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
+    with live_system(server, tmp_path, patience_s=2.0) as system, system.offer([50], 3.0) as load:
+        load.until(0.5)
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(server.pid, signal.SIGCONT)
+        seen = load.until(3.0)
+        (requests,) = seen.requests
+        assert 1000 < requests.latency_ms(seen.now_ns).max() < 3000
 
 
 OWNER = """

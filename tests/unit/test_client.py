@@ -12,8 +12,9 @@ from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
 
 from perseus import transport_grpc, transport_http
 from perseus.client import Client, ClientError, sequential_ms
+from perseus.offered import silent_s
 from perseus.route import Route, inline
-from perseus.window import Status
+from perseus.window import Requests, Status
 
 INPUTS = inline([np.full((1, 3, 8, 8), value, np.float32) for value in range(3)])
 
@@ -233,3 +234,42 @@ def test_one_of_several_processes_that_dies_is_noticed(clients):
     clients._processes[1]._process.wait()
     with pytest.raises(ClientError, match="tenant died"):
         run(clients, np.arange(0, 0.2, 0.02), 0.2)
+
+
+# Silence
+
+
+def requests(*rows: tuple[float, float, Status]) -> Requests:
+    """Rows of sent, done (seconds) and status."""
+    sent, done, status = (np.array(column) for column in zip(*rows, strict=True))
+    sent_ns, done_ns = ((times * 1e9).astype(np.int64) for times in (sent, done))
+    return Requests(sent_ns, sent_ns, done_ns, status.astype(np.uint8))
+
+
+def test_a_server_is_silent_while_it_owes_answers():
+    answered, refused = (1.0, 2.0, Status.OK), (1.0, 3.0, Status.REFUSED)
+    pending, late = (1.5, 0, Status.PENDING), (1.5, 6.5, Status.TIMEOUT)
+    later = (6.0, 0, Status.PENDING)
+    cases = {
+        (answered,): 0,  # it owes nothing
+        (pending,): 8.5,  # since the request was sent
+        (answered, pending): 8,  # since the last answer
+        (refused, pending): 7,  # which an error is, too
+        (answered, later): 4,  # nothing was owed before that was sent
+        (answered, late, later): 8,  # a time-out is no answer
+        (late,): 8.5,
+        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # it has answered after that
+        (answered, (0, 0, Status.UNSENT)): 0,
+    }
+    for rows, expected in cases.items():
+        assert silent_s(requests(*rows), 10 * 10**9) == pytest.approx(expected), rows
+
+
+def test_a_client_tells_how_long_the_server_is_silent(server, client):
+    server.service_s = 1.5
+    client.start(time.monotonic_ns(), np.array([0.0]))
+    time.sleep(0.8)
+    assert 0.2 < client.silent_s() < 1.5
+    client.stop(2.0)
+    assert client.result().idle
+    assert client.silent_s() == 0
