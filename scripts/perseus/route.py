@@ -19,7 +19,7 @@ from perseus.leftovers import SHM, unique_name
 from perseus.server import RunningServer
 
 Batch = NDArray[np.float32]  # (images, 3, height, width)
-REGISTER_S = 10.0
+REGISTER_S = 5.0
 MOST_INPUTS = 8
 
 
@@ -108,22 +108,28 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input,
     with triton.InferenceServerClient(grpc_address) as server:
         try:
             inputs = _lay_out(batches, path)
-            server.register_system_shared_memory(
-                region, f"/{region}", path.stat().st_size, client_timeout=REGISTER_S
-            )
+            _register(server, path)
             yield inputs
-        except InferenceServerException as error:
-            raise RouteError(f"no shared memory for inputs: {error}") from error
         finally:
             with contextlib.suppress(InferenceServerException):  # the server may be gone
                 server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)
             path.unlink(missing_ok=True)
 
 
+def _register(server: triton.InferenceServerClient, path: Path) -> None:
+    size_bytes = path.stat().st_size
+    try:
+        server.register_system_shared_memory(
+            path.name, f"/{path.name}", size_bytes, client_timeout=REGISTER_S
+        )
+    except InferenceServerException as error:
+        raise RouteError(f"the server takes no inputs from shared memory: {error}") from error
+
+
 def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Input, ...]:
     inputs: list[Input] = []
-    path.touch(mode=0o600, exist_ok=False)
     try:
+        path.touch(mode=0o600, exist_ok=False)
         with path.open("wb") as file:
             for batch in batches:
                 data = _bytes(batch)

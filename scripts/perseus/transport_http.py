@@ -1,6 +1,7 @@
 """Requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, bytes follow.
 
 An asyncio loop in a thread of its own writes and reads; whoever sends hands a request over to it.
+The wait for the loop is thus service time, not send lag.
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
 """
 

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from perseus.route import inline, request_images, route_to
+from perseus import route as route_module
+from perseus.route import RouteError, inline, request_images, route_to, shared
 
 
 @pytest.mark.parametrize(
@@ -35,3 +36,14 @@ def test_a_route_leads_to_the_address_of_its_protocol():
         client = {"protocol": protocol, "shared_memory": False}
         with route_to(server, "m", [np.zeros((1, 3, 2, 2), np.float32)], client, 5.0) as route:
             assert (route.protocol, route.address, route.model) == (protocol, address, "m")
+
+
+def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path, monkeypatch):
+    batches = [np.zeros((1, 3, 2, 2), np.float32)]
+    monkeypatch.setattr(route_module, "SHM", tmp_path)
+    with pytest.raises(RouteError, match="takes no inputs"), shared(batches, "127.0.0.1:1"):
+        pytest.fail("there is no server")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(route_module, "SHM", tmp_path / "missing")
+    with pytest.raises(RouteError, match="do not fit into"), shared(batches, "127.0.0.1:1"):
+        pytest.fail("there is no shared memory")
