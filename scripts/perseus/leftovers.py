@@ -21,7 +21,7 @@ import psutil
 from perseus.procfs import start_ticks
 
 _PREFIX = "perseus-triton"
-_SHM = Path("/dev/shm")
+SHM = Path("/dev/shm")
 _REMOVE_S = 15.0
 _POLL_S = 0.01
 
@@ -31,11 +31,15 @@ def make_folder() -> Path:
 
     Its name is unique on the host and also the prefix of the server's shared memory.
     """
-    pid = os.getpid()
-    name = f"{_PREFIX}-{_host_tag()}-{pid}-{start_ticks(pid)}-{secrets.token_hex(4)}"
-    folder = Path(tempfile.gettempdir()) / name
+    folder = Path(tempfile.gettempdir()) / unique_name()
     folder.mkdir(mode=0o700)
     return folder
+
+
+def unique_name() -> str:
+    """A name for what this process owns; in /dev/shm it is to be followed by a dash and a word."""
+    pid = os.getpid()
+    return f"{_PREFIX}-{_host_tag()}-{pid}-{start_ticks(pid)}-{secrets.token_hex(4)}"
 
 
 def sweep_dead_owners() -> None:
@@ -44,7 +48,7 @@ def sweep_dead_owners() -> None:
     temporary = Path(tempfile.gettempdir())
     dead = {
         match[1]
-        for place in (temporary, _SHM)
+        for place in (temporary, SHM)
         for path in place.glob(f"{_PREFIX}-*")
         if (match := pattern.fullmatch(path.name)) and start_ticks(int(match[2])) != int(match[3])
     }
@@ -71,7 +75,7 @@ def remove(folder: Path) -> None:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         time.sleep(_POLL_S)
-    for region in _SHM.glob(f"{folder.name}-*"):
+    for region in SHM.glob(f"{folder.name}-*"):
         with contextlib.suppress(OSError):
             region.unlink()
     shutil.rmtree(folder, ignore_errors=True)

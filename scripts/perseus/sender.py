@@ -1,7 +1,4 @@
-"""The sender: the process that sends a tenant's requests, driven over a pipe by `client.Client`.
-
-Every send happens at an absolute time drawn beforehand, whatever became of the requests before it.
-"""
+"""The sender: a process that sends a tenant's requests, driven over a pipe by `client.Client`."""
 
 from __future__ import annotations
 
@@ -11,70 +8,68 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
-import grpc
-import numpy as np
-from numpy.typing import NDArray
+from perseus.connect import connect
+from perseus.offered import ClosedWindow, OpenWindow, Window, silent_s
+from perseus.route import Route
+from perseus.transport import RequestFailedError, Transport
+from perseus.window import Requests
 
-from perseus.window import Requests, Status
-
-METHOD = "/inference.GRPCInferenceService/ModelInfer"
-CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.enable_retries", 0),
-    ("grpc.enable_http_proxy", 0),
-]
 GIB = 2**30
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """The state of a window in a client: the requests intended so far and the CPU time used."""
+class Setup:
+    """What a sender is told when it starts."""
+
+    route: Route
+    cores: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A window of one sender: the requests intended so far, and the CPU time it has used."""
 
     requests: Requests
     cpu_s: float
 
 
 @dataclass(frozen=True)
-class Result:
-    """A window that has ended: the requests intended until then, and the first error's message.
+class Ending:
+    """A window of one sender that has ended: its requests, and the first message of each error.
 
     `idle` tells that the server had worked off its queue.
     """
 
     requests: Requests
-    error: str
+    errors: dict[str, str]
     idle: bool
 
 
 def main(pipe: Connection) -> None:
-    """The child: this thread sends, a second one obeys the parent, gRPC's own takes the answers."""
+    """The child: this thread sends, a second one obeys the parent, the transport's own take the
+    answers."""
     # An interrupt of the terminal reaches this process too; the parent decides when it ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    address, payload, cores, timeout_s = pipe.recv()
-    os.sched_setaffinity(0, cores)
+    setup: Setup = pipe.recv()
+    os.sched_setaffinity(0, setup.cores)
     # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
     sys.setswitchinterval(0.0005)
-    _run_promptly()
-    with grpc.insecure_channel(address, CHANNEL_OPTIONS) as channel:
-        grpc.channel_ready_future(channel).result(timeout=5)
-        infer = channel.unary_unary(METHOD)  # bytes in, bytes out
-        windows: queue.SimpleQueue[_Window | None] = queue.SimpleQueue()
-        control = threading.Thread(
-            target=_answer, args=(pipe, windows, partial(infer, payload)), daemon=True
-        )
-        control.start()
-        limit = max(64, min(4096, GIB // len(payload)))
+    prompt = _run_promptly()
+    with connect(setup.route) as transport:
+        windows: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
+        arguments = (pipe, windows, transport, setup.route, prompt)
+        threading.Thread(target=_obey, args=arguments, daemon=True).start()
         while (window := windows.get()) is not None:
-            _send(window, partial(infer.future, payload, timeout=timeout_s), limit)
+            window.offer(transport)
 
 
-def _run_promptly() -> None:
-    """Let this process run as soon as it has something to do, where the system permits it.
+def _run_promptly() -> bool:
+    """Let this process run as soon as it has something to do; whether the system permits it.
 
     It needs little CPU time, but on a shared core one that wakes up waits for the time slices of
     others (3 ms each on current kernels): of other tenants' clients, or of whatever else runs.
@@ -82,109 +77,63 @@ def _run_promptly() -> None:
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
-        return
+        return False
+    return True
 
 
-class _Window:
-    """The requests of one window; written by the sender and by gRPC's callback thread."""
-
-    def __init__(self, intended_ns: NDArray[np.int64]) -> None:
-        n = len(intended_ns)
-        self.intended_ns = intended_ns
-        self.sent_ns = np.zeros(n, np.int64)
-        self.done_ns = np.zeros(n, np.int64)
-        self.status = np.zeros(n, np.uint8)
-        self.error = ""
-        self.calls: dict[int, grpc.Future] = {}
-        self.stopped = threading.Event()
-        self.sender_done = threading.Event()
-        self.cpu_start_s = time.process_time()
-
-    def requests(self, until_ns: int) -> Requests:
-        n = int(np.searchsorted(self.intended_ns, until_ns))
-        # The status first: it is written last, so that an answer never lacks its time.
-        status = self.status[:n].copy()
-        return Requests(
-            self.intended_ns[:n], self.sent_ns[:n].copy(), self.done_ns[:n].copy(), status
-        )
-
-
-def _send(window: _Window, call: partial[grpc.Future], limit: int) -> None:
-    """Send each request at its intended time; beyond `limit` in flight the window is spoilt."""
-    for i, intended_ns in enumerate(window.intended_ns.tolist()):
-        while (wait_ns := intended_ns - time.monotonic_ns()) > 0:
-            if window.stopped.is_set():
-                break
-            time.sleep(min(wait_ns, 50_000_000) / 1e9)
-        if window.stopped.is_set():
-            break
-        if len(window.calls) >= limit:
-            window.status[i] = Status.UNSENT
-            continue
-        window.sent_ns[i] = time.monotonic_ns()
-        future = call()
-        window.calls[i] = future
-        future.add_done_callback(partial(_done, window, i))
-    window.sender_done.set()
-
-
-def _done(window: _Window, i: int, future: grpc.Future) -> None:
-    now_ns = time.monotonic_ns()
-    code = future.code()
-    if code is not grpc.StatusCode.CANCELLED:
-        window.done_ns[i] = now_ns
-        window.status[i] = _STATUS.get(code, Status.ERROR)
-        if code is not grpc.StatusCode.OK and not window.error:
-            window.error = f"{code.name}: {future.details()}"
-    window.calls.pop(i, None)
-
-
-_STATUS = {
-    grpc.StatusCode.OK: Status.OK,
-    grpc.StatusCode.DEADLINE_EXCEEDED: Status.TIMEOUT,
-    grpc.StatusCode.UNAVAILABLE: Status.REFUSED,
-}
-
-
-def _answer(
-    pipe: Connection, windows: queue.SimpleQueue[_Window | None], infer: partial[bytes]
+def _obey(
+    pipe: Connection,
+    windows: queue.SimpleQueue[Window | None],
+    transport: Transport,
+    route: Route,
+    prompt: bool,
 ) -> None:
     """Serve the parent's commands until it closes the pipe or is gone."""
-    window = _Window(np.empty(0, np.int64))
-    pipe.send("ready")
+    largest = max(each.size_bytes for each in route.inputs)
+    limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
+    kinds: dict[str, Callable[..., Window]] = {
+        "open": partial(OpenWindow, limit),
+        "closed": ClosedWindow,
+    }
+    window = kinds["open"]([])
+    windows.put(window)
+    pipe.send(prompt)
+    cpu_start_s = time.process_time()
     try:
         while True:
-            command, value = pipe.recv()
-            if command == "start":
-                window = _Window(value)
-                windows.put(window)
-            elif command == "look":
-                cpu_s = time.process_time() - window.cpu_start_s
-                pipe.send(Snapshot(window.requests(value), cpu_s))
-            else:
+            command, *values = pipe.recv()
+            if command == "look":
+                seen = window.requests(*values)
+                pipe.send(Seen(seen, time.process_time() - cpu_start_s))
+            elif command == "silence":
+                now_ns = time.monotonic_ns()
+                pipe.send(silent_s(window.requests(now_ns), now_ns))
+            elif command == "stop":
                 until_ns = time.monotonic_ns()
-                idle = _drain(window, infer, *value)
-                pipe.send(Result(window.requests(until_ns), window.error, idle))
+                idle = _drain(window, transport, *values)
+                pipe.send(Ending(window.requests(until_ns), window.errors, idle))
+            else:
+                window = kinds[command](*values)
+                cpu_start_s = time.process_time()
+                windows.put(window)
     except (EOFError, OSError):
-        window.stopped.set()
+        window.stop()
         windows.put(None)
 
 
-def _drain(window: _Window, infer: partial[bytes], patience_s: float, idle_s: float) -> bool:
+def _drain(window: Window, transport: Transport, patience_s: float, idle_s: float) -> bool:
     """Stop sending, wait for answers, cancel the rest; whether the server is idle then."""
-    window.stopped.set()
-    window.sender_done.wait()
+    window.stop()
     end_s = time.monotonic() + patience_s
-    while window.calls and time.monotonic() < end_s:
+    while transport.in_flight and time.monotonic() < end_s:
         time.sleep(0.005)
-    cancelled = list(window.calls.values())
-    for call in cancelled:
-        call.cancel()
-    if cancelled:
-        # The server may still work on what was cancelled; an answer to one more request says that
-        # the queue before it is gone.
-        try:
-            infer(timeout=idle_s)
-        except grpc.RpcError:
-            return False
+    if not transport.in_flight:
+        return True
+    transport.cancel()
+    # The server may still work on what was cancelled; an answer to one more request says that the
+    # queue before it is gone.
+    try:
+        transport.infer(0, idle_s)
+    except RequestFailedError:
+        return False
     return True

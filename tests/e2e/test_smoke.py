@@ -86,8 +86,11 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
 
 def test_served_answers_equal_those_of_torch(finished):
     for record in (finished[0] / "results/smoke/raw").glob("*/record.json"):
-        errors = json.loads(record.read_text())["relative_errors"]
+        found = json.loads(record.read_text())
+        errors = found["relative_errors"]
         assert errors and all(error < 1e-3 for error in errors.values())
+        assert set(found["errors"]) == set(errors) and not any(found["errors"].values())
+        assert found["host"]["client_realtime"] in (True, False)
 
 
 def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):
@@ -180,6 +183,7 @@ def test_a_server_that_dies_under_load_is_a_failed_row_with_its_requests(finishe
     record = json.loads((root / RECORD).read_text())
     assert (record["outcome"], record["certified_scale"]) == ("failed", None)
     assert "died" in record["reason"]
+    assert "refused" in record["errors"]["squeezenet1_1"]
     requests = pq.read_table(root / RECORD.replace("record.json", "requests.parquet"))
     assert len(requests) > 100
     assert left_behind(root) == []

@@ -1,0 +1,177 @@
+"""The load client against a real tritonserver."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
+
+from perseus.arrivals import Arrivals
+from perseus.client import Client
+from perseus.connect import connect
+from perseus.leftovers import SHM
+from perseus.live import LiveSystem
+from perseus.raw import RequestsWriter
+from perseus.route import Route, inline, shared
+from perseus.server import RunningServer, ServerError, embedded_triton
+from perseus.transport import RequestFailedError
+
+__all__ = ["backends"]
+
+BATCHES = [
+    np.random.default_rng(seed).normal(size=(1 + seed, 3, 8, 8)).astype(np.float32)
+    for seed in range(3)
+]
+
+
+@pytest.fixture
+def server(tmp_path: Path, backends: Path) -> Iterator[RunningServer]:
+    repository = write_repository(tmp_path)
+    with embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server:
+        yield server
+
+
+def route(server: RunningServer, inputs, protocol: str = "grpc") -> Route:
+    address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
+    return Route(protocol, address, "tiny", inputs, timeout_s=10)
+
+
+def answers(way: Route) -> list[np.ndarray]:
+    with connect(way) as transport:
+        return [transport.infer(i, timeout_s=10) for i in range(len(BATCHES))]
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
+    plain = answers(route(server, inline(BATCHES), protocol))
+    with shared(BATCHES, server.grpc_address) as inputs:
+        assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
+        found = answers(route(server, inputs, protocol))
+        (region,) = regions()
+    for answer, other, batch in zip(found, plain, BATCHES, strict=True):
+        assert answer.tobytes() == other.tobytes()
+        np.testing.assert_array_equal(answer, np.maximum(batch, 0))
+    assert region.startswith("perseus-triton-")
+    assert regions() == []
+    with pytest.raises(RequestFailedError, match="Unable to find shared memory region"):
+        answers(route(server, inputs, protocol))
+
+
+def regions() -> list[str]:
+    return [each.name for each in SHM.glob("*-input")]
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_load_from_shared_memory(server, protocol):
+    with (
+        shared(BATCHES, server.grpc_address) as inputs,
+        Client("tiny", route(server, inputs, protocol), [0]) as client,
+    ):
+        client.start_closed(time.monotonic_ns(), 0.5, 4)
+        time.sleep(0.6)
+        client.stop(1.0)
+        result = client.result()
+    assert np.all(result.requests.answered) and len(result.requests) > 20
+
+
+# A server that stops answering in mid-window
+
+
+@contextmanager
+def live_system(server: RunningServer, folder: Path, patience_s: float = 0.1):
+    with (
+        Client("tiny", route(server, inline(BATCHES)), [0]) as client,
+        RequestsWriter(folder / "requests.parquet") as writer,
+    ):
+        yield LiveSystem(
+            server,
+            [client],
+            Arrivals("constant", 1.0),
+            [np.random.default_rng(0)],
+            writer,
+            server_cores=[0],
+            client_cores=[0],
+            patience_s=patience_s,
+        )
+
+
+def test_a_stopped_server_ends_the_window_within_seconds(server, tmp_path):
+    with live_system(server, tmp_path) as system:
+        with (
+            pytest.raises(ServerError, match=r"stopped \(SIGSTOP\?\)"),
+            system.offer([50], 60.0) as load,
+        ):
+            load.until(0.5)
+            os.kill(server.pid, signal.SIGSTOP)
+            stopped_s = time.monotonic()
+            load.until(60.0)
+        assert 5 < time.monotonic() - stopped_s < 15
+        assert server.alive()
+
+
+def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
+    repository = write_repository(tmp_path, execute_s=30)
+    with (
+        embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
+        live_system(server, tmp_path) as system,
+        pytest.raises(ServerError, match=r"answered nothing for [567] s"),
+        system.offer([50], 60.0) as load,
+    ):
+        load.until(60.0)
+
+
+def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
+    with live_system(server, tmp_path, patience_s=2.0) as system, system.offer([50], 3.0) as load:
+        load.until(0.5)
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(server.pid, signal.SIGCONT)
+        seen = load.until(3.0)
+        (requests,) = seen.requests
+        assert 1000 < requests.latency_ms(seen.now_ns).max() < 3000
+
+
+OWNER = """
+import sys, time
+from pathlib import Path
+import numpy as np
+from perseus.route import shared
+from perseus.transport import RequestFailedError
+from perseus.server import embedded_triton, terminate_as_exit
+
+repository, backends, log = map(Path, sys.argv[1:])
+batches = [np.zeros((1, 3, 8, 8), np.float32)]
+with terminate_as_exit(), embedded_triton(repository, log, [0], backends=backends) as server:
+    with shared(batches, server.grpc_address):
+        print("ready", flush=True)
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_an_owner_that_is_ended_leaves_no_shared_memory(number, tmp_path, backends):
+    repository = write_repository(tmp_path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", OWNER, repository, backends, tmp_path / "owner.log"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+    )
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    assert any(name.endswith("-input") for name in left_behind(process.pid)["memory"])
+    process.send_signal(number)
+    process.communicate()
+    if number == signal.SIGKILL:  # the next start sweeps
+        assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
+        with embedded_triton(repository, tmp_path / "log", [0], backends=backends):
+            pass
+    assert left_behind(process.pid) == NOTHING
