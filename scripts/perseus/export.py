@@ -8,11 +8,8 @@ when the comparison fails.
 from __future__ import annotations
 
 import contextlib
-import difflib
-import functools
 import hashlib
 import importlib.metadata
-import importlib.util
 import io
 import logging
 import os
@@ -20,13 +17,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from perseus.answers import TOLERANCES, Array, relative_error, signal
 from perseus.files import whole
+from perseus.images import random_images
+from perseus.networks import (
+    ExportError,
+    build,
+    default_input_size,
+    import_torchvision,
+    require_known,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -37,10 +41,6 @@ BATCHES: Final = (1, 3)
 # Both are read by every runtime since onnxruntime 1.18 (Triton 24.06).
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
-
-
-class ExportError(ValueError):
-    """The model cannot be exported; the message says why and what to do next."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +72,15 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
     Raises ExportError for an unknown architecture or weights name, a state_dict that does not
     fit, an input size that the network refuses, and a failed check.
     """
-    torch, torchvision = _torchvision()
-    _require_known(
+    torch, torchvision = import_torchvision()
+    require_known(
         "architecture", spec.architecture, torchvision.models.list_models(torchvision.models)
     )
     size = spec.input_size or default_input_size(spec.architecture)
     images = random_images(sum(BATCHES), size, spec.seed)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(spec.seed)
-        network = _build(spec, size).eval()
+        network = build(spec.architecture, spec.weights, spec.seed, size).eval()
         try:
             output: Array = network(torch.from_numpy(images)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
@@ -167,157 +167,10 @@ def check_onnx(
     }
 
 
-def default_input_size(architecture: str) -> int:
-    """Pixels of the crop that the DEFAULT weights of `architecture` expect; downloads nothing."""
-    _, torchvision = _torchvision()
-    weights = torchvision.models.get_model_weights(architecture).DEFAULT
-    return int(weights.transforms.keywords["crop_size"])
-
-
-def random_images(count: int, size: int, seed: int) -> Array:
-    """`count` seeded images (count, 3, size, size), float32, around zero.
-
-    Patches of colour, from one to 16 x 16 per image in turn, under noise, at various contrasts.
-    Images of noise alone look alike to a network once they are pooled: their signal is weaker.
-    """
-    rng = np.random.default_rng([seed, size])
-    images = np.empty((count, 3, size, size), np.float32)
-    for number, image in enumerate(images):
-        patches = 2 ** (number % 5)
-        side = -(-size // patches)
-        colours = np.kron(rng.standard_normal((3, patches, patches)), np.ones((side, side)))
-        noise = rng.standard_normal((3, size, size))
-        image[:] = rng.uniform(0.5, 2) * colours[:, :size, :size] + rng.uniform(0, 1) * noise
-    return images
-
-
-@functools.cache
-def _torchvision() -> tuple[ModuleType, ModuleType]:
-    """Import torch and torchvision."""
-    import torch
-
-    _declare_missing_operators()
-    import torchvision
-
-    return torch, torchvision
-
-
-@functools.cache
-def _declare_missing_operators() -> Any:
-    """Let torchvision be imported where its compiled operators do not fit this build of torch.
-
-    PyPI's torchvision is built for CUDA. Beside a CPU build of torch its library cannot be
-    loaded, and the import then fails for want of the schemas of two operators of detection
-    models, which no classification model calls. Returns the declarations, or None where they are
-    not needed: they live as long as the object, which the cache keeps.
-    """
-    import torch
-
-    package = importlib.util.find_spec("torchvision")
-    if package is None or package.origin is None:
-        raise ExportError("torchvision is not installed: pip install -r requirements.txt")
-    try:
-        torch.ops.load_library(str(Path(package.origin).with_name("_C.so")))
-        return None
-    except OSError:
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        return library
-
-
-def _build(spec: ModelSpec, size: int) -> torch.nn.Module:
-    """The network of `spec` with its weights."""
-    _, torchvision = _torchvision()
-    if spec.weights == "random":
-        network = _without_weights(spec.architecture, aux_logits=False)
-        _give_signal(network, size, spec.seed)
-        return network
-    path = Path(spec.weights)
-    known = list(torchvision.models.get_model_weights(spec.architecture).__members__)
-    if spec.weights in {*known, "DEFAULT"}:
-        try:
-            return torchvision.models.get_model(spec.architecture, weights=spec.weights)
-        except OSError as error:
-            raise ExportError(
-                f"cannot download the weights {spec.weights} of {spec.architecture}: {error}. "
-                "Download the file elsewhere and give its path as weights, or use 'random'."
-            ) from error
-    if not path.is_file():
-        if len(path.parts) > 1 or path.suffix:
-            raise ExportError(f"weights file {path} does not exist: give the path of a state_dict")
-        _require_known(f"weights of {spec.architecture}", spec.weights, ["random", *known])
-    return _from_file(spec.architecture, path)
-
-
-def _from_file(architecture: str, path: Path) -> torch.nn.Module:
-    torch, _ = _torchvision()
-    try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
-        raise ExportError(
-            f"{path} is not a state_dict that can be loaded safely: {error}. "
-            "Write it with torch.save(model.state_dict(), path)."
-        ) from error
-    if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
-        raise ExportError(f"{path} holds a {type(state).__name__}, not a state_dict")
-    network = _without_weights(
-        architecture, aux_logits=any(key.lower().startswith("aux") for key in state)
-    )
-    try:
-        missing, unexpected = network.load_state_dict(state, strict=False)
-    except (RuntimeError, TypeError) as error:  # shapes; values that are no tensors
-        raise ExportError(f"{path} does not fit {architecture}: {error}") from error
-    if missing or unexpected:
-        raise ExportError(
-            f"{path} does not fit {architecture}: {_some('missing keys', missing)}; "
-            f"{_some('unexpected keys', unexpected)}. Is it a state_dict of this architecture?"
-        )
-    return network
-
-
-def _without_weights(architecture: str, *, aux_logits: bool) -> torch.nn.Module:
-    """The network as initialised by torch; `aux_logits` concerns googlenet and inception_v3."""
-    _, torchvision = _torchvision()
-    options: dict[str, Any] = {}
-    if architecture in {"googlenet", "inception_v3"}:
-        # Their auxiliary heads serve training alone, and their own initialisation is slow.
-        options = {"init_weights": False, "aux_logits": aux_logits}
-    return torchvision.models.get_model(architecture, weights=None, **options)
-
-
-def _give_signal(network: torch.nn.Module, size: int, seed: int) -> None:
-    """Make the outputs of a freshly initialised network depend on its input.
-
-    Deep networks without trained statistics let the signal fade to nothing or to a constant.
-    Batch normalisation undoes this once its running mean and variance are those of real
-    activations; and heads that some architectures initialise to zero must not stay there.
-    """
-    torch, _ = _torchvision()
-    for module in network.modules():
-        if isinstance(module, torch.nn.Linear | torch.nn.Conv2d) and not module.weight.any():
-            torch.nn.init.normal_(module.weight, std=module.weight[0].numel() ** -0.5)
-    network.eval()
-    norms = [m for m in network.modules() if isinstance(m, torch.nn.BatchNorm2d)]
-    if not norms:
-        return
-    momenta = [norm.momentum for norm in norms]
-    for norm in norms:
-        norm.reset_running_stats()
-        norm.momentum = None  # a cumulative average instead of a moving one
-        norm.train()
-    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a refused size
-        for batch in np.split(random_images(16, size, seed + 1), 2):
-            network(torch.from_numpy(batch))
-    for norm, momentum in zip(norms, momenta, strict=True):
-        norm.momentum = momentum
-    network.eval()
-
-
 def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[int, int]:
     """Write the ONNX file; return its opset and IR version. The batch of `example` is 2 or more
     (torch.export takes 0 and 1 for constants)."""
-    torch, _ = _torchvision()
+    torch, _ = import_torchvision()
     import onnx
 
     try:
@@ -356,19 +209,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-
-
-def _require_known(kind: str, name: str, known: Sequence[str]) -> None:
-    if name in known:
-        return
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    raise ExportError(f"{kind} {name!r} is not known to torchvision ({hint})")
-
-
-def _some(label: str, keys: Sequence[str]) -> str:
-    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-    return f"{len(keys)} {label}" + (f" ({', '.join(keys[:3])}{more})" if keys else "")
 
 
 def _sha256(path: Path) -> str:

@@ -10,8 +10,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from perseus import answers, export
-from perseus.export import ExportError, ModelSpec
+from perseus import answers, export, networks
+from perseus.export import ModelSpec
+from perseus.networks import ExportError
 
 # 64 x 64 pixels keep the tests fast; the architecture has batch normalisation.
 SPEC = ModelSpec("mobilenet_v3_small", seed=3, input_size=64)
@@ -118,7 +119,7 @@ def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
-    torch, torchvision = export._torchvision()
+    torch, torchvision = networks.import_torchvision()
     network = torchvision.models.squeezenet1_1(weights=None).eval()
     weights = tmp_path / "squeezenet.pth"
     torch.save(network.state_dict(), weights)
@@ -133,7 +134,7 @@ def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
 
 
 def test_a_state_dict_of_another_network_is_refused(tmp_path):
-    torch, torchvision = export._torchvision()
+    torch, torchvision = networks.import_torchvision()
     state = torchvision.models.squeezenet1_1(weights=None).state_dict()
     state["extra.weight"] = state.pop("features.0.weight")
     torch.save(state, tmp_path / "other.pth")
@@ -167,5 +168,5 @@ def refused(spec: ModelSpec, folder: Path, message: str) -> None:
 
 
 def test_input_sizes_come_from_torchvision_without_a_download():
-    assert export.default_input_size("resnet50") == 224
-    assert export.default_input_size("inception_v3") == 299
+    assert networks.default_input_size("resnet50") == 224
+    assert networks.default_input_size("inception_v3") == 299
