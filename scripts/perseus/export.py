@@ -23,12 +23,13 @@ import numpy as np
 
 from perseus.answers import TOLERANCES, Array, relative_error, signal
 from perseus.files import whole
-from perseus.images import random_images
+from perseus.images import MIN_IMAGES, random_images, read_images
 from perseus.networks import (
     ExportError,
     build,
     default_input_size,
     import_torchvision,
+    preset,
     require_known,
 )
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
 # Deviation between inputs that float32 cannot mistake for rounding (2**-24 = 6e-8 per operation).
 MIN_SIGNAL_SHARE: Final = 1e-4
-BATCHES: Final = (1, 3)
 # Both are read by every runtime since onnxruntime 1.18 (Triton 24.06).
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
@@ -51,14 +51,16 @@ class ModelSpec:
     weights: "random" (seeded, needs no network), "DEFAULT" or the name of torchvision weights
         such as "IMAGENET1K_V1" (downloaded by torchvision), or the path of a state_dict file,
         loaded into the network as `torchvision.models.get_model(architecture)` builds it.
-    seed: of the random weights and of the images of the check.
-    input_size: height and width in pixels; None takes what the DEFAULT weights were made for.
+    seed: of the random weights and of the random images.
+    input_size: height and width in pixels; None takes what the weights were made for.
+    images: files, preprocessed as the weights want (`networks.preset`); none for random images.
     """
 
     architecture: str
     weights: str = "random"
     seed: int = 0
     input_size: int | None = None
+    images: Sequence[str] = ()
 
 
 def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -66,27 +68,29 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
 
     The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32
     [batch, classes], and carries its weights. `reference_path` (.npz) holds `input`
-    (4, 3, H, W) and `output` (4, classes), float32, as torch computed them. Both files are
-    replaced at once, and only after the check has passed.
+    (n, 3, H, W), the images, and `output` (n, classes), float32, as torch computed them. Both
+    files are replaced at once, and only after the check has passed.
 
     Raises ExportError for an unknown architecture or weights name, a state_dict that does not
-    fit, an input size that the network refuses, and a failed check.
+    fit, an image that cannot be read, an input size that the network refuses, and a failed check.
     """
     torch, torchvision = import_torchvision()
     require_known(
         "architecture", spec.architecture, torchvision.models.list_models(torchvision.models)
     )
-    size = spec.input_size or default_input_size(spec.architecture)
-    images = random_images(sum(BATCHES), size, spec.seed)
+    size = spec.input_size or default_input_size(spec.architecture, spec.weights)
+    images = _images(spec, size)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(spec.seed)
-        network = build(spec.architecture, spec.weights, spec.seed, size).eval()
+        typical = random_images(16, size, spec.seed + 1)
+        network = build(spec.architecture, spec.weights, typical).eval()
         try:
             output: Array = network(torch.from_numpy(images)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
             raise ExportError(
                 f"{spec.architecture} does not accept images of {size} x {size} pixels: {error}. "
-                f"Leave input_size out to use {default_input_size(spec.architecture)}."
+                "Leave input_size out to use "
+                f"{default_input_size(spec.architecture, spec.weights)}."
             ) from error
         with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
             opset, ir_version = _write_onnx(network, images[:2], onnx_file)
@@ -98,6 +102,7 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
         "architecture": spec.architecture,
         "weights": spec.weights,
         "seed": spec.seed,
+        "images": list(spec.images),
         "input_shape": [int(n) for n in images.shape[1:]],
         "classes": int(output.shape[1]),
         **check,
@@ -112,19 +117,26 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
     }
 
 
+def _images(spec: ModelSpec, size: int) -> Array:
+    """The images to ask the network about, (n, 3, size, size)."""
+    if not spec.images:
+        return random_images(MIN_IMAGES, size, spec.seed)
+    transform = preset(spec.architecture, spec.weights, size)
+    return read_images([Path(name) for name in spec.images], transform)
+
+
 def check_onnx(
     onnx_path: Path,
     images: Array,
     expected: Array,
     *,
     what: str = "the model",
-    batches: Sequence[int] = BATCHES,
     tolerance: float = TOLERANCES["fp32"],
 ) -> dict[str, Any]:
     """Run the ONNX file under onnxruntime on the CPU and compare it with `expected`.
 
-    images: (sum(batches), 3, H, W); expected: (sum(batches), classes). Each batch size takes its
-    own images: two sizes prove that the batch axis is dynamic. Returns relative_error, signal,
+    images: (n, 3, H, W); expected: (n, classes). The first image goes alone and the others as one
+    batch: two sizes prove that the batch axis is dynamic. Returns relative_error, signal,
     tolerance and batches; raises ExportError where the error exceeds the tolerance or where the
     expected outputs do not depend on the input, so that nothing could be proved.
     """
@@ -135,35 +147,35 @@ def check_onnx(
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
         raise ExportError(
             f"{what} gives nearly the same answer for every image (signal {scale:.3g}, largest "
-            f"output {level:.3g}): no check could notice a wrong answer. Use other weights."
+            f"output {level:.3g}): no check could notice a wrong answer. "
+            "Use other weights or images."
         )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = min(2, os.cpu_count() or 1)
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    error, start = 0.0, 0
+    error, parts = 0.0, (slice(0, 1), slice(1, len(images)))
     try:
         session = onnxruntime.InferenceSession(
             str(onnx_path), options, providers=["CPUExecutionProvider"]
         )
-        for batch in batches:
-            part = slice(start, start + batch)
+        for part in parts:
             (answers,) = session.run(["output"], {"input": images[part]})
             error = max(error, relative_error(answers, expected[part], scale))
-            start += batch
     # onnxruntime's errors share no base class below Exception.
     except Exception as failure:
         raise ExportError(f"onnxruntime cannot run {what} as exported: {failure}") from failure
     if not error <= tolerance:
         raise ExportError(
             f"{what} as exported differs from torch by {error:.3g} of the signal {scale:.3g}, "
-            f"more than {tolerance:g}. The export is wrong: try other versions of torch and onnx."
+            f"more than {tolerance:g}. The export is wrong (try other versions of torch and onnx), "
+            "or the images are too much alike."
         )
     return {
         "relative_error": error,
         "signal": scale,
         "tolerance": tolerance,
-        "batches": [int(batch) for batch in batches],
+        "batches": [part.stop - part.start for part in parts],
     }
 
 

@@ -1,10 +1,53 @@
-"""The images that a network is asked about."""
+"""The images that a network is asked about: files of a folder, or seeded random ones."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from perseus.answers import Array
+from perseus.networks import ExportError
+
+MIN_IMAGES: Final = 4  # the check of an export compares answers to different images
+MAX_IMAGES: Final = 8
+SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The first MAX_IMAGES PNG and JPEG files of `folder`, by name; hidden files are left out.
+
+    Raises OSError when the folder cannot be read, ValueError when it has under MIN_IMAGES.
+    """
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+    if len(found) < MIN_IMAGES:
+        raise ValueError(f"at least {MIN_IMAGES} PNG or JPEG files are needed, not {len(found)}")
+    return found[:MAX_IMAGES]
+
+
+def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Array:
+    """The files as one batch (n, 3, H, W), float32.
+
+    `transform` makes a tensor (3, H, W) of an RGB image of Pillow, such as `networks.preset`.
+    Raises ExportError with the name of a file that is no whole PNG or JPEG image.
+    """
+    from PIL import Image
+
+    images = []
+    for path in paths:
+        try:
+            with Image.open(path, formats=("PNG", "JPEG")) as file:
+                image = file.convert("RGB")
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise ExportError(f"{path} cannot be read as a PNG or JPEG image: {error}") from error
+        images.append(transform(image).numpy())
+    return np.stack(images)
 
 
 def random_images(count: int, size: int, seed: int) -> Array:

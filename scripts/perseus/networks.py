@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from perseus.images import random_images
+from perseus.answers import Array
 
 if TYPE_CHECKING:
     import torch
@@ -58,11 +58,27 @@ def _declare_missing_operators() -> Any:
         return library
 
 
-def default_input_size(architecture: str) -> int:
-    """Pixels of the crop that the DEFAULT weights of `architecture` expect; downloads nothing."""
+def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
+    """torchvision's own preprocessing for these weights, from an image to a tensor (3, H, W).
+
+    It resizes the short side to `resize_size`, crops the centre, `crop_size`, and normalises the
+    colours. Random weights and those of a file have the preprocessing of the DEFAULT weights.
+    With `input_size` the crop is that large and the resize keeps its proportion to the crop.
+    Downloads nothing.
+    """
     _, torchvision = import_torchvision()
-    weights = torchvision.models.get_model_weights(architecture).DEFAULT
-    return int(weights.transforms.keywords["crop_size"])
+    choices = torchvision.models.get_model_weights(architecture).__members__
+    transforms = choices.get(weights, choices["DEFAULT"]).transforms
+    own = transforms()
+    if input_size is None:
+        return own
+    resize_size = round(input_size * own.resize_size[0] / own.crop_size[0])
+    return transforms(crop_size=input_size, resize_size=resize_size)
+
+
+def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
+    """Height and width in pixels that the weights were made for."""
+    return preset(architecture, weights).crop_size[0]
 
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
@@ -74,15 +90,16 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
     raise ExportError(f"{kind} {name!r} is not known to torchvision ({hint})")
 
 
-def build(architecture: str, weights: str, seed: int, size: int) -> torch.nn.Module:
-    """The network with its weights; random ones are made for images of `size` pixels.
+def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
+    """The network with its weights; random ones are drawn from torch's generator, and normalise
+    their activations by those of the `typical` images (n, 3, H, W).
 
     Raises ExportError for an unknown weights name and for a state_dict that does not fit.
     """
     _, torchvision = import_torchvision()
     if weights == "random":
         network = _without_weights(architecture, aux_logits=False)
-        _give_signal(network, size, seed)
+        _give_signal(network, typical)
         return network
     path = Path(weights)
     known = list(torchvision.models.get_model_weights(architecture).__members__)
@@ -137,8 +154,8 @@ def _without_weights(architecture: str, *, aux_logits: bool) -> torch.nn.Module:
     return torchvision.models.get_model(architecture, weights=None, **options)
 
 
-def _give_signal(network: torch.nn.Module, size: int, seed: int) -> None:
-    """Make the outputs of a freshly initialised network depend on its input.
+def _give_signal(network: torch.nn.Module, typical: Array) -> None:
+    """Make the outputs of a freshly initialised network depend on which of the images is its input.
 
     Deep networks without trained statistics let the signal fade to nothing or to a constant.
     Batch normalisation undoes this once its running mean and variance are those of real
@@ -158,7 +175,7 @@ def _give_signal(network: torch.nn.Module, size: int, seed: int) -> None:
         norm.momentum = None  # a cumulative average instead of a moving one
         norm.train()
     with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a refused size
-        for batch in np.split(random_images(16, size, seed + 1), 2):
+        for batch in np.array_split(typical, 2):
             network(torch.from_numpy(batch))
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum

@@ -98,6 +98,7 @@ def export_slice(study: Study, of: Model) -> Slice:
             "architecture": of.architecture,
             "weights": of.weights,
             "input_size": of.input_size,
+            "images": of.images,
             "seed": study.seed,
         }
     )

@@ -14,7 +14,8 @@ from typing import Any
 
 import jsonschema
 
-from perseus.entities import LoadLineSpec, Price, is_weights_file
+from perseus.entities import LoadLineSpec, Price
+from perseus.named_files import images_problems, weights_problems
 
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
@@ -176,16 +177,13 @@ def _model_problems(models: Items, root: Path) -> Iterator[str]:
     known = sorted(architectures())
     for at, model in models:
         key = "architecture" if "architecture" in model else "name"
-        architecture, weights = model[key], model.get("weights")
+        architecture = model[key]
         if known and isinstance(architecture, str) and architecture not in known:
             hint = _did_you_mean(architecture, known)
             hint = hint or " (set architecture: to the name of a torchvision model)"
             yield f"{at}.{key}: {architecture!r} is not a torchvision classification model{hint}"
-        if isinstance(weights, str) and is_weights_file(weights) and not (root / weights).is_file():
-            yield (
-                f"{at}.weights: there is no file {weights!r} (a state_dict file, 'random',"
-                " 'DEFAULT' or a torchvision weights name such as IMAGENET1K_V1)"
-            )
+        yield from weights_problems(at, model, root)
+        yield from images_problems(at, model, root)
 
 
 def architectures() -> set[str]:

@@ -125,6 +125,36 @@ def test_dynamic_batching_is_on_when_it_is_named():
     assert study.scenarios[0].tenants[0].max_queue_delay_us == 0
 
 
+def test_the_first_eight_images_of_a_folder_are_exported(tmp_path):
+    for name in ["b.PNG", "a.jpeg", ".hidden.png", "notes.txt", *(f"{n}.jpg" for n in range(8))]:
+        (tmp_path / name).touch()
+    (tmp_path / "00.png").mkdir()
+    study = load({"models": [model(images=f"{tmp_path}/"), model("mobilenet_v3_small")]})
+    slices = [plan.export_slice(study, m)["images"] for m in study.models]
+    assert slices == [[f"{tmp_path}/{n}.jpg" for n in range(8)], []]
+    for n in range(6):
+        (tmp_path / f"{n}.jpg").unlink()
+    study = load({"models": [model(images=str(tmp_path)), model("mobilenet_v3_small")]})
+    assert [Path(i).name for i in study.models[0].images] == ["6.jpg", "7.jpg", "a.jpeg", "b.PNG"]
+    (tmp_path / "7.jpg").rename(tmp_path / "{7}.jpg")
+    (problem,) = problems({"models": [model(images=str(tmp_path)), model("mobilenet_v3_small")]})
+    assert "{7}.jpg' has a brace" in problem
+
+
+@pytest.mark.parametrize("folder", ["photos", "./photos/", "../elsewhere"])
+def test_the_images_of_a_model_are_named_from_the_repository_on(folder, tmp_path):
+    root = tmp_path / "repository"
+    (root / "config").mkdir(parents=True)
+    for name in ("schema.yaml", "prices.csv"):
+        (root / "config" / name).write_text((ROOT / "config" / name).read_text())
+    (root / folder).mkdir()
+    for n in range(4):
+        (root / folder / f"{n}.png").touch()
+    models = [model(images=folder), model("mobilenet_v3_small")]
+    images = load_study(merged(BASE, {"models": models}), root).models[0].images
+    assert images == tuple(f"{Path(folder)}/{n}.png" for n in range(4))
+
+
 def test_the_order_of_keys_changes_no_slice():
     def turned(value):
         if isinstance(value, dict):
@@ -214,6 +244,23 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             {"models": [model(weights="weights/none.pt")]},
             r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
         ),
+        (
+            {"models": [model(weights="a{b}.pt")]},
+            r"models\[0\]\.weights: 'a\{b\}\.pt' has a brace",
+        ),
+        (
+            {"models": [model(images="photos")]},
+            r"models\[0\]\.images: there is no folder 'photos'",
+        ),
+        (
+            {"models": [model(images="README.md")]},
+            r"models\[0\]\.images: there is no folder 'README\.md'",
+        ),
+        (
+            {"models": [model(images="config")]},
+            r"images: 'config' cannot be used: at least 4 PNG or JPEG files are needed, not 0",
+        ),
+        ({"models": [model(images=3)]}, r"models\[0\]\.images: must be a string, not 3"),
         (
             {"models": [model(sla={"latency_ms": 0})]},
             r"models\[0\]\.sla\.latency_ms: must be > 0, not 0",
@@ -425,12 +472,18 @@ EVERYTHING = merged(
 
 
 @pytest.mark.parametrize("bad", MALFORMED, ids=repr)
-def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(bad, monkeypatch):
+def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(
+    bad, monkeypatch, tmp_path
+):
     monkeypatch.setattr("perseus.config.read_schema", lambda _: SCHEMA)  # parsed once
-    assert plan.cells(load_study(EVERYTHING, ROOT))
+    for n in range(4):
+        (tmp_path / f"{n}.png").touch()
+    everything = copy.deepcopy(EVERYTHING)
+    everything["models"][0]["images"] = str(tmp_path)
+    assert plan.cells(load_study(everything, ROOT))
     refused = 0
-    for path in places(EVERYTHING):
-        raw = copy.deepcopy(EVERYTHING)
+    for path in places(everything):
+        raw = copy.deepcopy(everything)
         if path:
             at = raw
             for key in path[:-1]:
