@@ -107,7 +107,8 @@ def _study(full: Mapping[str, Json], root: Path, prices: Sequence[Price]) -> Stu
         precision=measurement["precision"],
         repeats=measurement.get("repeats", PRESETS[measurement["precision"]].repeats),
         arrivals=measurement["arrivals"]["process"],
-        arrivals_cv=measurement["arrivals"]["cv"],
+        arrivals_cv=measurement["arrivals"].get("cv", 1.0),
+        arrivals_trace=measurement["arrivals"].get("trace"),
         pricing=tuple(full["costs"]["pricing"]),
         figure_style=tuple(sorted(full["figures"].items())),
     )

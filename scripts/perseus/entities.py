@@ -134,6 +134,7 @@ class Study:
     repeats: int
     arrivals: str
     arrivals_cv: float
+    arrivals_trace: str | None
     pricing: tuple[str, ...]
     figure_style: tuple[tuple[str, float | str], ...]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from perseus import host, raw, stats
-from perseus.arrivals import Arrivals, stream
+from perseus.arrivals import Arrivals, read_gaps_s, stream
 from perseus.client import Client, sequential_ms, serialise
 from perseus.files import write_json
 from perseus.live import LiveSystem
@@ -35,12 +35,13 @@ class Inputs:
     """The files that a cell is measured from.
 
     `references` are by tenant; `dedicated_records` are of all cells that measured one of the
-    tenants alone on the same server, none for a dedicated cell.
+    tenants alone on the same server, none for a dedicated cell; `trace` is of arrivals.
     """
 
     repository: Path
     references: Mapping[str, Path]
     dedicated_records: Sequence[Path]
+    trace: Path | None
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,7 @@ class _Measured:
         say: Callable[[str], None],
     ) -> None:
         self._cell, self._server, self._requests, self._say = cell, server, requests, say
+        self._arrivals = arrivals(cell, inputs.trace)
         self._server_cores, self._client_cores = cores
         self._names = [tenant["name"] for tenant in cell["tenants"]]
         self._slas = [Sla(tenant["sla_percentile"], tenant["sla_ms"]) for tenant in cell["tenants"]]
@@ -188,7 +190,7 @@ class _Measured:
             system = LiveSystem(
                 self._server,
                 clients,
-                Arrivals(**cell["arrivals"]),
+                self._arrivals,
                 [stream(cell["seed"], cell["repeat"], i) for i in range(len(clients))],
                 self._requests,
                 server_cores=self._server_cores,
@@ -236,6 +238,11 @@ def settings(values: Mapping[str, Any]) -> Settings:
     """Search settings from a slice of the configuration."""
     efforts = {name: Effort(**values[name]) for name in ("coarse", "root", "confirm")}
     return Settings(**{**values, **efforts})
+
+
+def arrivals(cell: Mapping[str, Any], trace: Path | None) -> Arrivals:
+    """The arrival process of a cell; `trace` is the file that it replays, if it does."""
+    return Arrivals(**cell["arrivals"], gaps_s=read_gaps_s(trace) if trace else ())
 
 
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from perseus.arrivals import read_gaps_s
 from perseus.entities import is_weights_file
 from perseus.images import image_files
 
@@ -35,6 +36,19 @@ def images_problems(at: str, model: Mapping[str, Json], root: Path) -> Iterator[
         yield f"{at}.images: there is no folder {folder!r} (of PNG or JPEG files)"
     except (OSError, ValueError) as error:
         yield f"{at}.images: {folder!r} cannot be used: {error}"
+
+
+def trace_problems(at: str, arrivals: Mapping[str, Json], root: Path) -> Iterator[str]:
+    trace = arrivals.get("trace")
+    if not isinstance(trace, str):
+        return
+    yield from _brace_problems(f"{at}.trace", trace)
+    try:
+        read_gaps_s(root / trace)
+    except FileNotFoundError:
+        yield f"{at}.trace: there is no file {trace!r} (one arrival time in seconds per line)"
+    except (OSError, ValueError) as error:
+        yield f"{at}.trace: {error}"
 
 
 def _brace_problems(at: str, path: str) -> Iterator[str]:

@@ -88,6 +88,10 @@ def weights_files(of: Model) -> list[str]:
     return [of.weights] if is_weights_file(of.weights) else []
 
 
+def trace_files(study: Study) -> list[str]:
+    return [study.arrivals_trace] if study.arrivals_trace else []
+
+
 # Slices of the configuration
 
 
@@ -134,6 +138,7 @@ def measure_slice(study: Study, of: Cell) -> Slice:
             "precision": study.precision,
             "settings": PRESETS[study.precision].settings,
             "arrivals": {"process": study.arrivals, "cv": study.arrivals_cv},
+            "trace": study.arrivals_trace,
         }
     )
 

@@ -21,7 +21,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         models:
           - {name: resnet51, sla: {percentile: 95, latency_ms: 0}}
           - {name: mobilenet_v3_small, weights: none.pt, images: photos, sla: {latency: 5}}
-        measurement: {repeat: 3}
+        measurement: {repeat: 3, arrivals: {process: trace, trace: none.csv, cv: 2}}
         """,
     )
     assert "The configuration has" in said
@@ -34,6 +34,8 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
+        "measurement.arrivals.cv: is of process: gamma only",
+        "measurement.arrivals.trace: there is no file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
         assert line in said

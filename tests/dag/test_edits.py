@@ -207,6 +207,17 @@ def test_a_file_beside_the_images_that_are_used(edited, name):
     assert edited.stale() == set()
 
 
+def test_the_trace_of_the_arrivals(edited, downstream):
+    (edited.root / "trace.csv").write_text("time_s\n0\n1\n3\n")
+    arrivals = {"process": "trace", "trace": "trace.csv"}
+    reconfigured(edited, lambda study: study["measurement"].update(arrivals=arrivals))
+    assert edited.stale() == ALL_CELLS | downstream
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    edited.append("trace.csv", "4\n")
+    assert edited.stale() == ALL_CELLS | downstream
+
+
 # Edits of the code
 
 

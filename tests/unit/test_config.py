@@ -201,6 +201,22 @@ def test_a_price_is_in_the_slice_of_the_tables_only(tmp_path):
     assert all(plan.measure_slice(before, b) == plan.measure_slice(after, a) for b, a in cells)
 
 
+def test_a_trace_is_in_the_slices_of_the_measurements(tmp_path):
+    (tmp_path / "trace.csv").write_text("time_s\n0\n1\n")
+    change = {"process": "trace", "trace": str(tmp_path / "trace.csv")}
+    study = load({"measurement": {"arrivals": change}})
+    assert plan.trace_files(study) == [change["trace"]]
+    assert plan.trace_files(load()) == []
+    measured = plan.measure_slice(study, plan.cells(study)[0])
+    assert (measured["arrivals"]["process"], measured["trace"]) == ("trace", change["trace"])
+
+
+def test_a_coefficient_of_variation_is_of_gamma_arrivals_only():
+    gamma = load({"measurement": {"arrivals": {"process": "gamma", "cv": 2}}})
+    assert (gamma.arrivals, gamma.arrivals_cv) == ("gamma", 2.0)
+    assert load({"measurement": {"arrivals": {"process": "gamma"}}}).arrivals_cv == 1.0
+
+
 def test_equal_mixes_share_a_name_however_they_are_written():
     study = load(
         {
@@ -286,6 +302,30 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"servers": [{"name": "cpu1", "cores": 0}]}, r"servers\[0\]\.cores: must be >= 1, not 0"),
         ({"measurement": {"repeats": -1}}, r"measurement\.repeats: must be >= 1, not -1"),
         ({"measurement": {"precision": "quik"}}, r"measurement\.precision: 'quik' .*mean 'quick'"),
+        (
+            {"measurement": {"arrivals": {"cv": 1}}},
+            r"arrivals\.cv: is of process: gamma only, and process is 'poisson'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
+            r"arrivals\.trace: is of process: trace only, and process is 'gamma'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace"}}},
+            r"measurement\.arrivals\.trace: is missing \(a file with one",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "none.csv"}}},
+            r"arrivals\.trace: there is no file 'none\.csv'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config/prices.csv"}}},
+            r"arrivals\.trace: .*prices\.csv line 1: 'InstanceType.* is not a time",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config"}}},
+            r"arrivals\.trace: .*directory",
+        ),
         ({"costs": {"pricing": ["spto"]}}, r"costs\.pricing\[0\]: 'spto' .*mean 'spot'"),
     ],
 )
@@ -480,6 +520,10 @@ def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(
         (tmp_path / f"{n}.png").touch()
     everything = copy.deepcopy(EVERYTHING)
     everything["models"][0]["images"] = str(tmp_path)
+    trace = tmp_path / "trace.csv"
+    trace.write_text("0\n1\n")
+    assert plan.cells(load_study(everything, ROOT))
+    everything["measurement"]["arrivals"] = {"process": "trace", "trace": str(trace)}
     assert plan.cells(load_study(everything, ROOT))
     refused = 0
     for path in places(everything):
