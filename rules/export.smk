@@ -1,6 +1,6 @@
 """Export: torchvision CNN -> ONNX, checked against torch.
 
-inputs:   a state_dict file, if the model's weights are one
+inputs:   a state_dict file, if the model's weights are one; its images, if it has any
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
 """
@@ -10,6 +10,7 @@ rule export:
     """A model as ONNX, the answers that torch gave, and how close ONNX Runtime comes to them."""
     input:
         weights=lambda w: plan.weights_files(plan.model(STUDY, w.model)),
+        images=lambda w: list(plan.model(STUDY, w.model).images),
         code=code("export"),
     output:
         model=f"{RESULTS}/models/{{model}}/model.onnx",

@@ -1,6 +1,7 @@
 """Measure: one cell on a server of its own.
 
-inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
+inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants,
+          the trace of arrivals, if they come from one
 outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
 steps:    start Triton, check its answers, search the peak, sample the host, stop Triton
 """
@@ -14,6 +15,7 @@ rule measure:
         dedicated=lambda w: plan.records(
             STUDY, plan.dedicated_cells(STUDY, plan.cell(STUDY, w.cell))
         ),
+        trace=plan.trace_files(STUDY),
         backend=lambda w: f"scripts/backends/{plan.cell(STUDY, w.cell).scenario.server.runtime}/model.py",
         code=code("measure"),
     output:

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from perseus.entry import job
-from perseus.export import ExportError, ModelSpec, export_model
+from perseus.export import ModelSpec, export_model
 from perseus.files import write_json
+from perseus.networks import ExportError
 
 with job(snakemake.log[0], ExportError):
     check = export_model(

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from perseus.arrivals import TraceError
 from perseus.client import ClientError
 from perseus.entry import job
 from perseus.host import TooFewCoresError
@@ -10,7 +11,14 @@ from perseus.route import RouteError
 from perseus.server import ServerError
 from perseus.verify import VerificationError
 
-EXPECTED = (ServerError, VerificationError, TooFewCoresError, ClientError, RouteError)
+EXPECTED = (
+    ServerError,
+    VerificationError,
+    TooFewCoresError,
+    ClientError,
+    RouteError,
+    TraceError,
+)
 
 cell = snakemake.params.slice
 names = [tenant["name"] for tenant in cell["tenants"]]
@@ -22,6 +30,7 @@ with job(snakemake.log[0], *EXPECTED) as say:
             repository=Path(snakemake.input.repository[0]).parents[1],
             references=dict(zip(names, map(Path, snakemake.input.references), strict=True)),
             dedicated_records=[Path(record) for record in snakemake.input.dedicated],
+            trace=next((Path(trace) for trace in snakemake.input.trace), None),
         ),
         Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),
         say,

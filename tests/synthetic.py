@@ -241,7 +241,6 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
                 settle_s=1.0,
                 grace_s=0.24,
                 confidence=0.95,
-                dispersion=1.0,
             )
             parts.append((tenant["name"], seen, requests))
         verdicts = {str(seen.verdict) for _, seen, _ in parts}

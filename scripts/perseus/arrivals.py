@@ -1,12 +1,14 @@
 """Arrival processes: absolute send times, drawn before a window starts.
 
 Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
-returns absolute times and Poisson is the default (docs/method.md, M1).
+returns absolute times and Poisson is the default (docs/method.md, M1). A trace is a text file with
+one arrival time in seconds per line.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -15,10 +17,15 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Arrivals:
-    """An arrival process. `cv` is the coefficient of variation of the gaps (gamma only)."""
+    """An arrival process.
 
-    process: Literal["poisson", "constant", "gamma"] = "poisson"
+    `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are those of a recorded
+    trace (trace only, see `read_gaps_s`).
+    """
+
+    process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
     cv: float = 1.0
+    gaps_s: tuple[float, ...] = ()
 
     def times_s(
         self, rate_rps: float, duration_s: float, rng: np.random.Generator
@@ -36,6 +43,9 @@ class Arrivals:
         if self.process == "constant":
             # A random phase: tenants at equal rates must not fire in lockstep.
             return np.arange(rng.uniform(0, mean_gap_s), duration_s, mean_gap_s)
+        if self.process == "trace":
+            times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
+            return times[times < duration_s]
         shape = 1.0 if self.process == "poisson" else 1 / self.cv**2
         chunk = int(duration_s * rate_rps * 1.1) + 16
         times = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
@@ -43,6 +53,50 @@ class Arrivals:
             more = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
             times = np.concatenate([times, times[-1] + more])
         return times[times < duration_s]
+
+
+def _replayed(
+    gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Times in [0, duration) of a trace that is a circle, from a random time of it on.
+
+    The mean gap is the unit of time, also that of the result; one such gap closes the circle.
+    """
+    times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
+    circle, start = times[-1], rng.uniform(0, times[-1])
+    laps = np.arange(int(duration / circle) + 2)
+    laid_out = np.add.outer(laps * circle, times).ravel() - start
+    return laid_out[(laid_out >= 0) & (laid_out < duration)]
+
+
+class TraceError(ValueError):
+    """A file is no trace of arrivals; the message says where."""
+
+
+def read_gaps_s(path: Path) -> tuple[float, ...]:
+    """The gaps in seconds between the arrivals of a trace, whose times need not be sorted.
+
+    The first line may be the header `time_s`; empty lines do not count. Raises OSError, and
+    TraceError for a line that is no time and when no time passes between the arrivals.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise TraceError(f"{path} is not a text file: {error}") from None
+    times_s = []
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text or (number == 1 and text == "time_s"):
+            continue
+        try:
+            times_s.append(float(text))
+        except ValueError:
+            raise TraceError(f"{path} line {number}: {text[:40]!r} is not a time in s") from None
+        if not np.isfinite(times_s[-1]):
+            raise TraceError(f"{path} line {number}: {text!r} is not a time in s")
+    if len(set(times_s)) < 2:
+        raise TraceError(f"{path} needs arrivals at two different times, at least")
+    return tuple(np.diff(np.sort(times_s)).tolist())
 
 
 def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:

@@ -20,6 +20,7 @@ from perseus.entities import (
     Study,
     Tenant,
 )
+from perseus.images import image_files
 from perseus.precision import PRESETS
 from perseus.validation import ConfigError, form_problems, meaning_problems
 
@@ -38,7 +39,7 @@ def load_study(raw: Mapping[str, Json], root: Path) -> Study:
     problems = [*form_problems(raw, schema), *meaning_problems(full, root, prices)]
     if problems:
         raise ConfigError(list(dict.fromkeys(problems)))
-    return _study(full, prices)
+    return _study(full, root, prices)
 
 
 def read_schema(root: Path) -> dict[str, Json]:
@@ -105,18 +106,19 @@ def with_defaults(value: Json, schema: Mapping[str, Json]) -> Json:
     return value
 
 
-def _study(full: Mapping[str, Json], prices: Sequence[Price]) -> Study:
+def _study(full: Mapping[str, Json], root: Path, prices: Sequence[Price]) -> Study:
     servers = {item["name"]: _server(item, prices) for item in full["servers"]}
     measurement = full["measurement"]
     return Study(
         name=full["study"],
         seed=full["seed"],
-        models=tuple(_model(item) for item in full["models"]),
+        models=tuple(_model(item, root) for item in full["models"]),
         scenarios=tuple(_scenarios(full["scenarios"], servers)),
         precision=measurement["precision"],
         repeats=measurement.get("repeats", PRESETS[measurement["precision"]].repeats),
         arrivals=measurement["arrivals"]["process"],
-        arrivals_cv=measurement["arrivals"]["cv"],
+        arrivals_cv=measurement["arrivals"].get("cv", 1.0),
+        arrivals_trace=measurement["arrivals"].get("trace"),
         client=_client(measurement["client"]),
         pricing=tuple(full["costs"]["pricing"]),
         figure_style=tuple(sorted(full["figures"].items())),
@@ -132,12 +134,16 @@ def _client(item: Mapping[str, Json]) -> ClientSpec:
     )
 
 
-def _model(item: Mapping[str, Json]) -> Model:
+def _model(item: Mapping[str, Json], root: Path) -> Model:
+    folder = item.get("images")
     return Model(
         name=item["name"],
         architecture=item.get("architecture", item["name"]),
         weights=item["weights"],
         input_size=item.get("input_size"),
+        images=tuple(f"{Path(folder, path.name)}" for path in image_files(root / folder))
+        if folder
+        else (),
         precision=item["precision"],
         sla_percentile=item["sla"]["percentile"],
         sla_ms=item["sla"]["latency_ms"],

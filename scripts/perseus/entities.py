@@ -13,13 +13,15 @@ from functools import cached_property
 class Model:
     """A torchvision CNN, its weights, precision and SLA.
 
-    `input_size` is in pixels; None stands for the architecture's own.
+    `input_size` is in pixels; None stands for that of the weights. `images` are files, none stands
+    for seeded random images.
     """
 
     name: str
     architecture: str
     weights: str
     input_size: int | None
+    images: tuple[str, ...]
     precision: str
     sla_percentile: float
     sla_ms: float
@@ -143,6 +145,7 @@ class Study:
     arrivals: str
     arrivals_cv: float
     client: ClientSpec
+    arrivals_trace: str | None
     pricing: tuple[str, ...]
     figure_style: tuple[tuple[str, float | str], ...]
 

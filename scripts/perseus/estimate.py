@@ -23,11 +23,11 @@ from perseus.virtual import VirtualQueue, long_run_share
 
 RatesRps = Callable[[float], Sequence[float]]
 
-LONG_RUN = 200_000
+LONG_RUN = 100_000
 """Requests of a run of the virtual queue that stands for its steady state."""
 
 SLOPE_SPREAD = 1.0
-"""Prior standard deviation of log(m), m the slope of the real curve over that of the virtual one."""
+"""Prior standard deviation of log(m), m the real curve's slope over the virtual one's."""
 
 SETTLES = 0.3
 """Share of late requests above which a queue does not get to its steady state within a window."""
@@ -35,7 +35,7 @@ SETTLES = 0.3
 WORK_DRAWS = 8
 """Times that the work of a window's requests is drawn; their arrivals are what they are."""
 
-UNFORESEEN = 2.0
+UNFORESEEN = 4.0
 """Episodes that the virtual queue is assumed to have missed before it is tried."""
 
 DISPERSIONS = 9
@@ -47,8 +47,8 @@ class Evidence:
     """One window as it bears on the limit of one tenant.
 
     `arrivals_s` are the times of all tenants' requests since the start of the window, `first` and
-    `last` the range of this tenant's that count, `late` and `recovered` say of each of those whether
-    it exceeded its SLA and whether the queue had worked off its backlog.
+    `last` the range of this tenant's that count, `late` and `recovered` say of each of those
+    whether it exceeded its SLA and whether the queue had worked off its backlog.
     """
 
     scale: float
@@ -102,9 +102,7 @@ def _fitted(
     """The queue, its work scaled so that it has as many late requests as the real server."""
 
     def surplus(queue: VirtualQueue) -> float:
-        counts = [
-            _virtual(queue, seen, tenant)[0].sum() - seen.late.sum() for seen in windows
-        ]
+        counts = [_virtual(queue, seen, tenant)[0].sum() - seen.late.sum() for seen in windows]
         return float(np.dot(weights, counts))
 
     if not any(seen.late.any() for seen in windows):
@@ -119,9 +117,7 @@ def _fitted(
     return queue.slowed(float(np.sqrt(low * high)))
 
 
-def _virtual(
-    queue: VirtualQueue, seen: Evidence, tenant: int
-) -> tuple[Floats, NDArray[np.bool_]]:
+def _virtual(queue: VirtualQueue, seen: Evidence, tenant: int) -> tuple[Floats, NDArray[np.bool_]]:
     """Of the tenant's requests that count, how likely each is late, and which have recovered."""
     counted, spare_s = slice(seen.first, seen.last), queue.spare_s[tenant]
     waits_s = np.array(
@@ -169,7 +165,7 @@ class _Curve:
                 low = middle
             if high / low < 1.01:
                 break
-        log_scales = np.log(high) + np.linspace(-0.6, 0.3, 19)
+        log_scales = np.log(high) + np.linspace(-0.6, 0.3, 16)
         logits = np.maximum.accumulate([logit(float(np.exp(x)), requests) for x in log_scales])
         return cls(log_scales, logits, float(np.interp(level, logits, log_scales)), level)
 
@@ -219,7 +215,7 @@ def _scatter(fitted: Floats, late: Floats, requests: Floats, weights: Floats) ->
 
 @dataclass(frozen=True)
 class _Posterior:
-    """Possible limits with their density, and the share of late requests that fits best, per window.
+    """Possible limits with their density, and per window the share of late requests that fits best.
 
     logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
     lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. The
@@ -237,7 +233,9 @@ class _Posterior:
         slopes = np.exp(np.linspace(-2.5, 2.5, 31) * SLOPE_SPREAD)
         shape = curve.above_level(log_scales - log_limits[:, None])
         logit = curve.level + slopes[:, None, None] * shape
-        likelihood = -(np.logaddexp(0, -logit) @ counts[:, 0] + np.logaddexp(0, logit) @ counts[:, 1])
+        likelihood = -(
+            np.logaddexp(0, -logit) @ counts[:, 0] + np.logaddexp(0, logit) @ counts[:, 1]
+        )
         prior = -0.5 * (np.log(slopes) / SLOPE_SPREAD)[:, None] ** 2
         density = np.zeros(len(log_limits))
         for level in (np.arange(DISPERSIONS) + 0.5) / DISPERSIONS:

@@ -114,7 +114,8 @@ def _windows(results: Results, row: pd.Series) -> pd.DataFrame:
         pd.read_parquet(folder / "windows.parquet").assign(cell=folder.name)
         for folder in _folders(results, row)
     ]
-    return pd.concat(frames) if frames else pd.DataFrame()
+    # What lies off the load line (warming up, each tenant alone) has no scale.
+    return pd.concat(frames).dropna(subset="scale") if frames else pd.DataFrame()
 
 
 def _against_rate(axes: Axes, results: Results, row: pd.Series, windows: pd.DataFrame) -> None:

@@ -15,7 +15,13 @@ from perseus.figure_style import Results, Style, legend, nothing, panels, remain
 
 MOST_CELLS = 8
 SERVER, CLIENT = "#0072B2", "#E69F00"
-PHASES = {"bracket": "#d9d9d9", "bisect": "#ececec", "root": "#d5e8f2", "confirm": "#d6ecd9"}
+PHASES = {
+    "bracket": "#d9d9d9",
+    "bisect": "#ececec",
+    "root": "#d5e8f2",
+    "confirm": "#d6ecd9",
+}
+OTHER = "#f7f0e2"  # warming up, seeing whether the server is steady, each tenant alone
 GIB = 2**30
 
 
@@ -37,8 +43,9 @@ def utilisation(results: Results, style: Style) -> Figure:
         Line2D([], [], color=SERVER, label="server"),
         Line2D([], [], color=CLIENT, linestyle="--", label="client"),
         *(Patch(color=colour, label=phase) for phase, colour in PHASES.items()),
+        Patch(color=OTHER, label="steady, alone"),
     ]
-    legend(figure, handles, 6)
+    legend(figure, handles, 7)
     remainder(figure, len(shown), len(results.cells), "cells", "monitor.parquet of each cell")
     return figure
 
@@ -68,4 +75,6 @@ def _phases(axes: Axes, folder: Path, start_ns: int) -> None:
     windows = pd.read_parquet(folder / "windows.parquet").drop_duplicates("window")
     for _, window in windows.iterrows():
         begin_s = (window["start_ns"] - start_ns) / 1e9
-        axes.axvspan(begin_s, begin_s + window["elapsed_s"], color=PHASES[window["phase"]], lw=0)
+        axes.axvspan(
+            begin_s, begin_s + window["elapsed_s"], color=PHASES.get(window["phase"], OTHER), lw=0
+        )

@@ -65,7 +65,7 @@ class LiveSystem:
         patience_s: float,
     ) -> None:
         self._server, self._clients, self._writer = server, clients, writer
-        self._arrivals, self._streams = arrivals, streams
+        self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._patience_s = patience_s
         self.ended: list[Ended] = []
@@ -76,7 +76,7 @@ class LiveSystem:
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[LiveLoad]:
         """A window; raises ServerError when the server has died or answers mostly with errors."""
         times = [
-            self._arrivals.times_s(rate, duration_s, stream)
+            self.arrivals.times_s(rate, duration_s, stream)
             for rate, stream in zip(rates_rps, self._streams, strict=True)
         ]
         names = [client.name for client in self._clients]
@@ -144,6 +144,8 @@ class LiveLoad:
         self._silent_s = silent_s
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
+        self._times = [server_times(server, client.name) for client in clients]
+        self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
 
     def until(self, elapsed_s: float) -> Observation:
         """Raises ServerError as soon as the server is seen to be dead or silent."""
@@ -151,6 +153,7 @@ class LiveLoad:
         while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(wait_s, ALIVE_S))
             self._require_life()
+            self._read_queues()
         seen = [client.look(look_ns) for client in self._clients]
         used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
         shared = used_s / elapsed_s / self._client_core_count
@@ -162,7 +165,22 @@ class LiveLoad:
                 max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
             ),
             foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
+            queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
         )
+
+    def _read_queues(self) -> None:
+        """The mean queue time of what the server has served since the last reading."""
+        for i, client in enumerate(self._clients):
+            try:
+                new = server_times(self._server, client.name, timeout_s=1.0)
+            except ServerError:  # too busy, or about to be found dead
+                return
+            old = self._times[i]
+            if new.requests > old.requests:
+                seconds = (time.monotonic_ns() - self._start_ns) / 1e9
+                served = new.requests - old.requests
+                self._queue_ms[i].append((seconds, (new.queue_ns - old.queue_ns) / served / MS))
+                self._times[i] = new
 
     def _require_life(self) -> None:
         if not self._server.alive():
@@ -185,10 +203,10 @@ class ServerTimes:
     compute_output_ns: int
 
 
-def server_times(server: RunningServer, model: str) -> ServerTimes:
+def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
     url = f"http://{server.http_address}/v2/models/{model}/stats"
     try:
-        with DIRECT.open(url, timeout=10) as reply:
+        with DIRECT.open(url, timeout=timeout_s) as reply:
             stats = json.load(reply)["model_stats"][0]["inference_stats"]
     except (OSError, ValueError, LookupError) as error:
         raise ServerError(f"no statistics of {model} from the server: {error}") from error

@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 
 from perseus import host, raw, stats
-from perseus.arrivals import Arrivals, stream
+from perseus.arrivals import Arrivals, read_gaps_s, stream
+from perseus.budget import expected_s, longest_s
 from perseus.client import Client, sequential_ms
 from perseus.files import write_json
 from perseus.live import LiveSystem
+from perseus.load import LoadLine, Window
 from perseus.monitor import Monitor
 from perseus.progress import describe_peak, describe_window
 from perseus.route import Route, request_images, route_to
-from perseus.search import LoadLine, Outcome, Peak, Window, find_peak, no_peak
+from perseus.search import Outcome, Peak, find_peak, no_peak
 from perseus.server import RunningServer, ServerError, embedded_triton, terminate_as_exit
 from perseus.settings import Effort, Settings
 from perseus.verify import verify
@@ -36,12 +38,13 @@ class Inputs:
     """The files that a cell is measured from.
 
     `references` are by tenant; `dedicated_records` are of all cells that measured one of the
-    tenants alone on the same server, none for a dedicated cell.
+    tenants alone on the same server, none for a dedicated cell; `trace` is of arrivals.
     """
 
     repository: Path
     references: Mapping[str, Path]
     dedicated_records: Sequence[Path]
+    trace: Path | None
 
 
 @dataclass(frozen=True)
@@ -120,6 +123,7 @@ class _Measured:
         say: Callable[[str], None],
     ) -> None:
         self._cell, self._server, self._requests, self._say = cell, server, requests, say
+        self._arrivals = arrivals(cell, inputs.trace)
         self._server_cores, self._client_cores = cores
         self._names = [tenant["name"] for tenant in cell["tenants"]]
         self._slas = [Sla(tenant["sla_percentile"], tenant["sla_ms"]) for tenant in cell["tenants"]]
@@ -155,7 +159,7 @@ class _Measured:
             "certified_scale": peak.certified,
             "certified_window": peak.certified_window,
             "first_failing_scale": peak.first_failing,
-            "bootstrap_scales": [round(scale, 6) for scale in peak.bootstrap.tolist()],
+            "bootstrap_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
             "requests": sum(row["requests"] for row in self.rows),
             "measured_s": sum(row["elapsed_s"] for row in self.rows) / max(len(self._names), 1),
             "unloaded_p50_ms": {
@@ -193,7 +197,7 @@ class _Measured:
             system = LiveSystem(
                 self._server,
                 clients,
-                Arrivals(**cell["arrivals"]),
+                self._arrivals,
                 [stream(cell["seed"], cell["repeat"], i) for i in range(len(clients))],
                 self._requests,
                 server_cores=self._server_cores,
@@ -223,15 +227,24 @@ class _Measured:
                     )
                 self._say(describe_window(window, self._names, seconds_left))
 
+            chosen = settings(cell["settings"])
+            self._say_cost(chosen)
             return find_peak(
                 system,
                 self.line,
                 self._slas,
-                settings(cell["settings"]),
+                chosen,
                 start=self._start,
+                unloaded_ms=[self._unloaded_ms[name] for name in self._names],
+                names=self._names,
                 rng=stream(cell["seed"], cell["repeat"], len(clients)),
                 on_window=keep,
             )
+
+    def _say_cost(self, chosen: Settings) -> None:
+        about_s = expected_s(chosen, self._slas, self.line.rates_rps(self._start))
+        most_s = longest_s(chosen, self._slas)
+        self._say(f"about {about_s / 60:.1f} min of load, at most {most_s / 60:.0f} min")
 
     def _processes(self) -> int:
         """Client processes of each tenant.
@@ -251,6 +264,11 @@ def settings(values: Mapping[str, Any]) -> Settings:
     """Search settings from a slice of the configuration."""
     efforts = {name: Effort(**values[name]) for name in ("coarse", "root", "confirm")}
     return Settings(**{**values, **efforts})
+
+
+def arrivals(cell: Mapping[str, Any], trace: Path | None) -> Arrivals:
+    """The arrival process of a cell; `trace` is the file that it replays, if it does."""
+    return Arrivals(**cell["arrivals"], gaps_s=read_gaps_s(trace) if trace else ())
 
 
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:

@@ -88,6 +88,10 @@ def weights_files(of: Model) -> list[str]:
     return [of.weights] if is_weights_file(of.weights) else []
 
 
+def trace_files(study: Study) -> list[str]:
+    return [study.arrivals_trace] if study.arrivals_trace else []
+
+
 # Slices of the configuration
 
 
@@ -98,6 +102,7 @@ def export_slice(study: Study, of: Model) -> Slice:
             "architecture": of.architecture,
             "weights": of.weights,
             "input_size": of.input_size,
+            "images": of.images,
             "seed": study.seed,
         }
     )
@@ -135,6 +140,7 @@ def measure_slice(study: Study, of: Cell) -> Slice:
             "settings": PRESETS[study.precision].settings,
             "arrivals": {"process": study.arrivals, "cv": study.arrivals_cv},
             "client": study.client,
+            "trace": study.arrivals_trace,
         }
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perseus.search import LoadLine, Outcome, Peak, Window
+from perseus.load import LoadLine, Window
+from perseus.search import Outcome, Peak
 from perseus.window import Verdict
 
 

@@ -31,9 +31,9 @@ DRAWS = 200
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
 LOOKS_S = 1.0  # between looks whether the server is steady
 FEWEST = 60  # requests of each tenant before that can be told
-IDLE = Steadiness(Level(0, 0), Level(0, 0))
+IDLE = Steadiness(Level(0, 0), Level(0, 0), Level(0, 0))
 DRIFT = 0.15
-"""Change of a light load's median latency, from before to after a search, that spoils it."""
+"""Change of a light load's latency, from before to after a search, that spoils it."""
 
 
 class Outcome(StrEnum):
@@ -151,8 +151,8 @@ class _Search:
     def not_steady(self, found: Sequence[Steadiness]) -> str:
         """Which tenants are not steady, and how they change; empty when all are."""
         return "; ".join(
-            f"{name}: the median latency of a light load does not become steady, it went from"
-            f" {one.first.median_ms:.1f} to {one.last.median_ms:.1f} ms"
+            f"{name}: a light load does not become steady: its lower quartile went from"
+            f" {one.first.quartile_ms:.1f} to {one.last.quartile_ms:.1f} ms"
             for name, one in zip(self.names, found, strict=True)
             if not one.steady
         )
@@ -162,10 +162,10 @@ class _Search:
         for _ in range(2):
             after = self.steady(Phase.STEADY, rates_rps, STEADY_S)
             problem = "; ".join(
-                f"{name}: the median latency of a light load was {old.last.median_ms:.1f} ms"
-                f" before the search and {new.last.median_ms:.1f} ms after it"
+                f"{name}: the lower quartile of a light load was {old.whole.quartile_ms:.1f} ms"
+                f" before the search and {new.whole.quartile_ms:.1f} ms after it"
                 for name, old, new in zip(self.names, before, after, strict=True)
-                if old.last.differs(new.last, DRIFT)
+                if old.whole.differs(new.whole, DRIFT)
             )
             if not problem:
                 return ""
@@ -366,7 +366,13 @@ class _Search:
         return window
 
     def _judge(
-        self, seen: Observation, tenant: int, scale: float, rate_rps: float, settle: float, looks: int
+        self,
+        seen: Observation,
+        tenant: int,
+        scale: float,
+        rate_rps: float,
+        settle: float,
+        looks: int,
     ) -> TenantWindow:
         near = self._near(scale, above=1.6)
         weights = stats.similarity(scale, [w.scale for w in near])

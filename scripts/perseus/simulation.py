@@ -105,9 +105,7 @@ class SimulatedServer:
         self.offered_s += load.elapsed_s
         self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in times)
 
-    def _serve(
-        self, times: Sequence[Floats], start_s: float
-    ) -> tuple[list[Floats], list[Floats]]:
+    def _serve(self, times: Sequence[Floats], start_s: float) -> tuple[list[Floats], list[Floats]]:
         """Completion and queue times of each tenant's requests; a request that leaks never ends."""
         owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
         arrival = np.concatenate(times)
@@ -157,9 +155,7 @@ class SimulatedLoad:
             )
         start_ns = round(self.start_s * 1e9)
         idle = (0.0,) * len(tenants)
-        return Observation(
-            start_ns, elapsed_s, tuple(tenants), idle, queue_ms=tuple(readings)
-        )
+        return Observation(start_ns, elapsed_s, tuple(tenants), idle, queue_ms=tuple(readings))
 
     def _ns(self, seconds: Floats) -> NDArray[np.int64]:
         return np.round((self.start_s + seconds) * 1e9).astype(np.int64)

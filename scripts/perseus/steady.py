@@ -10,7 +10,7 @@ from perseus import stats
 from perseus.stats import Floats
 
 TOLERANCE = 0.1
-"""A median latency that changes by less is steady: hosts vary by that much from minute to minute."""
+"""A level that changes by less is steady: hosts vary by that much by themselves."""
 
 BATCHES = 10
 GROUP = 5  # MSER-5 looks at means of five
@@ -19,24 +19,28 @@ SURE = 3.0  # standard errors
 
 @dataclass(frozen=True)
 class Level:
-    """A median latency in ms and its standard error, from the medians of batches."""
+    """The lower quartile of latencies in ms, and its standard error, from those of batches.
 
-    median_ms: float
+    Of a light load that is about the service time: it hardly depends on who waited.
+    """
+
+    quartile_ms: float
     error_ms: float
 
     def differs(self, other: Level, tolerance: float) -> bool:
         """By more than that fraction, and more than chance explains."""
-        change_ms = abs(other.median_ms - self.median_ms)
+        change_ms = abs(other.quartile_ms - self.quartile_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
-        return bool(change_ms > tolerance * self.median_ms and change_ms > SURE * error_ms)
+        return bool(change_ms > tolerance * self.quartile_ms and change_ms > SURE * error_ms)
 
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran: the level of its first and of its second half, without the transient."""
+    """How a window ran without its transient: the level of the halves and of the whole."""
 
     first: Level
     last: Level
+    whole: Level
 
     @property
     def steady(self) -> bool:
@@ -51,13 +55,13 @@ def steadiness(latency_ms: Floats) -> Steadiness:
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
-    return Steadiness(_level(first), _level(last))
+    return Steadiness(_level(first), _level(last), _level(rest))
 
 
 def _level(latency_ms: Floats) -> Level:
-    medians = [stats.percentile(batch, 50) for batch in stats.batches(latency_ms, BATCHES)]
-    error_ms = float(np.std(medians, ddof=1) / np.sqrt(len(medians)))
-    return Level(stats.percentile(latency_ms, 50), error_ms)
+    quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, BATCHES)]
+    error_ms = float(np.std(quartiles, ddof=1) / np.sqrt(len(quartiles)))
+    return Level(stats.percentile(latency_ms, 25), error_ms)
 
 
 def transient(values: Floats) -> int:

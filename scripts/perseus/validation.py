@@ -14,7 +14,8 @@ from typing import Any
 
 import jsonschema
 
-from perseus.entities import LoadLineSpec, Price, is_weights_file
+from perseus.entities import LoadLineSpec, Price
+from perseus.named_files import images_problems, trace_problems, weights_problems
 
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
@@ -133,6 +134,7 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
     for at, scenario in scenarios:
         yield from _tenant_problems(at, scenario, _by_name(models), _by_name(servers))
         yield from _experiment_problems(at, scenario)
+    yield from _arrivals_problems(full, root)
 
 
 def _named(full: Json, key: str) -> Items:
@@ -181,16 +183,13 @@ def _model_problems(models: Items, root: Path) -> Iterator[str]:
     known = sorted(architectures())
     for at, model in models:
         key = "architecture" if "architecture" in model else "name"
-        architecture, weights = model[key], model.get("weights")
+        architecture = model[key]
         if known and isinstance(architecture, str) and architecture not in known:
             hint = _did_you_mean(architecture, known)
             hint = hint or " (set architecture: to the name of a torchvision model)"
             yield f"{at}.{key}: {architecture!r} is not a torchvision classification model{hint}"
-        if isinstance(weights, str) and is_weights_file(weights) and not (root / weights).is_file():
-            yield (
-                f"{at}.weights: there is no file {weights!r} (a state_dict file, 'random',"
-                " 'DEFAULT' or a torchvision weights name such as IMAGENET1K_V1)"
-            )
+        yield from weights_problems(at, model, root)
+        yield from images_problems(at, model, root)
 
 
 def architectures() -> set[str]:
@@ -363,6 +362,20 @@ def _mix_problems(place: str, mixes: Json, tenants: int) -> Iterator[str]:
             yield f"{place}.mixes[{j}]: has {len(mix)} numbers for {tenants} tenants"
         elif isinstance(mix, list) and not any(mix):
             yield f"{place}.mixes[{j}]: at least one number must be above 0"
+
+
+def _arrivals_problems(full: Json, root: Path) -> Iterator[str]:
+    measurement = full.get("measurement") if isinstance(full, Mapping) else None
+    arrivals = measurement.get("arrivals") if isinstance(measurement, Mapping) else None
+    if not isinstance(arrivals, Mapping):
+        return
+    at, process = "measurement.arrivals", arrivals.get("process")
+    for key, only in (("cv", "gamma"), ("trace", "trace")):
+        if key in arrivals and process != only:
+            yield f"{at}.{key}: is of process: {only} only, and process is {process!r}"
+    if process == "trace" and "trace" not in arrivals:
+        yield f"{at}.trace: is missing (a file with one arrival time in seconds per line)"
+    yield from trace_problems(at, arrivals, root)
 
 
 def _line_names(experiment: Mapping[str, Json]) -> Iterator[str]:

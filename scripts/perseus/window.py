@@ -161,7 +161,7 @@ class TenantWindow:
         return values
 
 
-def grace_s(slas: tuple[Sla, ...]) -> float:
+def grace_s(slas: Sequence[Sla]) -> float:
     """How long before a look a request must have been intended for its fate to count.
 
     Twice the longest SLA: whoever is unanswered by then is late, and a lost request stands out from

@@ -10,7 +10,7 @@ study: edits
 seed: 1
 models:
   - {name: resnet18, weights: weights/resnet18.pt, sla: {percentile: 95, latency_ms: 100}}
-  - {name: mobilenet_v3_large, sla: {percentile: 95, latency_ms: 50}}
+  - {name: mobilenet_v3_large, images: photos, sla: {percentile: 95, latency_ms: 50}}
 servers:
   - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
 scenarios:
@@ -30,6 +30,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     (workflow.root / "config" / "config.yaml").write_text(STUDY)
     (workflow.root / "weights").mkdir()
     (workflow.root / "weights" / "resnet18.pt").write_bytes(b"weights")
+    (workflow.root / "photos").mkdir()
+    for number in range(1, 9):
+        (workflow.root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
     workflow.run("--cores", "2", "all")
     return workflow
 

@@ -20,8 +20,8 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         study: ../elsewhere
         models:
           - {name: resnet51, sla: {percentile: 95, latency_ms: 0}}
-          - {name: mobilenet_v3_small, weights: weights/none.pt, sla: {latency: 5}}
-        measurement: {repeat: 3}
+          - {name: mobilenet_v3_small, weights: none.pt, images: photos, sla: {latency: 5}}
+        measurement: {repeat: 3, arrivals: {process: trace, trace: none.csv, cv: 2}}
         """,
     )
     assert "The configuration has" in said
@@ -29,10 +29,13 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "study: '../elsewhere' is not a name",
         "models[0].name: 'resnet51' is not a torchvision classification model (did you",
         "models[0].sla.latency_ms: must be > 0, not 0",
-        "models[1].weights: there is no file 'weights/none.pt'",
+        "models[1].weights: there is no file 'none.pt'",
+        "models[1].images: there is no folder 'photos'",
         "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
+        "measurement.arrivals.cv: is of process: gamma only",
+        "measurement.arrivals.trace: there is no file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
         assert line in said

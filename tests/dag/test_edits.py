@@ -50,6 +50,7 @@ def test_every_file_touched(edited):
             "scripts",
             "config",
             "weights",
+            "photos",
             "envs",
         }:
             path.touch()
@@ -191,6 +192,30 @@ def test_new_weights_in_the_same_file(edited, downstream):
     (edited.root / "weights" / "resnet18.pt").write_bytes(b"better weights")
     exported = {("export", RESNET), *repositories(RESNET)}
     assert edited.stale() == exported | {RESNET_PEAK, MIX, *downstream}
+
+
+@pytest.mark.parametrize("name", ["8.jpg", "0.png"], ids=["edited", "new"])
+def test_an_image_of_a_model(edited, downstream, name):
+    (edited.root / "photos" / name).write_bytes(b"another photo")
+    exported = {("export", MOBILENET), *repositories(MOBILENET)}
+    assert edited.stale() == exported | {MOBILENET_PEAK, MIX, *downstream}
+
+
+@pytest.mark.parametrize("name", ["9.jpg", "0.txt", ".0.jpg"])
+def test_a_file_beside_the_images_that_are_used(edited, name):
+    (edited.root / "photos" / name).write_bytes(b"not used")
+    assert edited.stale() == set()
+
+
+def test_the_trace_of_the_arrivals(edited, downstream):
+    (edited.root / "trace.csv").write_text("time_s\n0\n1\n3\n")
+    arrivals = {"process": "trace", "trace": "trace.csv"}
+    reconfigured(edited, lambda study: study["measurement"].update(arrivals=arrivals))
+    assert edited.stale() == ALL_CELLS | downstream
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    edited.append("trace.csv", "4\n")
+    assert edited.stale() == ALL_CELLS | downstream
 
 
 # Edits of the code

@@ -126,6 +126,36 @@ def test_dynamic_batching_is_on_when_it_is_named():
     assert study.scenarios[0].tenants[0].max_queue_delay_us == 0
 
 
+def test_the_first_eight_images_of_a_folder_are_exported(tmp_path):
+    for name in ["b.PNG", "a.jpeg", ".hidden.png", "notes.txt", *(f"{n}.jpg" for n in range(8))]:
+        (tmp_path / name).touch()
+    (tmp_path / "00.png").mkdir()
+    study = load({"models": [model(images=f"{tmp_path}/"), model("mobilenet_v3_small")]})
+    slices = [plan.export_slice(study, m)["images"] for m in study.models]
+    assert slices == [[f"{tmp_path}/{n}.jpg" for n in range(8)], []]
+    for n in range(6):
+        (tmp_path / f"{n}.jpg").unlink()
+    study = load({"models": [model(images=str(tmp_path)), model("mobilenet_v3_small")]})
+    assert [Path(i).name for i in study.models[0].images] == ["6.jpg", "7.jpg", "a.jpeg", "b.PNG"]
+    (tmp_path / "7.jpg").rename(tmp_path / "{7}.jpg")
+    (problem,) = problems({"models": [model(images=str(tmp_path)), model("mobilenet_v3_small")]})
+    assert "{7}.jpg' has a brace" in problem
+
+
+@pytest.mark.parametrize("folder", ["photos", "./photos/", "../elsewhere"])
+def test_the_images_of_a_model_are_named_from_the_repository_on(folder, tmp_path):
+    root = tmp_path / "repository"
+    (root / "config").mkdir(parents=True)
+    for name in ("schema.yaml", "prices.csv"):
+        (root / "config" / name).write_text((ROOT / "config" / name).read_text())
+    (root / folder).mkdir()
+    for n in range(4):
+        (root / folder / f"{n}.png").touch()
+    models = [model(images=folder), model("mobilenet_v3_small")]
+    images = load_study(merged(BASE, {"models": models}), root).models[0].images
+    assert images == tuple(f"{Path(folder)}/{n}.png" for n in range(4))
+
+
 def test_the_order_of_keys_changes_no_slice():
     def turned(value):
         if isinstance(value, dict):
@@ -172,6 +202,22 @@ def test_a_price_is_in_the_slice_of_the_tables_only(tmp_path):
     assert all(plan.measure_slice(before, b) == plan.measure_slice(after, a) for b, a in cells)
 
 
+def test_a_trace_is_in_the_slices_of_the_measurements(tmp_path):
+    (tmp_path / "trace.csv").write_text("time_s\n0\n1\n")
+    change = {"process": "trace", "trace": str(tmp_path / "trace.csv")}
+    study = load({"measurement": {"arrivals": change}})
+    assert plan.trace_files(study) == [change["trace"]]
+    assert plan.trace_files(load()) == []
+    measured = plan.measure_slice(study, plan.cells(study)[0])
+    assert (measured["arrivals"]["process"], measured["trace"]) == ("trace", change["trace"])
+
+
+def test_a_coefficient_of_variation_is_of_gamma_arrivals_only():
+    gamma = load({"measurement": {"arrivals": {"process": "gamma", "cv": 2}}})
+    assert (gamma.arrivals, gamma.arrivals_cv) == ("gamma", 2.0)
+    assert load({"measurement": {"arrivals": {"process": "gamma"}}}).arrivals_cv == 1.0
+
+
 def test_equal_mixes_share_a_name_however_they_are_written():
     study = load(
         {
@@ -216,6 +262,23 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
         ),
         (
+            {"models": [model(weights="a{b}.pt")]},
+            r"models\[0\]\.weights: 'a\{b\}\.pt' has a brace",
+        ),
+        (
+            {"models": [model(images="photos")]},
+            r"models\[0\]\.images: there is no folder 'photos'",
+        ),
+        (
+            {"models": [model(images="README.md")]},
+            r"models\[0\]\.images: there is no folder 'README\.md'",
+        ),
+        (
+            {"models": [model(images="config")]},
+            r"images: 'config' cannot be used: at least 4 PNG or JPEG files are needed, not 0",
+        ),
+        ({"models": [model(images=3)]}, r"models\[0\]\.images: must be a string, not 3"),
+        (
             {"models": [model(sla={"latency_ms": 0})]},
             r"models\[0\]\.sla\.latency_ms: must be > 0, not 0",
         ),
@@ -240,6 +303,30 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"servers": [{"name": "cpu1", "cores": 0}]}, r"servers\[0\]\.cores: must be >= 1, not 0"),
         ({"measurement": {"repeats": -1}}, r"measurement\.repeats: must be >= 1, not -1"),
         ({"measurement": {"precision": "quik"}}, r"measurement\.precision: 'quik' .*mean 'quick'"),
+        (
+            {"measurement": {"arrivals": {"cv": 1}}},
+            r"arrivals\.cv: is of process: gamma only, and process is 'poisson'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
+            r"arrivals\.trace: is of process: trace only, and process is 'gamma'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace"}}},
+            r"measurement\.arrivals\.trace: is missing \(a file with one",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "none.csv"}}},
+            r"arrivals\.trace: there is no file 'none\.csv'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config/prices.csv"}}},
+            r"arrivals\.trace: .*prices\.csv line 1: 'InstanceType.* is not a time",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config"}}},
+            r"arrivals\.trace: .*directory",
+        ),
         ({"costs": {"pricing": ["spto"]}}, r"costs\.pricing\[0\]: 'spto' .*mean 'spot'"),
     ],
 )
@@ -426,12 +513,22 @@ EVERYTHING = merged(
 
 
 @pytest.mark.parametrize("bad", MALFORMED, ids=repr)
-def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(bad, monkeypatch):
+def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(
+    bad, monkeypatch, tmp_path
+):
     monkeypatch.setattr("perseus.config.read_schema", lambda _: SCHEMA)  # parsed once
-    assert plan.cells(load_study(EVERYTHING, ROOT))
+    for n in range(4):
+        (tmp_path / f"{n}.png").touch()
+    everything = copy.deepcopy(EVERYTHING)
+    everything["models"][0]["images"] = str(tmp_path)
+    trace = tmp_path / "trace.csv"
+    trace.write_text("0\n1\n")
+    assert plan.cells(load_study(everything, ROOT))
+    everything["measurement"]["arrivals"] = {"process": "trace", "trace": str(trace)}
+    assert plan.cells(load_study(everything, ROOT))
     refused = 0
-    for path in places(EVERYTHING):
-        raw = copy.deepcopy(EVERYTHING)
+    for path in places(everything):
+        raw = copy.deepcopy(everything)
         if path:
             at = raw
             for key in path[:-1]:

@@ -9,9 +9,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
 
-from perseus import answers, export
-from perseus.export import ExportError, ModelSpec
+from perseus import answers, export, networks
+from perseus.export import ModelSpec
+from perseus.networks import ExportError
 
 # 64 x 64 pixels keep the tests fast; the architecture has batch normalisation.
 SPEC = ModelSpec("mobilenet_v3_small", seed=3, input_size=64)
@@ -118,7 +120,7 @@ def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):
 
 
 def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
-    torch, torchvision = export._torchvision()
+    torch, torchvision = networks.import_torchvision()
     network = torchvision.models.squeezenet1_1(weights=None).eval()
     weights = tmp_path / "squeezenet.pth"
     torch.save(network.state_dict(), weights)
@@ -132,8 +134,92 @@ def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
         np.testing.assert_allclose(network(torch.from_numpy(images)), output, rtol=1e-4, atol=1e-6)
 
 
+@pytest.fixture
+def photos(tmp_path: Path) -> list[str]:
+    """Five images of different kinds: fine and coarse, wide and high, with and without colours."""
+    rng, files = np.random.default_rng(5), []
+    for n, (mode, kind) in enumerate(
+        [("RGB", "png"), ("RGB", "jpg"), ("L", "png"), ("RGBA", "png"), ("CMYK", "jpg")]
+    ):
+        pixels = rng.integers(0, 256, (2 ** (n + 2), 9, 3), np.uint8)
+        image = Image.fromarray(pixels).resize((90 + 30 * n, 150 - 10 * n))
+        files.append(str(tmp_path / f"{n}.{kind}"))
+        image.convert(mode).save(files[-1])
+    return files
+
+
+def test_images_of_files_are_asked_and_checked(photos, tmp_path):
+    spec = ModelSpec("mobilenet_v3_small", input_size=64, images=photos)
+    record = export.export_model(spec, tmp_path / "m.onnx", tmp_path / "reference.npz")
+    images, output = reference(tmp_path)
+    assert record["images"] == photos
+    assert record["batches"] == [1, 4]
+    assert images.shape == (5, 3, 64, 64) and len(output) == 5
+    _, torchvision = networks.import_torchvision()
+    transforms = torchvision.models.MobileNet_V3_Small_Weights.DEFAULT.transforms
+    own = transforms(crop_size=64, resize_size=73)  # 64 * 256 / 224
+    for path, image in zip(photos, images, strict=True):
+        with Image.open(path) as file:
+            np.testing.assert_array_equal(image, own(file.convert("RGB")).numpy())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "weights", "own"),
+    [
+        ("resnet50", "IMAGENET1K_V1", {"resize": 256, "crop": 224}),
+        ("resnet50", "DEFAULT", {"resize": 232, "crop": 224}),
+        ("resnet50", "random", {"resize": 232, "crop": 224}),
+        ("resnet50", "weights/mine.pt", {"resize": 232, "crop": 224}),
+        ("inception_v3", "random", {"resize": 342, "crop": 299}),
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", {"resize": 384, "crop": 384}),
+    ],
+)
+def test_images_are_preprocessed_as_the_weights_want(architecture, weights, own):
+    preset = networks.preset(architecture, weights)
+    assert {"resize": preset.resize_size[0], "crop": preset.crop_size[0]} == own
+    assert networks.default_input_size(architecture, weights) == own["crop"]
+
+
+def test_another_input_size_keeps_the_share_of_the_image_that_is_seen():
+    own, half = networks.preset("resnet50", "DEFAULT"), networks.preset("resnet50", "DEFAULT", 112)
+    assert (half.crop_size, half.resize_size) == ([112], [116])
+    assert (half.mean, half.std, half.interpolation) == (own.mean, own.std, own.interpolation)
+    assert networks.preset("resnet50", "DEFAULT", 224).resize_size == own.resize_size
+
+
+def test_an_image_keeps_its_colours_and_its_place():
+    """One half red, one half blue: the values are those of the ImageNet statistics."""
+    image = Image.new("RGB", (448, 224), (255, 0, 0))
+    image.paste((0, 0, 255), (224, 0, 448, 224))
+    seen = networks.preset("resnet50", "DEFAULT")(image).numpy()
+    red, blue = (np.array(c) for c in ([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    np.testing.assert_allclose(seen[:, 112, 0], (red - mean) / std, rtol=1e-5)
+    np.testing.assert_allclose(seen[:, 112, 223], (blue - mean) / std, rtol=1e-5)
+
+
+@pytest.mark.parametrize("harm", ["text", "truncated", "another format", "missing"])
+def test_a_broken_image_is_named(harm, photos, tmp_path):
+    broken = Path(photos[2])
+    if harm == "text":
+        broken.write_text("no image")
+    elif harm == "truncated":
+        broken.write_bytes(broken.read_bytes()[:-30])
+    elif harm == "another format":
+        Image.new("RGB", (90, 90)).save(broken, "GIF")
+    else:
+        broken.unlink()
+    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos)
+    refused(spec, tmp_path, r"2\.png cannot be read as a PNG or JPEG image")
+
+
+def test_images_that_are_all_the_same_prove_nothing(photos, tmp_path):
+    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos[:1] * 4)
+    refused(spec, tmp_path, "same answer for every image .* other weights or images")
+
+
 def test_a_state_dict_of_another_network_is_refused(tmp_path):
-    torch, torchvision = export._torchvision()
+    torch, torchvision = networks.import_torchvision()
     state = torchvision.models.squeezenet1_1(weights=None).state_dict()
     state["extra.weight"] = state.pop("features.0.weight")
     torch.save(state, tmp_path / "other.pth")
@@ -167,5 +253,5 @@ def refused(spec: ModelSpec, folder: Path, message: str) -> None:
 
 
 def test_input_sizes_come_from_torchvision_without_a_download():
-    assert export.default_input_size("resnet50") == 224
-    assert export.default_input_size("inception_v3") == 299
+    assert networks.default_input_size("resnet50") == 224
+    assert networks.default_input_size("inception_v3") == 299

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from perseus.arrivals import Arrivals
 from perseus.live import ServerTimes, decompose
-from perseus.measure import dedicated_peaks, load_line, settings
+from perseus.measure import arrivals, dedicated_peaks, load_line, settings
 from perseus.plan import plain
 from perseus.precision import PRESETS
 from perseus.procfs import CpuReading, foreign_share
@@ -60,6 +61,14 @@ def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
 def test_settings_survive_the_way_through_the_workflow():
     for preset in PRESETS.values():
         assert settings(plain(preset.settings)) == preset.settings
+
+
+def test_a_cell_has_the_arrivals_of_its_slice(tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("time_s\n0\n1\n3\n")
+    gamma, replayed = ({"arrivals": {"process": p, "cv": 2.0}} for p in ("gamma", "trace"))
+    assert arrivals(gamma, None) == Arrivals("gamma", 2.0)
+    assert arrivals(replayed, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
 
 
 def test_a_window_is_taken_apart_by_the_servers_counters():

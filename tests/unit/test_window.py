@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from perseus.stats import Exceedances
 from perseus.window import Observation, Requests, Sla, Status, TenantWindow, counted, judge
 
 SLA = Sla(percentile=95, latency_ms=100)
@@ -25,20 +27,24 @@ def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
 
 
 def verdict(
-    part: Requests, cpu: float = 0.1, foreign: float = 0.0, dispersion: float = 1.0
+    part: Requests,
+    cpu: float = 0.1,
+    foreign: float = 0.0,
+    similar: Sequence[tuple[float, Exceedances]] = (),
+    queue_ms: tuple[np.ndarray, ...] = (),
 ) -> TenantWindow:
     """The verdict on all of them, one second after the last."""
     start_ns = int(part.intended_ns[0])
     elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
     return judge(
-        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign),
+        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms),
         0,
         SLA,
         rate_rps=RATE_RPS,
         settle_s=0.0,
         grace_s=0.0,
         confidence=0.95,
-        dispersion=dispersion,
+        similar=similar,
     )
 
 
@@ -162,7 +168,6 @@ def test_long_latencies_alone_are_no_backlog():
         settle_s=1.0,
         grace_s=0.2,
         confidence=0.95,
-        dispersion=1.0,
     )
     assert (window.verdict, abs(window.backlog_growth_rps)) == ("pass", 0.0)
 
@@ -170,8 +175,25 @@ def test_long_latencies_alone_are_no_backlog():
 def test_few_requests_decide_nothing():
     part = requests(n=40)
     assert verdict(part).verdict == "undecided"
-    assert verdict(requests(n=70)).verdict == "pass"
-    assert verdict(requests(n=70), dispersion=3).verdict == "undecided"
+    few = verdict(requests(n=129))
+    assert few.verdict == "undecided" and "p95 needs 130" in few.reason
+    assert verdict(requests(n=130)).verdict == "pass"
+
+
+def test_late_requests_that_cluster_elsewhere_prove_less_here():
+    """Without a late request of its own, a window goes by what others at such loads have shown."""
+    bursts = Exceedances(requests=1000, late=50, episode_squares=50 * 25, correlation=25)
+    assert verdict(requests(n=200), similar=[(1.0, bursts)]).verdict == "undecided"
+    assert verdict(requests(n=2000), similar=[(1.0, bursts)]).verdict == "pass"
+
+
+def test_a_queue_time_that_rises_is_falling_behind():
+    """The server's own counters, where the client's answers do not tell yet."""
+    seconds = np.arange(1.0, 5.0, 0.5)
+    rising = np.stack([seconds, 40 * seconds], axis=1)
+    assert verdict(requests(), queue_ms=(rising,)).reason == "the backlog grows"
+    flat = np.stack([seconds, 40 + seconds % 1], axis=1)
+    assert verdict(requests(), queue_ms=(flat,)).verdict == "pass"
 
 
 def test_what_counts_was_intended_after_settling_and_long_enough_ago():
