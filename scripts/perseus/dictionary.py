@@ -25,7 +25,8 @@ RECORD = {
     "startup_s": "from the start of the server to all models ready, s",
     "relative_errors": "per tenant, how far the served answers are from torch's",
     "outcome": "ok, uncertified (an estimate, but no rate passed with confidence), infeasible (the"
-    " SLA fails at any load), client_limited (the load generator gave out first) or failed (the"
+    " SLA fails at any load), client_limited (the load generator gave out first),"
+    " unsteady (the server's speed changed) or failed (the"
     " server died or answered with errors)",
     "reason": "why not ok, in words",
     "line": "the load line r(s) = base + s x direction: `base_rps` and `direction_rps`, requests/s,"
@@ -34,7 +35,7 @@ RECORD = {
     "certified_scale": "highest s that passed fresh windows",
     "certified_window": "the last of those windows; -1 if there is none",
     "first_failing_scale": "lowest s above the certified one that failed",
-    "bootstrap_scales": "estimates of s: a parametric bootstrap of the fit",
+    "bootstrap_scales": "draws from the posterior of the estimate of s",
     "requests": "requests counted in all windows",
     "measured_s": "length of all windows, s",
     "unloaded_p50_ms": "per tenant, median latency of single requests without load, ms",

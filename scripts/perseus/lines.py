@@ -19,7 +19,7 @@ from perseus.stats import Floats, Interval
 DRAWS = 2000
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-WORST_FIRST = ("failed", "client_limited", "infeasible", "uncertified", "ok")
+WORST_FIRST = ("failed", "unsteady", "client_limited", "infeasible", "uncertified", "ok")
 
 Record = Mapping[str, Any]
 """The content of a cell's record.json."""

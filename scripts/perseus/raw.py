@@ -32,7 +32,7 @@ _TRITON = "of the answered requests, Triton's counters"
 WINDOWS_SCHEMA = pa.schema(
     [
         column("window", pa.int32(), "", "window of the search, counted from 0"),
-        column("phase", TEXT, "", "bracket, bisect, root or confirm"),
+        column("phase", TEXT, "", "warm_up, bracket, bisect, root, confirm, steady or alone"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "load before requests count"),
