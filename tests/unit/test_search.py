@@ -82,9 +82,11 @@ def test_the_certified_rate_seldom_exceeds_the_truth(peaks):
 
 
 def test_nearly_every_search_certifies_a_rate_not_far_below_the_truth(peaks):
-    _, limit, found = peaks
-    assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.94
-    assert np.nanmean([peak.certified for peak in found]) >= 0.7 * limit
+    name, limit, found = peaks
+    assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.95
+    # Four workers come nearer to saturation, where late requests come in the longest episodes.
+    share = 0.7 if name == "M/D/4" else 0.78
+    assert np.nanmean([peak.certified for peak in found]) >= share * limit
 
 
 def test_the_interval_of_the_estimate_covers_the_truth_as_often_as_it_says(peaks):
