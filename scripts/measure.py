@@ -8,7 +8,7 @@ from perseus.entry import job
 from perseus.host import TooFewCoresError
 from perseus.measure import Inputs, Outputs, measure
 from perseus.route import RouteError
-from perseus.server import ServerError
+from perseus.server_failures import ServerError
 from perseus.verify import VerificationError
 
 EXPECTED = (

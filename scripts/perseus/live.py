@@ -15,7 +15,8 @@ from perseus.arrivals import Arrivals
 from perseus.client import Client, Result
 from perseus.procfs import foreign_share, read_cpu
 from perseus.raw import RequestsWriter
-from perseus.server import RunningServer, ServerError
+from perseus.running_server import RunningServer
+from perseus.server_failures import ServerError
 from perseus.window import MS, Observation, Requests, Status
 
 # The server is on this host: a proxy of the environment must not come between.

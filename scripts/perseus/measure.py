@@ -18,14 +18,17 @@ from perseus.arrivals import Arrivals, read_gaps_s, stream
 from perseus.budget import expected_s, longest_s
 from perseus.client import Client, sequential_ms
 from perseus.files import write_json
+from perseus.launcher import launch
 from perseus.live import LiveSystem
 from perseus.load import LoadLine, Window
 from perseus.monitor import Monitor
 from perseus.progress import describe_peak, describe_window
 from perseus.route import Route, request_images, route_to
+from perseus.running_server import RunningServer
 from perseus.search import Outcome, Peak, find_peak, no_peak
-from perseus.server import RunningServer, ServerError, embedded_triton, terminate_as_exit
+from perseus.server_failures import ServerError
 from perseus.settings import Effort, Settings
+from perseus.signals import terminate_as_exit
 from perseus.verify import verify
 from perseus.window import Sla
 
@@ -74,7 +77,8 @@ def measure(
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
         requests = stack.enter_context(raw.RequestsWriter(outputs.requests))
-        launcher = embedded_triton(
+        launcher = launch(
+            cell["server"],
             inputs.repository,
             outputs.server_log,
             server_cores,

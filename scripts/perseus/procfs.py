@@ -108,8 +108,13 @@ class CpuReading(NamedTuple):
     used: int
 
 
-def read_cpu(cores: Sequence[int], root: int) -> CpuReading:
-    """What the cores did so far, and how much of it was for the process tree of `root`."""
+def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
+    """What the cores did so far, and how much of it was for the process tree of `root`.
+
+    None stands for a server on another host, of whose cores nothing is known.
+    """
+    if root is None:
+        return CpuReading(0, 0, 0)
     ticks, table = core_ticks(), process_table()
     busy, total = (sum(ticks[core][i] for core in cores if core in ticks) for i in (0, 1))
     return CpuReading(busy, total, sum(table[pid].cpu_ticks for pid in tree(table, root)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
 from perseus.leftovers import SHM, unique_name
-from perseus.server import RunningServer
+from perseus.running_server import RunningServer
 
 Batch = NDArray[np.float32]  # (images, 3, height, width)
 REGISTER_S = 5.0

@@ -1,4 +1,4 @@
-"""Start and stop Triton as a child of the measuring process.
+"""The launcher `embedded`: start and stop Triton as a child of the measuring process.
 
 A launcher is a context manager: it yields a `RunningServer` whose models all answer, and when it is
 left, for whatever reason, nothing of the server stays behind. `embedded_triton` runs the server
@@ -28,13 +28,13 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from perseus.leftovers import make_folder, remove, sweep_dead_owners
 from perseus.repository import RESOURCE
+from perseus.running_server import RunningServer
 from perseus.server_failures import (
     CORES_REFUSED,
     PortTakenError,
@@ -42,10 +42,8 @@ from perseus.server_failures import (
     early_exit,
     last_lines,
 )
-from perseus.signals import signals_deferred, terminate_as_exit
+from perseus.signals import signals_deferred
 from perseus.triton_wheel import Installation, fill_backends, find_installation
-
-__all__ = ["BACKENDS", "RunningServer", "ServerError", "embedded_triton", "terminate_as_exit"]
 
 BACKENDS = Path(__file__).resolve().parents[1] / "backends"
 """Folder of our own python-based backends: one folder `<runtime>/model.py` each."""
@@ -54,44 +52,6 @@ _START_ATTEMPTS = 5
 _DRAIN_S = 10  # Triton's own limit for finishing the requests that it has accepted
 _STOP_S = _DRAIN_S + 5.0
 _POLL_S = 0.01
-
-
-@dataclass(frozen=True)
-class RunningServer:
-    """A server that is ready to serve: its addresses and its process."""
-
-    grpc_address: str
-    """`host:port` of the gRPC endpoint."""
-    http_address: str
-    """`host:port` of the HTTP endpoint."""
-    metrics_url: str
-    """URL of the Prometheus metrics."""
-    pid: int
-    """Process id of the server itself."""
-
-    def alive(self) -> bool:
-        """Whether the server's own process still runs."""
-        try:
-            return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
-
-    def stopped(self) -> bool:
-        """Whether a signal has stopped the server's own process."""
-        try:
-            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
-        except psutil.NoSuchProcess:
-            return False
-
-    def pids(self) -> list[int]:
-        """Ids of the server and of its stub processes; empty once the server has ended."""
-        try:
-            server = psutil.Process(self.pid)
-            if server.status() == psutil.STATUS_ZOMBIE:
-                return []
-            return [self.pid, *(child.pid for child in server.children(recursive=True))]
-        except psutil.NoSuchProcess:
-            return []
 
 
 @contextmanager

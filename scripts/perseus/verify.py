@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from perseus.answers import TOLERANCES, relative_error, signal
 from perseus.connect import connect
 from perseus.route import RouteError, request_images, route_to
-from perseus.server import RunningServer
+from perseus.running_server import RunningServer
 from perseus.transport import RequestFailedError
 
 ANSWER_S = 120.0

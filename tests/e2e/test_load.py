@@ -22,7 +22,9 @@ from perseus.leftovers import SHM
 from perseus.live import LiveSystem
 from perseus.raw import RequestsWriter
 from perseus.route import Route, inline, shared
-from perseus.server import RunningServer, ServerError, embedded_triton
+from perseus.running_server import RunningServer
+from perseus.server import embedded_triton
+from perseus.server_failures import ServerError
 from perseus.transport import RequestFailedError
 
 __all__ = ["backends"]
@@ -146,7 +148,8 @@ from pathlib import Path
 import numpy as np
 from perseus.route import shared
 from perseus.transport import RequestFailedError
-from perseus.server import embedded_triton, terminate_as_exit
+from perseus.server import embedded_triton
+from perseus.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])
 batches = [np.zeros((1, 3, 8, 8), np.float32)]

@@ -24,7 +24,8 @@ from tritonclient.grpc import model_config_pb2
 
 from perseus import server as server_module
 from perseus import triton_wheel
-from perseus.server import ServerError, embedded_triton
+from perseus.server import embedded_triton
+from perseus.server_failures import ServerError
 
 SCRIPTS = Path(server_module.__file__).parents[1]
 
@@ -281,7 +282,8 @@ def test_an_unsuitable_installation_is_explained(
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.server import embedded_triton, terminate_as_exit
+from perseus.server import embedded_triton
+from perseus.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])
 with terminate_as_exit(), embedded_triton(repository, log, [0], backends=backends):
