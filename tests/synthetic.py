@@ -25,6 +25,8 @@ from perseus.window import MS, Observation, Requests, Sla, Status, judge
 
 Record = dict[str, Any]
 SLA_MS = {"resnet18": 120.0, "mobilenet_v3_large": 60.0}
+SLOWDOWN = 1.25
+"""Latency beside the other tenants / alone, at equal rates."""
 MIXES = ((3, 1), (1, 1), (1, 3))
 
 
@@ -207,25 +209,35 @@ def few_fleet_draws() -> Iterator[None]:
 def certified_rows(record: Record) -> list[dict[str, Any]]:
     """What `tables.certified_rows` reads, without files."""
     rows = [row for row, _ in window_rows(record)] if record["certified_window"] >= 0 else []
-    return [row for row in rows if row["window"] == record["certified_window"]]
+    return [r for r in rows if r["window"] == record["certified_window"] or r["phase"] == "alone"]
 
 
 def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
-    """Eight windows around the limit, judged by the real rules, with their requests."""
+    """Eight windows around the limit and each tenant alone, with their requests.
+
+    They are judged by the real rules. Alone, a tenant is faster by the factor SLOWDOWN.
+    """
     limit = record["estimate_scale"] or record["certified_scale"] or 0.5
     rng, start_ns, made = np.random.default_rng(int(1e6 * limit)), 10**12 + 2 * 10**9, []
-    factors = (0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, (record["certified_scale"] or 0) / limit)
-    phases = ("bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm")
-    for window, (factor, phase) in enumerate(zip(factors, phases, strict=True)):
-        if record["certified_scale"] is None and phase == "confirm":
+    certified, tenants = (record["certified_scale"] or 0) / limit, record["cell"]["tenants"]
+    factors = [0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, certified]
+    phases = ["bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm"]
+    busy = [range(len(tenants))] * len(phases)
+    if len(tenants) > 1:
+        factors += [certified] * len(tenants)
+        phases += ["alone"] * len(tenants)
+        busy += [range(i, i + 1) for i in range(len(tenants))]
+    for window, (factor, phase, loaded) in enumerate(zip(factors, phases, busy, strict=True)):
+        if record["certified_scale"] is None and phase in ("confirm", "alone"):
             continue
         parts = []
-        for i, tenant in enumerate(record["cell"]["tenants"]):
+        for i, tenant in enumerate(tenants):
             base, step = (record["line"][p][i] for p in ("base_rps", "direction_rps"))
-            rate, n = base + factor * limit * step, 400
+            rate, n = (base + factor * limit * step, 400) if i in loaded else (0.0, 0)
             sla = Sla(tenant["sla_percentile"], tenant["sla_ms"])
             intended = start_ns + np.arange(n) * 20_000_000
             median = sla.latency_ms / 3 * min(factor, 1) * max(factor, 1) ** 4
+            median /= SLOWDOWN if phase == "alone" else 1
             latency_ns = np.exp(rng.normal(np.log(median), 0.55, n)) * MS
             requests = Requests(
                 intended,
@@ -250,7 +262,7 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
                 {
                     "window": window,
                     "phase": phase,
-                    "scale": factor * limit,
+                    "scale": np.nan if phase == "alone" else factor * limit,
                     "elapsed_s": 8.0,
                     "settle_s": 1.0,
                     "start_ns": start_ns,

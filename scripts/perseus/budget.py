@@ -12,6 +12,9 @@ USUAL_COARSE = 2  # windows of bracketing, and of bisection
 STEPS = (0.9, 0.8, 0.65)
 """Shares of the estimate that are tried to be certified, until one passes."""
 
+ATTEMPTS = 3
+"""How often a window is tried that the client or the host spoils."""
+
 STEADY_S = 5.0
 """Longest window that sees whether the server is as fast as in the beginning."""
 
@@ -84,7 +87,7 @@ def seconds_left(
 
 
 def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
-    """Seconds of load that a search takes at most: every window as long as it may be, and twice."""
+    """Seconds of load that a search takes at most: all windows as long as they may be."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
@@ -92,7 +95,7 @@ def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
         Phase.CONFIRM: s.confirmations * len(STEPS),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    twice_s = sum(
+    windows_s = sum(
         count * (overhead_s + effort(phase, settings).max_s) for phase, count in most.items()
     )
-    return s.warm_up_s + 2 * STEADY_S + 2 * twice_s
+    return s.warm_up_s + 2 * STEADY_S + ATTEMPTS * windows_s

@@ -178,8 +178,10 @@ def chance(probability: float) -> str:
 
 def figures(value: Any, digits: int = 3) -> str:
     """A number with so many significant digits, never with an exponent; an en dash for nothing."""
-    if value is None or not math.isfinite(value):
+    if value is None or math.isnan(value):
         return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}"
     if value == 0:
         return "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)

@@ -49,6 +49,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("unsent", WHOLE, "requests", "requests given up, too many being in flight"),
         column("p50_ms", REAL, "ms", "median latency, from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
+        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),

@@ -16,7 +16,7 @@ from enum import StrEnum
 import numpy as np
 
 from perseus import stats
-from perseus.budget import STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
+from perseus.budget import ATTEMPTS, STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
 from perseus.estimate import Evidence, limit
 from perseus.load import LoadLine, Phase, System, Window
 from perseus.settings import Settings
@@ -319,11 +319,11 @@ class _Search:
         return len(self._on_the_line) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """A window; one that the client spoilt is tried once more."""
-        rates_rps = self.line.rates_rps(scale)
-        window = self._counted_window(phase, scale, rates_rps)
-        if window.verdict is Verdict.INVALID:
-            return self._counted_window(phase, scale, rates_rps)
+        """A window; one that the client or the host spoilt is tried again: it says nothing."""
+        for _ in range(ATTEMPTS):
+            window = self._counted_window(phase, scale, self.line.rates_rps(scale))
+            if window.verdict is not Verdict.INVALID:
+                break
         return window
 
     def _counted_window(self, phase: Phase, scale: float, rates_rps: Sequence[float]) -> Window:

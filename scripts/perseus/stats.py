@@ -39,6 +39,25 @@ def percentile(values: ArrayLike, percent: float) -> float:
     return float(ordered[max(rank, 1) - 1])
 
 
+def percentile_interval(latency_ms: Floats, percent: float, confidence: float = 0.95) -> Interval:
+    """A percentile of latencies in the order of their requests, with a two-sided interval.
+
+    The interval is that of order statistics (binomial ranks), for as many independent requests as
+    the requests above the percentile are worth: they come in episodes (`dispersion`). Its upper end
+    is infinite where so few do not bound the percentile.
+    """
+    value = percentile(latency_ms, percent)
+    if not np.isfinite(value):  # no requests, or too many without an answer
+        return Interval(value, float("nan"), value)
+    above = exceedances(latency_ms, value)
+    worth = max(1, int(len(latency_ms) / dispersion([above], [1.0])))
+    tail = (1 - confidence) / 2
+    first, last = stats.binom.ppf([tail, 1 - tail], worth, percent / 100)
+    low = percentile(latency_ms, 100 * first / worth) if first > 0 else 0.0
+    high = percentile(latency_ms, 100 * (last + 1) / worth) if last < worth else float("inf")
+    return Interval(value, low, high)
+
+
 def fewest_requests(allowed: float, confidence: float = 0.99) -> int:
     """Requests below which a window says nothing of its SLA: one late request must be allowed.
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from perseus import cost, lines, schema
 from perseus.lines import Line, Record, interval, number
+from perseus.load import Phase
 from perseus.stats import Interval
 from perseus.table_schemas import SAVINGS, SCHEMAS
 
@@ -24,7 +25,7 @@ def make(
 ) -> dict[str, pa.Table]:
     """All tables by name.
 
-    `certified` holds for each record the rows of its certified window, none if there is none;
+    `certified` holds for each record its `certified_rows`;
     `settings` is a `plan.tables_slice`.
     """
     found = lines.group(records, settings["seed"])
@@ -38,10 +39,10 @@ def make(
 
 
 def certified_rows(record: Record, windows: Path) -> list[Row]:
-    """The rows of the last certified window of a cell, one per tenant."""
+    """Of the last certified window of a cell one row per tenant, and of each tenant alone."""
     if record["certified_window"] < 0:
         return []
-    where = [("window", "=", record["certified_window"])]
+    where = [[("window", "=", record["certified_window"])], [("phase", "=", Phase.ALONE)]]
     return list(pq.read_table(windows, filters=where).to_pylist())
 
 
@@ -108,6 +109,8 @@ _FROM_WINDOW = (
     "errors",
     "p50_ms",
     "p95_ms",
+    "p95_low_ms",
+    "p95_high_ms",
     "p99_ms",
     "sla_percentile_ms",
     "exceedance",
@@ -124,7 +127,12 @@ def _tenants(
     of_line = {lines.key(line.records[0]): line for line in found}
     for record, rows in zip(records, certified, strict=True):
         line, cell = of_line[lines.key(record)], record["cell"]
-        at_window = {row["tenant"]: row for row in rows}
+        at_window = {row["tenant"]: row for row in rows if row["phase"] != Phase.ALONE}
+        alone_at = {
+            row["tenant"]: row
+            for row in rows
+            if row["phase"] == Phase.ALONE and row["offered_rps"] > 0
+        }
         rates = lines.rates_rps(record, number(record["certified_scale"]))
         limit = number(record["estimate_scale"]) if lines.has_limit(record) else np.nan
         estimates = lines.rates_rps(record, limit)
@@ -149,8 +157,29 @@ def _tenants(
                 "sla_ms": tenant["sla_ms"],
                 **{name: seen.get(name) for name in _FROM_WINDOW},
                 "compute_ms": sum(number(seen.get(name)) for name in computing),
+                **_slowdown(seen, alone_at.get(tenant["name"], {})),
                 "unloaded_p50_ms": record["unloaded_p50_ms"].get(tenant["name"]),
             }
+
+
+def _slowdown(shared: Row, alone: Row) -> Row:
+    """p95 shared / p95 alone at an equal rate (M11); the ends combine both on a logarithmic scale.
+
+    The two windows are independent, so that the squares of their logarithmic errors add up.
+    """
+    names = ("p95_low_ms", "p95_ms", "p95_high_ms")
+    ends = np.array([[number(row.get(name)) for name in names] for row in (shared, alone)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (below, above), (alone_below, alone_above) = np.diff(np.log(ends), axis=1)
+        ratio = ends[0, 1] / ends[1, 1]
+        low = ratio / np.exp(np.hypot(below, alone_above))
+        high = ratio * np.exp(np.hypot(above, alone_below))
+    return {
+        "alone_p95_ms": ends[1, 1],
+        "slowdown": ratio,
+        "slowdown_low": low,
+        "slowdown_high": high,
+    }
 
 
 def _costs(found: Sequence[Line], settings: Mapping[str, Any]) -> Iterator[Row]:

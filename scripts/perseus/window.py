@@ -138,6 +138,8 @@ class TenantWindow:
     unsent: int
     p50_ms: float
     p95_ms: float
+    p95_low_ms: float
+    p95_high_ms: float
     p99_ms: float
     sla_percentile_ms: float
     sla_ms: float
@@ -200,6 +202,7 @@ def judge(
     weights, windows = zip((1.0, late), *similar, strict=True)
     dispersion = stats.dispersion(windows, weights)
     share = stats.exceedance(due, sla.latency_ms, 2 * confidence - 1, dispersion)
+    p95_ms = stats.percentile_interval(latency, 95)
     lag = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
     completed = float(np.mean(part.answered)) if len(part) else 1.0
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
@@ -227,7 +230,9 @@ def judge(
         failed=part.count(Status.ERROR),
         unsent=part.count(Status.UNSENT),
         p50_ms=stats.percentile(latency, 50),
-        p95_ms=stats.percentile(latency, 95),
+        p95_ms=p95_ms.value,
+        p95_low_ms=p95_ms.low,
+        p95_high_ms=p95_ms.high,
         p99_ms=stats.percentile(latency, 99),
         sla_percentile_ms=stats.percentile(latency, sla.percentile),
         sla_ms=sla.latency_ms,

@@ -131,7 +131,7 @@ def test_cells_of_different_hosts_are_marked():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0475, "0.0475"), (1234.5, "1234"), (None, "–"), (float("inf"), "–"), (0.0, "0")],  # noqa: RUF001
+    [(0.0475, "0.0475"), (1234.5, "1234"), (None, "–"), (float("inf"), "∞"), (0.0, "0")],  # noqa: RUF001
 )
 def test_numbers_are_for_people(value, text):
     assert conclusion.figures(value) == text

@@ -15,6 +15,28 @@ def test_percentiles_are_observed_values_and_lost_requests_count():
     assert np.isnan(stats.percentile([], 95))
 
 
+def queue_ms(rng: np.random.Generator, n: int) -> np.ndarray:
+    """Times in an M/M/1 queue at 80 % of its capacity, service 1 ms: Lindley's recursion."""
+    gaps, work, waits = rng.exponential(1.25, n), rng.exponential(1, n), np.zeros(n)
+    for i in range(1, n):
+        waits[i] = max(0.0, waits[i - 1] + work[i - 1] - gaps[i])
+    return waits + work
+
+
+def test_the_interval_of_a_percentile_covers_that_of_a_queue():
+    rng, truth_ms, covered, plain = np.random.default_rng(4), -np.log(0.05) / 0.2, 0, 0
+    for _ in range(150):
+        latency_ms = queue_ms(rng, 4000)[500:]
+        found = stats.percentile_interval(latency_ms, 95)
+        covered += found.low <= truth_ms <= found.high
+        ranks = [stats.percentile(latency_ms, each) for each in (94.3, 95.7)]  # if independent
+        plain += ranks[0] <= truth_ms <= ranks[1]
+        assert found.low < found.value < found.high
+    assert covered / 150 >= 0.9
+    assert plain / 150 < 0.5
+    assert stats.percentile_interval(np.arange(30.0), 99).high == np.inf
+
+
 LIMIT_MS = 100.0
 
 

@@ -63,6 +63,17 @@ def test_the_truth_is_found(peaks):
         assert peaks.loc[line, "sharing_ratio"] == pytest.approx(1.25, rel=0.06)
 
 
+def test_the_slowdown_is_that_of_the_truth_within_its_interval(results):
+    tenants = pd.read_parquet(results / "tables/tenants.parquet")
+    shared = tenants[(tenants["kind"] != "dedicated") & tenants["rate_rps"].notna()]
+    assert len(shared) == 8 and shared["slowdown"].notna().all()
+    truth = synthetic.SLOWDOWN
+    inside = shared["slowdown_low"].le(truth) & shared["slowdown_high"].ge(truth)
+    assert inside.mean() >= 0.9
+    assert shared["slowdown"].median() == pytest.approx(truth, rel=0.05)
+    assert tenants[tenants["kind"] == "dedicated"]["slowdown"].isna().all()
+
+
 def test_every_verdict_keeps_its_row_and_says_why(peaks):
     verdicts = peaks["verdict"].to_dict()
     assert verdicts["mix-1-1"] == "ok"
