@@ -32,6 +32,7 @@ wildcard_constraints:
     scenario=r"[A-Za-z0-9_.-]+",
     tenant="[A-Za-z0-9_-]+",
     cell=r"[A-Za-z0-9_.-]+",
+    server="[A-Za-z0-9_-]+",
     figure="[a-z_]+",
 
 

@@ -1,7 +1,7 @@
 """Tables: all cells in four tables, with prices.
 
-inputs:   the raw results of all cells
-outputs:  results/<study>/tables/{peaks,tenants,costs,savings}.{parquet,csv}
+inputs:   the raw results of all cells, the client's ceilings
+outputs:  results/<study>/tables/{peaks,tenants,costs,savings,ceilings}.{parquet,csv}
 steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings
 """
 
@@ -11,6 +11,7 @@ rule tables:
     input:
         records=plan.records(STUDY, plan.cells(STUDY)),
         windows=[f"{RESULTS}/raw/{cell.id}/windows.parquet" for cell in plan.cells(STUDY)],
+        ceilings=[f"{RESULTS}/ceilings/{name}.json" for name in plan.servers(STUDY)],
         code=code("tables"),
     output:
         TABLES,

@@ -1,4 +1,4 @@
-"""Make the four tables of a study, each as Parquet and as CSV."""
+"""Make the tables of a study, each as Parquet and as CSV."""
 
 from pathlib import Path
 
@@ -8,7 +8,8 @@ from perseus.entry import job
 with job(snakemake.log[0]):
     records = [Path(path) for path in snakemake.input.records]
     windows = [Path(path) for path in snakemake.input.windows]
-    made = tables.make(*tables.read(records, windows), snakemake.params.slice)
+    ceilings = [Path(path) for path in snakemake.input.ceilings]
+    made = tables.make(tables.read(records, windows, ceilings), snakemake.params.slice)
     for path in map(Path, snakemake.output):
         if path.suffix == ".parquet":
             schema.write(made[path.stem], path, path.with_suffix(".csv"))

@@ -283,6 +283,44 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
     return made
 
 
+def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Record:
+    """What a client that can offer 900 requests/s leaves in ceilings/cpu1.json."""
+    return {
+        "server": "cpu1",
+        "client": {"protocol": "grpc", "shared_memory": False, "processes": None},
+        "processes": 1,
+        "started_unix_ns": 1_700_000_000 * 10**9,
+        "host": {"client_cores": [0]},
+        "shapes": [
+            {
+                "input_px": 224,
+                "request_batch_size": 1,
+                "request_bytes": 602112,
+                "models": sorted(names),
+                "closed": [
+                    {"concurrency": 1, "rate_rps": 1300.0, "cpu_us_per_request": 400.0},
+                    {"concurrency": 4, "rate_rps": 1800.0, "cpu_us_per_request": 350.0},
+                ],
+                "open": [
+                    _tried(1620.0, 30.0, "the client used 85% of its core"),
+                    _tried(1377.0, 2.0, "send lag p99 2.0 ms > 1.0 ms"),
+                    _tried(900.0, 0.8, ""),
+                ],
+            }
+        ],
+    }
+
+
+def _tried(rate_rps: float, lag_ms: float, reason: str) -> Record:
+    return {
+        "rate_rps": rate_rps,
+        "send_lag_p99_ms": lag_ms,
+        "client_cpu": 0.5,
+        "valid": not reason,
+        "reason": reason,
+    }
+
+
 def write(results: Path, made: Sequence[Record]) -> list[Path]:
     """All raw files of the cells; returns their folders."""
     folders = []

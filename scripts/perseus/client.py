@@ -75,6 +75,15 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
     return np.array(latencies)
 
 
+def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
+    """Client processes of each tenant; None of the configuration stands for as many as have a core.
+
+    More would only take turns on it, and a tenant that needs more than a core could not get it from
+    one process.
+    """
+    return chosen or max(1, len(cores) // tenants)
+
+
 class Client:
     """A tenant's client processes; use as a context manager.
 

@@ -46,6 +46,7 @@ class Results:
     tenants: pd.DataFrame
     costs: pd.DataFrame
     savings: pd.DataFrame
+    ceilings: pd.DataFrame
     cells: tuple[Path, ...]
 
     @property

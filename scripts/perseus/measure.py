@@ -16,7 +16,7 @@ import numpy as np
 from perseus import host, raw, stats
 from perseus.arrivals import Arrivals, read_gaps_s, stream
 from perseus.budget import expected_s, longest_s
-from perseus.client import Client, sequential_ms
+from perseus.client import Client, processes_each, sequential_ms
 from perseus.files import write_json
 from perseus.launcher import launch
 from perseus.live import LiveSystem
@@ -190,9 +190,12 @@ class _Measured:
 
     def _search(self) -> Peak:
         cell, slowest_s = self._cell, max(sla.latency_ms for sla in self._slas) / 1000
+        processes = processes_each(
+            cell["client"]["processes"], self._client_cores, len(self._names)
+        )
         with ExitStack() as stack:
             clients = [
-                Client(name, route, self._client_cores, self._processes())
+                Client(name, route, self._client_cores, processes)
                 for name, route in self._routes.items()
             ]
             for client in clients:
@@ -249,15 +252,6 @@ class _Measured:
         about_s = expected_s(chosen, self._slas, self.line.rates_rps(self._start))
         most_s = longest_s(chosen, self._slas)
         self._say(f"about {about_s / 60:.1f} min of load, at most {most_s / 60:.0f} min")
-
-    def _processes(self) -> int:
-        """Client processes of each tenant.
-
-        By default as many as have a core: more would only take turns on it, and a tenant that needs
-        more than a core could not get it from one process.
-        """
-        chosen = self._cell["client"]["processes"]
-        return chosen or max(1, len(self._client_cores) // len(self._names))
 
 
 def _has_priorities(cell: Mapping[str, Any]) -> bool:

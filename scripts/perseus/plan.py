@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
-from perseus.entities import Cell, Model, Scenario, Study, Tenant, is_weights_file
+from perseus.entities import Cell, Model, Scenario, Server, Study, Tenant, is_weights_file
 from perseus.precision import PRESETS
 
 Slice = dict[str, Any]
@@ -22,8 +22,9 @@ FIGURES = (
     "latency_by_rate",
     "latency_ecdf",
     "utilisation",
+    "ceilings",
 )
-TABLES = ("peaks", "tenants", "costs", "savings")
+TABLES = ("peaks", "tenants", "costs", "savings", "ceilings")
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
 
 
@@ -38,6 +39,11 @@ def cell(study: Study, cell_id: str) -> Cell:
 
 def scenario(study: Study, scenario_id: str) -> Scenario:
     return next(s for s in study.scenarios if s.id == scenario_id)
+
+
+def servers(study: Study) -> dict[str, Server]:
+    """The servers that scenarios use, by name."""
+    return {scenario.server.name: scenario.server for scenario in study.scenarios}
 
 
 def model(study: Study, name: str) -> Model:
@@ -78,6 +84,12 @@ def repository_files(study: Study, of: Scenario) -> list[str]:
     root = f"model_repository/{study.name}/{of.id}"
     names = ("config.pbtxt", "1/model.onnx")
     return [f"{root}/{tenant.name}/{name}" for tenant in of.tenants for name in names]
+
+
+def checks(study: Study, of: Server) -> list[str]:
+    """The records of the export of all models that a server serves."""
+    names = {t.model for s in study.scenarios if s.server == of for t in s.tenants}
+    return [f"results/{study.name}/models/{name}/check.json" for name in sorted(names)]
 
 
 def references(study: Study, of: Scenario) -> list[str]:
@@ -159,14 +171,30 @@ def _measured_tenant(study: Study, tenant: Tenant) -> Slice:
     }
 
 
+def ceiling_slice(study: Study, server: Server) -> Slice:
+    """What the client's ceiling depends on besides the shapes of the requests.
+
+    It is found on a server of our own, whatever the launcher and the runtime.
+    """
+    tenants = [t for s in study.scenarios if s.server == server for t in s.tenants]
+    return plain(
+        {
+            "server": server.name,
+            "cores": server.cores,
+            "client": study.client,
+            "seed": study.seed,
+            "requests": sorted({(t.model, t.request_batch_size) for t in tenants}),
+        }
+    )
+
+
 def tables_slice(study: Study) -> Slice:
-    servers = {s.server.name: s.server for s in study.scenarios}
     return plain(
         {
             "study": study.name,
             "seed": study.seed,
             "pricing": study.pricing,
-            "prices": {name: server.price for name, server in servers.items()},
+            "prices": {name: server.price for name, server in servers(study).items()},
         }
     )
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from perseus.files import whole
 
-TEXT, REAL, WHOLE = pa.string(), pa.float64(), pa.int64()
+TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 
 
 def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:

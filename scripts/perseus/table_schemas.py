@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from perseus.cost import DEMAND_SERVERS
-from perseus.schema import REAL, TEXT, WHOLE, column
+from perseus.schema import FLAG, REAL, TEXT, WHOLE, column
 
 _LINE = [
     column("study", TEXT, "", "name of the study"),
@@ -50,6 +50,8 @@ PEAKS = pa.schema(
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {_CI}"),
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {_CI}"),
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
+        column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
+               " the estimates: far below 1, the client was not what limited"),
         column("repeats", WHOLE, "", "repeats measured"),
         column("repeats_used", WHOLE, "", "repeats that found a limit of the server; the estimate"
                " is their mean"),
@@ -146,4 +148,34 @@ SAVINGS = pa.schema(
 )  # fmt: skip
 """One row per shared load line."""
 
-SCHEMAS = {"peaks": PEAKS, "tenants": TENANTS, "costs": COSTS, "savings": SAVINGS}
+CEILINGS = pa.schema(
+    [
+        column("server", TEXT, "", "name of the server in the configuration; the client had the"
+               " cores that it leaves, and a null model was served on its cores"),
+        column("models", TEXT, "", "models whose requests are of this size"),
+        column("input_px", WHOLE, "pixels", "height and width of an image"),
+        column("request_batch_size", WHOLE, "images", "images of a request"),
+        column("request_bytes", WHOLE, "bytes", "input of a request"),
+        column("protocol", TEXT, "", "grpc or http"),
+        column("shared_memory", FLAG, "", "whether inputs lay in system shared memory"),
+        column("client_cores", WHOLE, "cores", "cores of the client"),
+        column("processes", WHOLE, "", "client processes"),
+        column("ceiling_rps", REAL, "requests/s", "highest Poisson rate of one tenant at which a"
+               " window was valid (M3)"),
+        column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
+        column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
+        column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
+        column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop"),
+        column("closed_loop_concurrency", WHOLE, "requests", "requests in flight in that loop"),
+        column("cpu_us_per_request", REAL, "us", "CPU time of the client per request there"),
+    ]
+)  # fmt: skip
+"""One row per server and size of request."""
+
+SCHEMAS = {
+    "peaks": PEAKS,
+    "tenants": TENANTS,
+    "costs": COSTS,
+    "savings": SAVINGS,
+    "ceilings": CEILINGS,
+}

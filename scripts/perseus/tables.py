@@ -1,9 +1,10 @@
-"""The four tables of a study, from the records and certified windows of its cells."""
+"""The tables of a study, from the records and certified windows of its cells."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +21,28 @@ from perseus.table_schemas import SAVINGS, SCHEMAS
 Row = dict[str, Any]
 
 
-def make(
-    records: Sequence[Record], certified: Sequence[Sequence[Row]], settings: Mapping[str, Any]
-) -> dict[str, pa.Table]:
-    """All tables by name.
+@dataclass(frozen=True)
+class Raw:
+    """What the tables are made of: records of cells, and of the client's ceilings.
 
-    `certified` holds for each record its `certified_rows`;
-    `settings` is a `plan.tables_slice`.
+    `certified` holds for each record its `certified_rows`.
     """
-    found = lines.group(records, settings["seed"])
+
+    records: Sequence[Record]
+    certified: Sequence[Sequence[Row]]
+    ceilings: Sequence[Record] = ()
+
+
+def make(raw: Raw, settings: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """All tables by name; `settings` is a `plan.tables_slice`."""
+    found = lines.group(raw.records, settings["seed"])
+    ceilings = [row for record in raw.ceilings for row in _ceilings(record)]
     rows = {
-        "peaks": [_peak(line, lines.dedicated(found, line)) for line in found],
-        "tenants": list(_tenants(found, records, certified)),
+        "peaks": [_peak(line, lines.dedicated(found, line), ceilings) for line in found],
+        "tenants": list(_tenants(found, raw.records, raw.certified)),
         "costs": list(_costs(found, settings)),
         "savings": list(_savings(found)),
+        "ceilings": ceilings,
     }
     return {name: schema.table(rows[name], SCHEMAS[name]) for name in SCHEMAS}
 
@@ -46,10 +55,11 @@ def certified_rows(record: Record, windows: Path) -> list[Row]:
     return list(pq.read_table(windows, filters=where).to_pylist())
 
 
-def read(records: Sequence[Path], windows: Sequence[Path]) -> tuple[list[Record], list[list[Row]]]:
+def read(records: Sequence[Path], windows: Sequence[Path], ceilings: Sequence[Path]) -> Raw:
     """The records of all cells, without their windows but for the certified ones."""
     loaded = [json.loads(path.read_text()) for path in records]
-    return loaded, [certified_rows(*pair) for pair in zip(loaded, windows, strict=True)]
+    certified = [certified_rows(*pair) for pair in zip(loaded, windows, strict=True)]
+    return Raw(loaded, certified, [json.loads(path.read_text()) for path in ceilings])
 
 
 # Rows
@@ -74,7 +84,7 @@ def _ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
     return {name: found.value, names[0]: found.low, names[1]: found.high}
 
 
-def _peak(line: Line, alone: Sequence[Line | None]) -> Row:
+def _peak(line: Line, alone: Sequence[Line | None], ceilings: Sequence[Row]) -> Row:
     certified_scale, certified = line.certified
     failing_scale, failing_rps = line.first_failing
     ratio = lines.sharing_ratio(line, alone)
@@ -96,11 +106,54 @@ def _peak(line: Line, alone: Sequence[Line | None]) -> Row:
         "first_failing_scale": failing_scale,
         **_ends("sharing_ratio", interval(*ratio), ("sharing_ratio_low", "sharing_ratio_high")),
         "certified_sharing_ratio": float((certified / sure).sum()),
+        "client_load": _client_load(line, ceilings),
         "repeats": len(line.records),
         "repeats_used": sum(map(lines.has_limit, line.records)),
         "requests": sum(record["requests"] for record in line.records),
         "measured_s": float(sum(record["measured_s"] for record in line.records)),
     }
+
+
+def _client_load(line: Line, ceilings: Sequence[Row]) -> float:
+    """Sum over the tenants of rate / ceiling of the client; NaN where a ceiling is not known."""
+    ceiling_rps = {
+        (row["server"], model, row["request_batch_size"]): row["ceiling_rps"]
+        for row in ceilings
+        for model in row["models"].split(" + ")
+    }
+    server = line.cell["server"]["name"]
+    of_tenants = [
+        ceiling_rps.get((server, tenant["model"], tenant["request_batch_size"]), np.nan)
+        for tenant in line.cell["tenants"]
+    ]
+    return float((line.rates_rps / of_tenants).sum())
+
+
+def _ceilings(record: Record) -> Iterator[Row]:
+    client = record["client"]
+    for shape in record["shapes"]:
+        valid = [each for each in shape["open"] if each["valid"]]
+        spoilt = [each["rate_rps"] for each in shape["open"] if not each["valid"]]
+        found = valid[0] if valid else {}
+        at_most = max(shape["closed"], key=lambda each: each["rate_rps"])
+        yield {
+            "server": record["server"],
+            "models": " + ".join(shape["models"]),
+            "input_px": shape["input_px"],
+            "request_batch_size": shape["request_batch_size"],
+            "request_bytes": shape["request_bytes"],
+            "protocol": client["protocol"],
+            "shared_memory": client["shared_memory"],
+            "client_cores": len(record["host"]["client_cores"]),
+            "processes": record["processes"],
+            "ceiling_rps": number(found.get("rate_rps")),
+            "first_invalid_rps": min(spoilt, default=np.nan),
+            "send_lag_p99_ms": number(found.get("send_lag_p99_ms")),
+            "client_cpu": number(found.get("client_cpu")),
+            "closed_loop_rps": at_most["rate_rps"],
+            "closed_loop_concurrency": at_most["concurrency"],
+            "cpu_us_per_request": at_most["cpu_us_per_request"],
+        }
 
 
 _FROM_WINDOW = (

@@ -8,6 +8,7 @@ RESNET_PEAK = ("measure", "cpu1.resnet18.peak.r1")
 MOBILENET_PEAK = ("measure", "cpu1.mobilenet_v3_large.peak.r1")
 MIX = ("measure", "cpu1.shared.mix-3-1.r1")
 ALL_CELLS = {RESNET_PEAK, MOBILENET_PEAK, MIX}
+CEILING = ("ceiling", "cpu1")
 
 
 def repositories(*models):
@@ -150,6 +151,7 @@ def test_a_model_added_with_a_scenario(edited, downstream):
         ("repository", "cpu1.pair", RESNET),
         ("measure", "cpu1.squeezenet1_1.peak.r1"),
         ("measure", "cpu1.pair.mix-1-1.r1"),
+        CEILING,
         *downstream,
     }
 
@@ -184,20 +186,20 @@ def test_the_precision_of_the_study(edited, downstream):
 
 def test_the_input_size_of_a_model(edited, downstream):
     reconfigured(edited, lambda study: study["models"][1].update(input_size=128))
-    exported = {("export", MOBILENET), *repositories(MOBILENET)}
+    exported = {("export", MOBILENET), *repositories(MOBILENET), CEILING}
     assert edited.stale() == exported | {MOBILENET_PEAK, MIX, *downstream}
 
 
 def test_new_weights_in_the_same_file(edited, downstream):
     (edited.root / "weights" / "resnet18.pt").write_bytes(b"better weights")
-    exported = {("export", RESNET), *repositories(RESNET)}
+    exported = {("export", RESNET), *repositories(RESNET), CEILING}
     assert edited.stale() == exported | {RESNET_PEAK, MIX, *downstream}
 
 
 @pytest.mark.parametrize("name", ["8.jpg", "0.png"], ids=["edited", "new"])
 def test_an_image_of_a_model(edited, downstream, name):
     (edited.root / "photos" / name).write_bytes(b"another photo")
-    exported = {("export", MOBILENET), *repositories(MOBILENET)}
+    exported = {("export", MOBILENET), *repositories(MOBILENET), CEILING}
     assert edited.stale() == exported | {MOBILENET_PEAK, MIX, *downstream}
 
 
@@ -221,10 +223,26 @@ def test_the_trace_of_the_arrivals(edited, downstream):
 # Edits of the code
 
 
-@pytest.mark.parametrize("module", ["client.py", "search.py", "../backends/onnxruntime/model.py"])
+@pytest.mark.parametrize("module", ["search.py", "../backends/onnxruntime/model.py"])
 def test_code_of_the_measurement(edited, downstream, module):
     edited.append(f"scripts/perseus/{module}", "\n# another method\n")
     assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_code_of_the_client(edited, downstream):
+    edited.append("scripts/perseus/client.py", "\n# another method\n")
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
+def test_code_of_the_null_model(edited, downstream):
+    edited.append("scripts/backends/null/model.py", "\n# another zero\n")
+    assert edited.stale() == {CEILING} | downstream
+
+
+def test_the_way_of_the_requests(edited, downstream):
+    client = {"shared_memory": True}
+    reconfigured(edited, lambda study: study["measurement"].update(client=client))
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
 def test_a_backend_that_no_server_of_the_study_uses(edited):

@@ -30,6 +30,10 @@ def equal():
     return [study(seed, gain=1.0) for seed in range(STUDIES, 2 * STUDIES)]
 
 
+def tables_of(made, settings=synthetic.SETTINGS):
+    return tables.make(tables.Raw(made, [[] for _ in made]), settings)
+
+
 def test_the_interval_covers_the_true_saving(gaining):
     truth = 1 - 1 / 1.25
     covered = [s.fractional.low <= truth <= s.fractional.high for made in gaining for s in made]
@@ -78,7 +82,7 @@ def test_correcting_independent_lines_is_like_sidak():
 def test_a_missing_dedicated_peak_leaves_nothing_to_compare():
     made = synthetic.records()
     made[:2] = [synthetic.spoil(r, "infeasible", "too slow") for r in made[:2]]
-    rows = tables.make(made, [[] for _ in made], synthetic.SETTINGS)["savings"].to_pylist()
+    rows = tables_of(made)["savings"].to_pylist()
     assert len(rows) == 5
     assert all(row["saving"] is None and row["shared_servers"] is None for row in rows)
     assert rows[0]["reason"] == "no dedicated peak of resnet18"
@@ -96,7 +100,7 @@ def test_an_inference_is_an_image_however_many_a_request_carries():
         for tenant in record["cell"]["tenants"]:
             tenant["request_batch_size"] = 4 if tenant["name"] == "resnet18" else 1
     with synthetic.few_fleet_draws():
-        found = [tables.make(made, [[] for _ in made], synthetic.SETTINGS) for made in (one, four)]
+        found = [tables_of(made) for made in (one, four)]
     usd, cheaper = (
         each["costs"].to_pandas().query("pricing == 'on_demand'").set_index("load_line")
         for each in found
@@ -113,7 +117,7 @@ def test_an_inference_is_an_image_however_many_a_request_carries():
 def test_saving_and_costs_agree():
     made = synthetic.records()
     with synthetic.few_fleet_draws():
-        found = tables.make(made, [[] for _ in made], synthetic.SETTINGS)
+        found = tables_of(made)
     costs = found["costs"].to_pandas().query("kind != 'dedicated' and pricing == 'on_demand'")
     saved = 1 - costs["usd_per_million_inferences"] / costs["dedicated_usd_per_million"]
     np.testing.assert_allclose(saved, found["savings"].to_pandas()["saving"])
@@ -122,7 +126,7 @@ def test_saving_and_costs_agree():
 def test_a_server_without_a_spot_price_has_no_spot_rows():
     prices = {"cpu1": synthetic.PRICE | {"spot_usd_per_hour": None}}
     made = synthetic.records()[:4]
-    rows = tables.make(made, [[] for _ in made], synthetic.SETTINGS | {"prices": prices})["costs"]
+    rows = tables_of(made, synthetic.SETTINGS | {"prices": prices})["costs"]
     assert set(rows["pricing"].to_pylist()) == {"on_demand"}
 
 

@@ -11,6 +11,7 @@ import synthetic
 from perseus import figures, plan, schema, tables
 from perseus.figure_latency import certified_latency_ms
 from perseus.figure_style import Results
+from perseus.files import write_json
 
 STYLE = {"width_mm": 160, "font_pt": 9, "dpi": 60, "pricing": "on_demand"}
 
@@ -24,9 +25,14 @@ def quick():
 def prepare(folder, made):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic.write(folder, made)
-    read = tables.read([c / "record.json" for c in cells], [c / "windows.parquet" for c in cells])
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    read = tables.read(
+        [c / "record.json" for c in cells],
+        [c / "windows.parquet" for c in cells],
+        [folder / "ceilings/cpu1.json"],
+    )
     paths = {}
-    for name, table in tables.make(*read, synthetic.SETTINGS).items():
+    for name, table in tables.make(read, synthetic.SETTINGS).items():
         paths[name] = folder / f"{name}.parquet"
         schema.write(table, paths[name], folder / f"{name}.csv")
     return paths, cells

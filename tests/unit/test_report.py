@@ -20,7 +20,8 @@ def quick():
 
 def frames_of(made):
     certified = [synthetic.certified_rows(record) for record in made]
-    return {k: t.to_pandas() for k, t in tables.make(made, certified, synthetic.SETTINGS).items()}
+    raw = tables.Raw(made, certified, [synthetic.ceiling()])
+    return {k: t.to_pandas() for k, t in tables.make(raw, synthetic.SETTINGS).items()}
 
 
 def rendered(made):

@@ -12,6 +12,7 @@ import synthetic
 
 from perseus import lines, schema, tables
 from perseus.dictionary import RECORD, dictionary
+from perseus.files import write_json
 from perseus.table_schemas import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
@@ -23,8 +24,13 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("synthetic")
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic.write(folder, made)
-    read = tables.read([c / "record.json" for c in cells], [c / "windows.parquet" for c in cells])
-    for name, table in tables.make(*read, synthetic.SETTINGS).items():
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    read = tables.read(
+        [c / "record.json" for c in cells],
+        [c / "windows.parquet" for c in cells],
+        [folder / "ceilings/cpu1.json"],
+    )
+    for name, table in tables.make(read, synthetic.SETTINGS).items():
         schema.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
     return folder
 
@@ -72,6 +78,14 @@ def test_the_slowdown_is_that_of_the_truth_within_its_interval(results):
     assert inside.mean() >= 0.9
     assert shared["slowdown"].median() == pytest.approx(truth, rel=0.05)
     assert tenants[tenants["kind"] == "dedicated"]["slowdown"].isna().all()
+
+
+def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
+    (row,) = pd.read_parquet(results / "tables/ceilings.parquet").to_dict("records")
+    assert (row["ceiling_rps"], row["first_invalid_rps"]) == (900, 1377)
+    assert (row["closed_loop_rps"], row["closed_loop_concurrency"]) == (1800, 4)
+    known = peaks[peaks["estimate_rps"].notna()]
+    np.testing.assert_allclose(known["client_load"], known["estimate_rps"] / 900)
 
 
 def test_every_verdict_keeps_its_row_and_says_why(peaks):
