@@ -19,7 +19,7 @@ rule figure:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=plan.TABLES),
         raw=lambda wildcards: [
             f"{RESULTS}/raw/{cell.id}/{name}"
-            for cell in plan.cells(STUDY)
+            for cell in plan.peak_cells(STUDY)
             for name in RAW_OF_FIGURE.get(wildcards.figure, [])
         ],
         code=code("figure"),

@@ -10,7 +10,7 @@ rule report:
     """One HTML file that can be mailed: figures are inside."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=plan.TABLES),
-        figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=plan.FIGURES),
+        figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=plan.figures(STUDY)),
         records=plan.records(STUDY, plan.cells(STUDY)),
         template="scripts/perseus/templates/report.html",
         code=code("report"),

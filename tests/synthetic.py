@@ -206,8 +206,8 @@ def few_fleet_draws() -> Iterator[None]:
         yield
 
 
-def certified_rows(record: Record) -> list[dict[str, Any]]:
-    """What `tables.certified_rows` reads, without files."""
+def compared_rows(record: Record) -> list[dict[str, Any]]:
+    """What `tables.compared_rows` reads, without files."""
     rows = [row for row, _ in window_rows(record)] if record["certified_window"] >= 0 else []
     return [r for r in rows if r["window"] == record["certified_window"] or r["phase"] == "alone"]
 
@@ -281,6 +281,51 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
         ]
         start_ns += 9 * 10**9
     return made
+
+
+LEVELS = (1, 4, 16)
+
+
+def sweep_record() -> Record:
+    """A closed loop of both tenants on a server that carries 100 requests/s of each."""
+    search = with_failures(records(Truth(TRUTH.capacities, repeats=1)))[-1]
+    line = {"kind": "concurrency", "name": "concurrency", "concurrencies": list(LEVELS)}
+    named = {"line": line, "cell": "cpu1.shared.concurrency.r1"}
+    parts = ("line", "dedicated_rps", "estimate_scale", "certified_scale", "certified_window")
+    searched = {*parts, "first_failing_scale", "bootstrap_scales"}
+    levels = [
+        {
+            "concurrency": level,
+            "tenant": tenant,
+            "answered_rps": min(25.0 * level, 100.0),
+            "low_rps": 0.98 * min(25.0 * level, 100.0),
+            "high_rps": 1.02 * min(25.0 * level, 100.0),
+        }
+        for level in LEVELS
+        for tenant in TRUTH.capacities
+    ]
+    kept = {key: value for key, value in search.items() if key not in searched}
+    return kept | {
+        "cell": search["cell"] | named,
+        "outcome": "ok",
+        "reason": "",
+        "levels": levels,
+    }
+
+
+def write_sweep(results: Path) -> Path:
+    """Its files; the level 16 is invalid. Returns the folder."""
+    folder, rows = results / "raw/cpu1.shared.concurrency.r1", []
+    searched = next(r for r in records() if r["cell"]["line"]["name"] == "mix-1-1")
+    like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    for window, level in enumerate(LEVELS):
+        verdict = "invalid" if level == 16 else "pass"
+        told = {"phase": "concurrency", "scale": float(level), "window": window}
+        told |= {"window_verdict": verdict, "reason": "the client used 90% of its core"}
+        rows += [row | told for row in like]
+    write_json(folder / "record.json", sweep_record())
+    raw.write_windows(folder / "windows.parquet", rows)
+    return folder
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -169,14 +170,17 @@ def _scenarios(
     dedicated: dict[tuple[str, str], Scenario] = {}
     shared: list[Scenario] = []
     for item in items:
+        lines = tuple(line for exp in item.get("experiments", []) for line in _lines(exp))
         for server in (servers[name] for name in item["servers"]):
             tenants = tuple(_tenant(tenant, server) for tenant in item["tenants"])
             for tenant in tenants:
                 alone = Scenario(tenant.name, server, (tenant,), (DEDICATED,))
                 dedicated.setdefault((server.name, tenant.name), alone)
             if len(tenants) > 1:
-                lines = tuple(line for exp in item["experiments"] for line in _lines(exp))
                 shared.append(Scenario(item["name"], server, tenants, lines))
+            elif lines:
+                key = (server.name, tenants[0].name)
+                dedicated[key] = replace(dedicated[key], lines=(DEDICATED, *lines))
     yield from dedicated.values()
     yield from shared
 
@@ -203,3 +207,5 @@ def _lines(experiment: Mapping[str, Json]) -> Iterator[LoadLineSpec]:
         yield LoadLineSpec.mix(mix)
     for percent in experiment.get("percents_of_peak", []):
         yield LoadLineSpec.hold(experiment["hold"], percent)
+    if "concurrencies" in experiment:
+        yield LoadLineSpec.concurrency(experiment["concurrencies"])

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from perseus.monitor import METRICS, MONITOR_SCHEMA
 from perseus.raw import REQUESTS_SCHEMA, WINDOWS_SCHEMA
-from perseus.table_schemas import CEILINGS, COSTS, PEAKS, SAVINGS, TENANTS
+from perseus.table_schemas import CEILINGS, CONCURRENCY, COSTS, PEAKS, SAVINGS, TENANTS
 
 RECORD = {
     "cell": "the slice of the configuration that the cell was measured from",
@@ -42,6 +42,8 @@ RECORD = {
     "dedicated_rps": "per tenant, the dedicated peak that the load line was made from, requests/s;"
     " empty in a dedicated cell",
     "errors": "per tenant, the first message of each kind of error",
+    "levels": "only of a sweep of concurrencies, which has none of `line`, `dedicated_rps` and the"
+    " scales: per level and tenant the rate of answers with its interval, requests/s",
 }
 """The keys of record.json."""
 
@@ -94,6 +96,9 @@ def dictionary() -> str:
         _table("costs.parquet", "One row per load line and pricing.", COSTS),
         _table("savings.parquet", "One row per shared load line.", SAVINGS),
         _table("ceilings.parquet", "One row per server and size of request.", CEILINGS),
+        _table(
+            "concurrency.parquet", "One row per closed loop and tenant; empty without.", CONCURRENCY
+        ),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 

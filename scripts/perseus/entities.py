@@ -80,7 +80,8 @@ class LoadLineSpec:
 
     `kind` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
-    rise). `name` is its part of a cell's name.
+    rise). A "concurrency" is no line but a closed loop: in turn, so many requests of each tenant
+    are in flight. `name` is its part of a cell's name.
     """
 
     kind: str
@@ -88,6 +89,7 @@ class LoadLineSpec:
     weights: tuple[int, ...] = ()
     held: str = ""
     held_percent: int = 0
+    concurrencies: tuple[int, ...] = ()
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> LoadLineSpec:
@@ -100,6 +102,11 @@ class LoadLineSpec:
     def hold(cls, held: str, percent: int) -> LoadLineSpec:
         """Tenant `held` stays at `percent` % of its dedicated peak, the others rise."""
         return cls("hold", f"hold-{held}-{percent}", (), held, percent)
+
+    @classmethod
+    def concurrency(cls, levels: Sequence[int]) -> LoadLineSpec:
+        """A sweep of closed loops."""
+        return cls("concurrency", "concurrency", concurrencies=tuple(sorted(levels)))
 
 
 DEDICATED = LoadLineSpec("dedicated", "peak")

@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
 
 from perseus.figure_style import DARK, GREY, Results, Style, is_known, legend, panels, remainder
 
@@ -19,6 +20,8 @@ def ceilings(results: Results, style: Style) -> Figure:
     for y, (_, row) in enumerate(shown.iterrows()):
         _row(panel, results, row, y)
     panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(LogFormatter())
+    panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     panel.set_ylim(len(shown) - 0.5, -0.5)
     panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
     panel.set_xlabel("requests/s (logarithmic)")

@@ -47,6 +47,7 @@ class Results:
     costs: pd.DataFrame
     savings: pd.DataFrame
     ceilings: pd.DataFrame
+    concurrency: pd.DataFrame
     cells: tuple[Path, ...]
 
     @property

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from perseus.figure_ceilings import ceilings
+from perseus.figure_concurrency import concurrency
 from perseus.figure_latency import latency_by_rate, latency_ecdf
 from perseus.figure_rates import costs, frontier, peaks
 from perseus.figure_style import Results, Style, drawing, save
@@ -22,6 +23,7 @@ FIGURES = {
     "latency_ecdf": latency_ecdf,
     "utilisation": utilisation,
     "ceilings": ceilings,
+    "concurrency": concurrency,
 }
 
 

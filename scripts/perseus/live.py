@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -80,11 +80,31 @@ class LiveSystem:
             self.arrivals.times_s(rate, duration_s, stream)
             for rate, stream in zip(rates_rps, self._streams, strict=True)
         ]
+
+        def start(start_ns: int) -> None:
+            for client, offsets_s in zip(self._clients, times, strict=True):
+                client.start(start_ns, offsets_s)
+
+        with self._window(start) as load:
+            yield load
+
+    @contextmanager
+    def offer_closed(self, concurrency: int, duration_s: float) -> Iterator[LiveLoad]:
+        """A window with so many requests of each tenant in flight; raises as `offer` does."""
+
+        def start(start_ns: int) -> None:
+            for client in self._clients:
+                client.start_closed(start_ns, duration_s, concurrency)
+
+        with self._window(start) as load:
+            yield load
+
+    @contextmanager
+    def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
         names = [client.name for client in self._clients]
         before = [server_times(self._server, name) for name in names]
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
-        for client, offsets_s in zip(self._clients, times, strict=True):
-            client.start(start_ns, offsets_s)
+        start(start_ns)
         load = LiveLoad(
             self._server,
             self._clients,

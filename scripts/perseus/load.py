@@ -51,16 +51,21 @@ class Phase(StrEnum):
     CONFIRM = "confirm"
     STEADY = "steady"
     ALONE = "alone"
+    CONCURRENCY = "concurrency"
 
     @property
     def on_the_line(self) -> bool:
         """Whether the rates are a point of the load line, so that the window bears on its limit."""
-        return self not in (Phase.WARM_UP, Phase.STEADY, Phase.ALONE)
+        return self in (Phase.BRACKET, Phase.BISECT, Phase.ROOT, Phase.CONFIRM)
 
 
 @dataclass(frozen=True)
 class Window:
-    """A judged window; `scale` is its point of the load line, NaN where it is not on the line."""
+    """A judged window.
+
+    `scale` is its point of the load line, NaN where it is not on the line; in a sweep of
+    concurrencies it is the requests in flight.
+    """
 
     phase: Phase
     scale: float

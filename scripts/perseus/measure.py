@@ -1,13 +1,13 @@
-"""Measure one cell: start the server, check what it serves, search the peak, keep everything."""
+"""Measure one cell: start the server, check what it serves, load it, keep everything."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from perseus.files import write_json
 from perseus.launcher import launch
 from perseus.live import LiveSystem
 from perseus.load import LoadLine, Window
+from perseus.load_lines import dedicated_peaks, load_line
 from perseus.monitor import Monitor
 from perseus.progress import describe_peak, describe_window
 from perseus.route import Route, request_images, route_to
@@ -29,6 +30,7 @@ from perseus.search import Outcome, Peak, find_peak, no_peak
 from perseus.server_failures import ServerError
 from perseus.settings import Effort, Settings
 from perseus.signals import terminate_as_exit
+from perseus.sweep import Level, sweep
 from perseus.verify import verify
 from perseus.window import Sla
 
@@ -95,8 +97,7 @@ def measure(
         measured = _Measured(
             cell, inputs, server, routes, requests, (server_cores, client_cores), say
         )
-        peak = measured.peak()
-    say(describe_peak(peak, measured.line, [tenant["name"] for tenant in cell["tenants"]]))
+        found = measured.sweep() if cell["line"]["kind"] == "concurrency" else measured.search()
     raw.write_windows(outputs.windows, measured.rows)
     write_json(
         outputs.record,
@@ -108,7 +109,8 @@ def measure(
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
             "relative_errors": errors,
-            **measured.record(peak),
+            **measured.record(),
+            **found,
         },
     )
 
@@ -136,46 +138,72 @@ class _Measured:
             name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
             for name, route in self._routes.items()
         }
-        self._peaks_rps = dedicated_peaks(inputs.dedicated_records)
-        self.line, self._start = load_line(
-            cell["line"], self._names, self._peaks_rps, self._unloaded_ms
-        )
+        self._dedicated_records = inputs.dedicated_records
         self.rows: list[dict[str, Any]] = []
         self.client_realtime: bool | None = None
         """Whether the clients ran before ordinary processes (SCHED_RR); None if none ran."""
         self._errors: dict[str, dict[str, str]] = {}
 
-    def peak(self) -> Peak:
-        if reason := self._infeasible():
-            return no_peak(Outcome.INFEASIBLE, reason)
-        try:
-            return self._search()
-        except ServerError as error:
-            return no_peak(Outcome.FAILED, str(error))
-
-    def record(self, peak: Peak) -> dict[str, Any]:
-        """What the tables need beside the windows; scales are points of the load line."""
+    def search(self) -> dict[str, Any]:
+        """Search the peak; its part of the record, with scales as points of the load line."""
+        peaks_rps = dedicated_peaks(self._dedicated_records)
+        line, start = load_line(self._cell["line"], self._names, peaks_rps, self._unloaded_ms)
+        if reason := self._infeasible(peaks_rps):
+            peak = no_peak(Outcome.INFEASIBLE, reason)
+        else:
+            try:
+                peak = self._peak(line, start)
+            except ServerError as error:
+                peak = no_peak(Outcome.FAILED, str(error))
+        self._say(describe_peak(peak, line, self._names))
         return {
             "outcome": peak.outcome,
             "reason": peak.reason,
-            "line": asdict(self.line),
+            "line": asdict(line),
+            "dedicated_rps": peaks_rps,
             "estimate_scale": peak.estimate,
             "certified_scale": peak.certified,
             "certified_window": peak.certified_window,
             "first_failing_scale": peak.first_failing,
             "bootstrap_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
+        }
+
+    def sweep(self) -> dict[str, Any]:
+        """Go through the concurrencies of a closed loop; its part of the record."""
+        outcome, reason, levels = Outcome.OK, "", list[Level]()
+        try:
+            with self._loaded() as system:
+                levels = sweep(
+                    system,
+                    self._cell["line"]["concurrencies"],
+                    self._names,
+                    self._slas,
+                    settings(self._cell["settings"]),
+                    self._rng(),
+                    partial(self._keep, system),
+                )
+        except ServerError as error:
+            outcome, reason = Outcome.FAILED, str(error)
+        return {
+            "outcome": outcome,
+            "reason": reason,
+            "levels": [asdict(level) for level in levels],
+        }
+
+    def record(self) -> dict[str, Any]:
+        """What every cell tells beside its windows."""
+        return {
             "requests": sum(row["requests"] for row in self.rows),
             "measured_s": sum(row["elapsed_s"] for row in self.rows) / max(len(self._names), 1),
             "unloaded_p50_ms": {
                 name: stats.percentile(ms, 50) for name, ms in self._unloaded_ms.items()
             },
-            "dedicated_rps": self._peaks_rps,
             "errors": self._errors,
         }
 
-    def _infeasible(self) -> str:
+    def _infeasible(self, peaks_rps: Mapping[str, float]) -> str:
         """Why no load at all can keep the SLAs, if so."""
-        for name, peak_rps in self._peaks_rps.items():
+        for name, peak_rps in peaks_rps.items():
             if not peak_rps > 0:
                 return f"{name} has no dedicated peak, so a share of it means nothing"
         for name, sla in zip(self._names, self._slas, strict=True):
@@ -188,18 +216,34 @@ class _Measured:
                 )
         return ""
 
-    def _search(self) -> Peak:
+    def _peak(self, line: LoadLine, start: float) -> Peak:
+        chosen = settings(self._cell["settings"])
+        self._say_cost(chosen, line.rates_rps(start))
+        with self._loaded() as system:
+            return find_peak(
+                system,
+                line,
+                self._slas,
+                chosen,
+                start=start,
+                unloaded_ms=[self._unloaded_ms[name] for name in self._names],
+                names=self._names,
+                rng=self._rng(),
+                on_window=partial(self._keep, system),
+            )
+
+    @contextmanager
+    def _loaded(self) -> Iterator[LiveSystem]:
+        """The server with the clients of all tenants."""
         cell, slowest_s = self._cell, max(sla.latency_ms for sla in self._slas) / 1000
         processes = processes_each(
             cell["client"]["processes"], self._client_cores, len(self._names)
         )
         with ExitStack() as stack:
             clients = [
-                Client(name, route, self._client_cores, processes)
+                stack.enter_context(Client(name, route, self._client_cores, processes))
                 for name, route in self._routes.items()
             ]
-            for client in clients:
-                stack.enter_context(client)
             self.client_realtime = all(client.prompt for client in clients)
             system = LiveSystem(
                 self._server,
@@ -212,44 +256,35 @@ class _Measured:
                 patience_s=slowest_s,
             )
             self._errors = system.errors
+            yield system
 
-            def keep(window: Window, seconds_left: float) -> None:
-                ended = system.ended[-1]
-                for name, seen, parts in zip(
-                    self._names, window.tenants, ended.decompositions, strict=True
-                ):
-                    self.rows.append(
-                        {
-                            "window": len(system.ended) - 1,
-                            "phase": window.phase,
-                            "scale": window.scale,
-                            "elapsed_s": window.elapsed_s,
-                            "settle_s": window.settle_s,
-                            "start_ns": ended.start_ns,
-                            "window_verdict": window.verdict,
-                            "tenant": name,
-                        }
-                        | seen.as_dict()
-                        | asdict(parts)
-                    )
-                self._say(describe_window(window, self._names, seconds_left))
+    def _rng(self) -> np.random.Generator:
+        return stream(self._cell["seed"], self._cell["repeat"], len(self._names))
 
-            chosen = settings(cell["settings"])
-            self._say_cost(chosen)
-            return find_peak(
-                system,
-                self.line,
-                self._slas,
-                chosen,
-                start=self._start,
-                unloaded_ms=[self._unloaded_ms[name] for name in self._names],
-                names=self._names,
-                rng=stream(cell["seed"], cell["repeat"], len(clients)),
-                on_window=keep,
+    def _keep(self, system: LiveSystem, window: Window, seconds_left: float) -> None:
+        """Turn a window into rows, one per tenant, and tell of it."""
+        ended = system.ended[-1]
+        for name, seen, parts in zip(
+            self._names, window.tenants, ended.decompositions, strict=True
+        ):
+            self.rows.append(
+                {
+                    "window": len(system.ended) - 1,
+                    "phase": window.phase,
+                    "scale": window.scale,
+                    "elapsed_s": window.elapsed_s,
+                    "settle_s": window.settle_s,
+                    "start_ns": ended.start_ns,
+                    "window_verdict": window.verdict,
+                    "tenant": name,
+                }
+                | seen.as_dict()
+                | asdict(parts)
             )
+        self._say(describe_window(window, self._names, seconds_left))
 
-    def _say_cost(self, chosen: Settings) -> None:
-        about_s = expected_s(chosen, self._slas, self.line.rates_rps(self._start))
+    def _say_cost(self, chosen: Settings, rates_rps: Sequence[float]) -> None:
+        about_s = expected_s(chosen, self._slas, rates_rps)
         most_s = longest_s(chosen, self._slas)
         self._say(f"about {about_s / 60:.1f} min of load, at most {most_s / 60:.0f} min")
 
@@ -267,48 +302,6 @@ def settings(values: Mapping[str, Any]) -> Settings:
 def arrivals(cell: Mapping[str, Any], trace: Path | None) -> Arrivals:
     """The arrival process of a cell; `trace` is the file that it replays, if it does."""
     return Arrivals(**cell["arrivals"], gaps_s=read_gaps_s(trace) if trace else ())
-
-
-def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
-    """Each tenant's dedicated peak in requests/s: the mean estimate of its repeats.
-
-    Of those that found a limit of the server; NaN when none did. On a dedicated load line the scale
-    is the rate itself.
-    """
-    found: dict[str, list[float]] = {}
-    for path in records:
-        record = json.loads(path.read_text())
-        (tenant,) = record["cell"]["tenants"]
-        scales = found.setdefault(tenant["name"], [])
-        if record["outcome"] in (Outcome.OK, Outcome.UNCERTIFIED):
-            scales.append(record["estimate_scale"])
-    return {name: float(np.mean(s)) if s else float("nan") for name, s in found.items()}
-
-
-def load_line(
-    spec: Mapping[str, Any],
-    names: Sequence[str],
-    peaks_rps: Mapping[str, float],
-    unloaded_ms: Mapping[str, np.ndarray],
-) -> tuple[LoadLine, float]:
-    """The load line in requests/s, and the scale to begin at, from a slice of the plan.
-
-    The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
-    held fraction) is where sharing neither gains nor loses.
-    """
-    if spec["kind"] == "dedicated":
-        served_alone_rps = 1000 / stats.percentile(unloaded_ms[names[0]], 50)
-        return LoadLine((0.0,), (1.0,)), 0.6 * served_alone_rps
-    if spec["kind"] == "mix":
-        total = sum(spec["weights"])
-        shares = [weight / total for weight in spec["weights"]]
-        direction = tuple(s * peaks_rps[n] for s, n in zip(shares, names, strict=True))
-        return LoadLine((0.0,) * len(names), direction), 0.8
-    held = spec["held_percent"] / 100
-    others = len(names) - 1
-    base = tuple(held * peaks_rps[n] if n == spec["held"] else 0.0 for n in names)
-    direction = tuple(0.0 if n == spec["held"] else peaks_rps[n] / others for n in names)
-    return LoadLine(base, direction), 0.8 * (1 - held)
 
 
 @contextmanager

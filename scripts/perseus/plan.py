@@ -24,13 +24,24 @@ FIGURES = (
     "utilisation",
     "ceilings",
 )
-TABLES = ("peaks", "tenants", "costs", "savings", "ceilings")
+TABLES = ("peaks", "tenants", "costs", "savings", "ceilings", "concurrency")
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
 
 
 def cells(study: Study) -> tuple[Cell, ...]:
     """All cells, dedicated scenarios first."""
     return tuple(study.cells.values())
+
+
+def peak_cells(study: Study) -> tuple[Cell, ...]:
+    """The cells that search a peak."""
+    return tuple(cell for cell in cells(study) if cell.line.kind != "concurrency")
+
+
+def figures(study: Study) -> tuple[str, ...]:
+    """The figures that a study has something for."""
+    swept = any(cell.line.kind == "concurrency" for cell in cells(study))
+    return (*FIGURES, "concurrency") if swept else FIGURES
 
 
 def cell(study: Study, cell_id: str) -> Cell:
@@ -56,7 +67,7 @@ def tenant(study: Study, scenario_id: str, name: str) -> Tenant:
 
 def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
     """The cells that measured a tenant of the shared cell `of` alone on the same server."""
-    if of.line.kind == "dedicated":
+    if of.line.kind in ("dedicated", "concurrency"):
         return ()
     return tuple(
         Cell(alone, line, repeat)
@@ -65,6 +76,7 @@ def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
         and alone.server == of.scenario.server
         and alone.tenants[0] in of.scenario.tenants
         for line in alone.lines
+        if line.kind == "dedicated"
         for repeat in range(1, study.repeats + 1)
     )
 

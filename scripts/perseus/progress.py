@@ -16,6 +16,7 @@ def describe_window(window: Window, names: Sequence[str], seconds_left: float) -
     tenants = ", ".join(
         f"{name} {seen.offered_rps:.1f}/s p95 {seen.p95_ms:.0f} ms"
         for name, seen in zip(names, window.tenants, strict=True)
+        if seen.offered_rps > 0
     )
     spoilt = [seen.reason for seen in window.tenants if seen.verdict is Verdict.INVALID]
     verdict = f"{window.verdict} ({spoilt[0]})" if spoilt else str(window.verdict)

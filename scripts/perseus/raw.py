@@ -32,14 +32,17 @@ _TRITON = "of the answered requests, Triton's counters"
 WINDOWS_SCHEMA = pa.schema(
     [
         column("window", pa.int32(), "", "window of the search, counted from 0"),
-        column("phase", TEXT, "", "warm_up, bracket, bisect, root, confirm, steady or alone"),
-        column("scale", REAL, "", "point s of the load line r(s) = base + s x direction"),
+        column("phase", TEXT, "", "warm_up, bracket, bisect, root, confirm, steady, alone or"
+               " concurrency"),
+        column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
+               " in flight of each tenant in a sweep of concurrencies"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "load before requests count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
         column("window_verdict", TEXT, "", "the worst verdict of its tenants"),
         column("tenant", TEXT, "", "name of the tenant"),
-        column("offered_rps", REAL, "requests/s", "offered rate of the tenant"),
+        column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop"
+               " that of its answers"),
         column("requests", WHOLE, "requests", "requests that count"),
         column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
         column("errors", WHOLE, "requests", "the sum of the next four"),
@@ -71,7 +74,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
         column("client_ms", REAL, "ms", "mean latency less the four above: network and client"),
     ]
-)
+)  # fmt: skip
 
 
 def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -26,6 +26,8 @@ CAPTIONS = {
     "latency_ecdf": "A curve that passes above its cross keeps the SLA.",
     "utilisation": "The server should be busy and the client idle; a busy client would limit what"
     " was measured.",
+    "concurrency": "Closed loops: where a curve turns up, more requests in flight only wait. A"
+    " white mark is a level at which the client or the host, not the server, may have limited.",
     "ceilings": "Peaks far left of the client's ceiling are those of the server, not of the client."
     " The ceiling is that of one tenant's requests to a model that answers at once.",
 }

@@ -190,6 +190,16 @@ def exceedance(
     return Interval(share, max(0.0, low), min(1.0, high))
 
 
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """The mean of independent values with a two-sided t interval; NaN ends below two values."""
+    found = np.asarray(values, float)
+    if len(found) < 2:
+        return Interval(float(np.mean(found)) if len(found) else np.nan, np.nan, np.nan)
+    half = stats.t.ppf((1 + confidence) / 2, len(found) - 1) * found.std(ddof=1)
+    half /= np.sqrt(len(found))
+    return Interval(float(found.mean()), float(found.mean() - half), float(found.mean() + half))
+
+
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
     """Theil-Sen slope of `values` over `times`, and whether its two-sided interval is above 0."""
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)

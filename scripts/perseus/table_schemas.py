@@ -172,10 +172,41 @@ CEILINGS = pa.schema(
 )  # fmt: skip
 """One row per server and size of request."""
 
+CONCURRENCY = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("cell", TEXT, "", "folder of the raw results"),
+        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
+        column("answered_rps", REAL, "requests/s", "answers per second"),
+        column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end"),
+        column("high_rps", REAL, "requests/s", "upper end"),
+        column("requests", WHOLE, "requests", "requests that count"),
+        column("errors", WHOLE, "requests", "requests that failed or timed out"),
+        column("p50_ms", REAL, "ms", "median latency from the send"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
+        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p99_ms", REAL, "ms", "99th percentile of the latency"),
+        column("queue_ms", REAL, "ms", "mean time in the server's queue"),
+        column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
+        column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
+        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("valid", FLAG, "", "whether client and host let the server be what limited"),
+        column("reason", TEXT, "", "why not, in words"),
+    ]
+)  # fmt: skip
+"""One row per cell of a sweep, concurrency and tenant: closed loops, which no SLA is judged by."""
+
 SCHEMAS = {
     "peaks": PEAKS,
     "tenants": TENANTS,
     "costs": COSTS,
     "savings": SAVINGS,
     "ceilings": CEILINGS,
+    "concurrency": CONCURRENCY,
 }

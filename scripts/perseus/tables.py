@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from perseus import cost, lines, schema
 from perseus.lines import Line, Record, interval, number
 from perseus.load import Phase
+from perseus.loop_tables import ceilings, compute_ms, concurrency
 from perseus.stats import Interval
 from perseus.table_schemas import SAVINGS, SCHEMAS
 
@@ -25,30 +26,43 @@ Row = dict[str, Any]
 class Raw:
     """What the tables are made of: records of cells, and of the client's ceilings.
 
-    `certified` holds for each record its `certified_rows`.
+    `windows` holds for each record its `compared_rows`.
     """
 
     records: Sequence[Record]
-    certified: Sequence[Sequence[Row]]
+    windows: Sequence[Sequence[Row]]
     ceilings: Sequence[Record] = ()
 
 
 def make(raw: Raw, settings: Mapping[str, Any]) -> dict[str, pa.Table]:
     """All tables by name; `settings` is a `plan.tables_slice`."""
-    found = lines.group(raw.records, settings["seed"])
-    ceilings = [row for record in raw.ceilings for row in _ceilings(record)]
+    searches = [pair for pair in zip(raw.records, raw.windows, strict=True) if not _swept(pair[0])]
+    found = lines.group([record for record, _ in searches], settings["seed"])
+    of_client = [row for record in raw.ceilings for row in ceilings(record)]
     rows = {
-        "peaks": [_peak(line, lines.dedicated(found, line), ceilings) for line in found],
-        "tenants": list(_tenants(found, raw.records, raw.certified)),
+        "peaks": [_peak(line, lines.dedicated(found, line), of_client) for line in found],
+        "tenants": list(_tenants(found, searches)),
         "costs": list(_costs(found, settings)),
         "savings": list(_savings(found)),
-        "ceilings": ceilings,
+        "ceilings": of_client,
+        "concurrency": [
+            row
+            for record, windows in zip(raw.records, raw.windows, strict=True)
+            if _swept(record)
+            for row in concurrency(record, windows)
+        ],
     }
     return {name: schema.table(rows[name], SCHEMAS[name]) for name in SCHEMAS}
 
 
-def certified_rows(record: Record, windows: Path) -> list[Row]:
-    """Of the last certified window of a cell one row per tenant, and of each tenant alone."""
+def compared_rows(record: Record, windows: Path) -> list[Row]:
+    """The rows of windows.parquet that the tables need of a cell.
+
+    Of a search its last certified window, one row per tenant, and each tenant alone; of a sweep
+    all.
+    """
+    if _swept(record):
+        return list(pq.read_table(windows).to_pylist())
     if record["certified_window"] < 0:
         return []
     where = [[("window", "=", record["certified_window"])], [("phase", "=", Phase.ALONE)]]
@@ -56,13 +70,18 @@ def certified_rows(record: Record, windows: Path) -> list[Row]:
 
 
 def read(records: Sequence[Path], windows: Sequence[Path], ceilings: Sequence[Path]) -> Raw:
-    """The records of all cells, without their windows but for the certified ones."""
+    """The records of all cells, with those of their windows that the tables need."""
     loaded = [json.loads(path.read_text()) for path in records]
-    certified = [certified_rows(*pair) for pair in zip(loaded, windows, strict=True)]
-    return Raw(loaded, certified, [json.loads(path.read_text()) for path in ceilings])
+    compared = [compared_rows(*pair) for pair in zip(loaded, windows, strict=True)]
+    return Raw(loaded, compared, [json.loads(path.read_text()) for path in ceilings])
 
 
 # Rows
+
+
+def _swept(record: Record) -> bool:
+    """Whether a cell is a sweep of concurrencies, not a search."""
+    return bool(record["cell"]["line"]["kind"] == "concurrency")
 
 
 def _line(line: Line) -> Row:
@@ -129,33 +148,6 @@ def _client_load(line: Line, ceilings: Sequence[Row]) -> float:
     return float((line.rates_rps / of_tenants).sum())
 
 
-def _ceilings(record: Record) -> Iterator[Row]:
-    client = record["client"]
-    for shape in record["shapes"]:
-        valid = [each for each in shape["open"] if each["valid"]]
-        spoilt = [each["rate_rps"] for each in shape["open"] if not each["valid"]]
-        found = valid[0] if valid else {}
-        at_most = max(shape["closed"], key=lambda each: each["rate_rps"])
-        yield {
-            "server": record["server"],
-            "models": " + ".join(shape["models"]),
-            "input_px": shape["input_px"],
-            "request_batch_size": shape["request_batch_size"],
-            "request_bytes": shape["request_bytes"],
-            "protocol": client["protocol"],
-            "shared_memory": client["shared_memory"],
-            "client_cores": len(record["host"]["client_cores"]),
-            "processes": record["processes"],
-            "ceiling_rps": number(found.get("rate_rps")),
-            "first_invalid_rps": min(spoilt, default=np.nan),
-            "send_lag_p99_ms": number(found.get("send_lag_p99_ms")),
-            "client_cpu": number(found.get("client_cpu")),
-            "closed_loop_rps": at_most["rate_rps"],
-            "closed_loop_concurrency": at_most["concurrency"],
-            "cpu_us_per_request": at_most["cpu_us_per_request"],
-        }
-
-
 _FROM_WINDOW = (
     "requests",
     "effective_requests",
@@ -175,10 +167,10 @@ _FROM_WINDOW = (
 
 
 def _tenants(
-    found: Sequence[Line], records: Sequence[Record], certified: Sequence[Sequence[Row]]
+    found: Sequence[Line], searches: Sequence[tuple[Record, Sequence[Row]]]
 ) -> Iterator[Row]:
     of_line = {lines.key(line.records[0]): line for line in found}
-    for record, rows in zip(records, certified, strict=True):
+    for record, rows in searches:
         line, cell = of_line[lines.key(record)], record["cell"]
         at_window = {row["tenant"]: row for row in rows if row["phase"] != Phase.ALONE}
         alone_at = {
@@ -192,7 +184,6 @@ def _tenants(
         alone = lines.dedicated(found, line)
         for i, tenant in enumerate(cell["tenants"]):
             seen, peak = at_window.get(tenant["name"], {}), alone[i]
-            computing = ("compute_input_ms", "compute_ms", "compute_output_ms")
             yield {
                 **_line(line),
                 "verdict": record["outcome"],
@@ -209,7 +200,7 @@ def _tenants(
                 "sla_percentile": tenant["sla_percentile"],
                 "sla_ms": tenant["sla_ms"],
                 **{name: seen.get(name) for name in _FROM_WINDOW},
-                "compute_ms": sum(number(seen.get(name)) for name in computing),
+                "compute_ms": compute_ms(seen),
                 **_slowdown(seen, alone_at.get(tenant["name"], {})),
                 "unloaded_p50_ms": record["unloaded_p50_ms"].get(tenant["name"]),
             }

@@ -337,9 +337,14 @@ def _experiment_problems(at: str, scenario: Mapping[str, Json]) -> Iterator[str]
         if not isinstance(experiment, dict):
             continue
         lines = {"mixes", "hold"} & experiment.keys()
+        if experiment.get("kind") == "concurrency":
+            yield from _concurrency_problems(place, experiment)
+            lines = {"concurrency"}
+        elif "concurrencies" in experiment:
+            yield f"{place}.concurrencies: is of kind: concurrency only"
         if len(tenants) > 1 and not lines:
             yield f"{place}: a shared scenario needs mixes: or hold:"
-        if len(tenants) == 1 and lines:
+        if len(tenants) == 1 and {"mixes", "hold"} & lines:
             yield f"{place}: mixes: and hold: need at least two tenants"
         if len(lines) == 2:
             yield f"{place}: has both mixes: and hold: (make them two experiments)"
@@ -354,6 +359,13 @@ def _experiment_problems(at: str, scenario: Mapping[str, Json]) -> Iterator[str]
             if name in seen:
                 yield f"{place}: the load line {name!r} is listed twice"
             seen.add(name)
+
+
+def _concurrency_problems(place: str, experiment: Mapping[str, Json]) -> Iterator[str]:
+    if "concurrencies" not in experiment:
+        yield f"{place}.concurrencies: is missing (a list such as [1, 4, 16])"
+    for key in sorted({"mixes", "hold", "percents_of_peak"} & experiment.keys()):
+        yield f"{place}.{key}: is of kind: peak only"
 
 
 def _mix_problems(place: str, mixes: Json, tenants: int) -> Iterator[str]:
@@ -386,3 +398,5 @@ def _line_names(experiment: Mapping[str, Json]) -> Iterator[str]:
             yield LoadLineSpec.mix(weights).name
     for percent in _numbers(experiment.get("percents_of_peak")):
         yield LoadLineSpec.hold(str(experiment.get("hold")), percent).name
+    if experiment.get("kind") == "concurrency":
+        yield LoadLineSpec.concurrency([]).name

@@ -126,6 +126,14 @@ def test_a_mix_added(edited, downstream):
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-1.r1"), *downstream}
 
 
+def test_closed_loops_added(edited, downstream):
+    """They have a figure of their own, and need no dedicated peak."""
+    loops = {"kind": "concurrency", "concurrencies": [1, 4]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(loops))
+    cell = ("measure", "cpu1.shared.concurrency.r1")
+    assert edited.stale() == {cell, ("figure", "concurrency"), *downstream}
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

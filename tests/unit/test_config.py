@@ -218,6 +218,21 @@ def test_a_coefficient_of_variation_is_of_gamma_arrivals_only():
     assert load({"measurement": {"arrivals": {"process": "gamma"}}}).arrivals_cv == 1.0
 
 
+def test_closed_loops_are_a_cell_of_the_scenario_alone_or_shared():
+    loops = {"kind": "concurrency", "concurrencies": [16, 1]}
+    alone = scenario("squeezenet1_1", name="squeezenet1_1", experiments=[loops])
+    both = scenario(*PAIR, experiments=[{"kind": "peak", "mixes": [[1, 1]]}, loops])
+    study = load({"scenarios": [alone, both]})
+    ids = {cell.id for cell in plan.cells(study)}
+    assert {"cpu1.squeezenet1_1.concurrency.r1", "cpu1.shared.concurrency.r1"} < ids
+    assert len(ids) == 5
+    swept = plan.cell(study, "cpu1.squeezenet1_1.concurrency.r1")
+    assert swept.line.concurrencies == (1, 16)
+    assert plan.dedicated_cells(study, plan.cell(study, "cpu1.shared.concurrency.r1")) == ()
+    mixed = plan.dedicated_cells(study, plan.cell(study, "cpu1.shared.mix-1-1.r1"))
+    assert {cell.line.kind for cell in mixed} == {"dedicated"}
+
+
 def test_equal_mixes_share_a_name_however_they_are_written():
     study = load(
         {
@@ -344,7 +359,7 @@ BATCHES = {
 
 
 def shared(**experiment):
-    return scenario(*PAIR, experiments=[{"kind": "peak", **experiment}])
+    return scenario(*PAIR, experiments=[{"kind": "peak"} | experiment])
 
 
 @pytest.mark.parametrize(
@@ -358,6 +373,13 @@ def shared(**experiment):
         (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
         (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
         (shared(), r"experiments\[0\]: a shared scenario needs mixes: or hold:"),
+        (shared(kind="concurrency"), r"concurrencies: is missing .*such as \[1, 4, 16\]"),
+        (shared(mixes=[[1, 1]], concurrencies=[1]), r"concurrencies: is of kind: concurrency only"),
+        (
+            shared(kind="concurrency", concurrencies=[1], mixes=[[1, 1]]),
+            r"mixes: is of kind: peak only",
+        ),
+        (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),

@@ -22,13 +22,14 @@ def quick():
         yield
 
 
-def prepare(folder, made):
+def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    all_cells = [*cells, synthetic.write_sweep(folder)] if swept else cells
     read = tables.read(
-        [c / "record.json" for c in cells],
-        [c / "windows.parquet" for c in cells],
+        [c / "record.json" for c in all_cells],
+        [c / "windows.parquet" for c in all_cells],
         [folder / "ceilings/cpu1.json"],
     )
     paths = {}
@@ -61,7 +62,9 @@ def crowded(tmp_path_factory):
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(n, 1, 1) for n in range(1, 12)]
     return prepare(
-        tmp_path_factory.mktemp("crowded"), synthetic.records(truth, mixes=mixes, holds=())
+        tmp_path_factory.mktemp("crowded"),
+        synthetic.records(truth, mixes=mixes, holds=()),
+        swept=False,
     )
 
 
@@ -76,10 +79,10 @@ def draw(name, study, folder):
 
 
 def test_all_planned_figures_can_be_drawn():
-    assert set(figures.FIGURES) == set(plan.FIGURES)
+    assert set(figures.FIGURES) == {*plan.FIGURES, "concurrency"}
 
 
-@pytest.mark.parametrize("name", plan.FIGURES)
+@pytest.mark.parametrize("name", figures.FIGURES)
 @pytest.mark.parametrize("kind", ["study", "barren", "crowded"])
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)

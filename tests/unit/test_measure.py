@@ -10,7 +10,8 @@ import pytest
 
 from perseus.arrivals import Arrivals
 from perseus.live import ServerTimes, decompose
-from perseus.measure import arrivals, dedicated_peaks, load_line, settings
+from perseus.load_lines import dedicated_peaks, load_line
+from perseus.measure import arrivals, settings
 from perseus.plan import plain
 from perseus.precision import PRESETS
 from perseus.procfs import CpuReading, foreign_share

@@ -19,7 +19,7 @@ def quick():
 
 
 def frames_of(made):
-    certified = [synthetic.certified_rows(record) for record in made]
+    certified = [synthetic.compared_rows(record) for record in made]
     raw = tables.Raw(made, certified, [synthetic.ceiling()])
     return {k: t.to_pandas() for k, t in tables.make(raw, synthetic.SETTINGS).items()}
 

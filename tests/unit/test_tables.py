@@ -25,9 +25,10 @@ def results(tmp_path_factory):
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    swept = synthetic.write_sweep(folder)
     read = tables.read(
-        [c / "record.json" for c in cells],
-        [c / "windows.parquet" for c in cells],
+        [c / "record.json" for c in (*cells, swept)],
+        [c / "windows.parquet" for c in (*cells, swept)],
         [folder / "ceilings/cpu1.json"],
     )
     for name, table in tables.make(read, synthetic.SETTINGS).items():
@@ -86,6 +87,15 @@ def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
     assert (row["closed_loop_rps"], row["closed_loop_concurrency"]) == (1800, 4)
     known = peaks[peaks["estimate_rps"].notna()]
     np.testing.assert_allclose(known["client_load"], known["estimate_rps"] / 900)
+
+
+def test_a_closed_loop_has_a_row_per_level_and_tenant_and_is_no_peak(results, peaks):
+    found = pd.read_parquet(results / "tables/concurrency.parquet")
+    assert list(found["concurrency"]) == [1, 1, 4, 4, 16, 16]
+    assert found["answered_rps"].max() == 100
+    assert list(found["valid"]) == [True] * 4 + [False] * 2
+    assert (found["reason"] != "").tolist() == [False] * 4 + [True] * 2
+    assert "concurrency" not in set(peaks["load_line"])
 
 
 def test_every_verdict_keeps_its_row_and_says_why(peaks):
@@ -148,7 +158,10 @@ def test_the_data_dictionary_is_up_to_date():
 
 
 def test_the_record_is_described_key_by_key():
-    assert synthetic.records()[0].keys() == RECORD.keys()
+    search, swept = synthetic.records()[0], synthetic.sweep_record()
+    assert search.keys() | swept.keys() == RECORD.keys()
+    assert RECORD.keys() - swept.keys() == search.keys() - swept.keys()
+    assert RECORD.keys() - search.keys() == {"levels"}
 
 
 def test_tables_need_no_torch_and_no_triton():
