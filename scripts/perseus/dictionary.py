@@ -23,6 +23,7 @@ RECORD = {
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",
     "startup_s": "from the start of the server to all models ready, s",
+    "first_inference_ms": "per tenant, the very first request to the server, ms",
     "relative_errors": "per tenant, how far the served answers are from torch's",
     "outcome": "ok, uncertified (an estimate, but no rate passed with confidence), infeasible (the"
     " SLA fails at any load), client_limited (the load generator gave out first),"

@@ -32,6 +32,7 @@ from perseus.settings import Effort, Settings
 from perseus.signals import terminate_as_exit
 from perseus.sweep import Level, sweep
 from perseus.verify import verify
+from perseus.warm_up import first_inferences
 from perseus.window import Sla
 
 UNLOADED_REQUESTS = 40
@@ -88,6 +89,7 @@ def measure(
         )
         server = stack.enter_context(launcher)
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
+        first_ms = first_inferences(server, cell, inputs.references)
         errors = verify(server, cell, inputs.references)
         monitor = Monitor(
             outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores
@@ -108,6 +110,7 @@ def measure(
             "started": started,
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
+            "first_inference_ms": first_ms,
             "relative_errors": errors,
             **measured.record(),
             **found,

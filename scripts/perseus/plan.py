@@ -176,6 +176,7 @@ def _measured_tenant(study: Study, tenant: Tenant) -> Slice:
         "model": tenant.model,
         "max_batch_size": tenant.max_batch_size,
         "request_batch_size": tenant.request_batch_size,
+        "dynamic_batching": tenant.max_queue_delay_us is not None,
         "precision": served.precision,
         "priority": tenant.priority,
         "sla_percentile": served.sla_percentile,

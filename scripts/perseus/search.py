@@ -30,8 +30,10 @@ DRAWS = 200
 
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
 LOOKS_S = 1.0  # between looks whether the server is steady
+SHORTEST_S = {Phase.WARM_UP: 6.0, Phase.STEADY: 2.0}
+"""Windows before that say nothing: a drift of a few percent per second would not show."""
 FEWEST = 60  # requests of each tenant before that can be told
-IDLE = Steadiness(Level(0, 0), Level(0, 0), Level(0, 0))
+IDLE = Steadiness(Level(0, 0), Level(0, 0), Level(0, 0), trend=False)
 DRIFT = 0.15
 """Change of a light load's latency, from before to after a search, that spoils it."""
 
@@ -137,14 +139,17 @@ class _Search:
     def steady(
         self, phase: Phase, rates_rps: Sequence[float], longest_s: float
     ) -> tuple[Steadiness, ...]:
-        """Offer a light load until latencies are steady, or for so long; one entry per tenant."""
+        """Offer a light load until latencies are surely steady, or for so long.
+
+        One entry per tenant.
+        """
         busy_rps = [rate for rate in rates_rps if rate > 0]
         longest_s = max(longest_s, 1.5 * FEWEST / min(busy_rps))
-        first_s = max(2.0, FEWEST / min(busy_rps)) + grace_s(self.slas)
+        first_s = max(SHORTEST_S[phase], FEWEST / min(busy_rps)) + grace_s(self.slas)
         looks_s = np.append(np.arange(first_s, longest_s, LOOKS_S), longest_s)
 
         def done(window: Window) -> bool:
-            return all(found.steady for found in self._steadiness(window))
+            return all(found.surely_steady for found in self._steadiness(window))
 
         return self._steadiness(self._window(phase, np.nan, rates_rps, 0.0, looks_s, done))
 

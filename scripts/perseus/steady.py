@@ -12,9 +12,11 @@ from perseus.stats import Floats
 TOLERANCE = 0.1
 """A level that changes by less is steady: hosts vary by that much by themselves."""
 
+ALIKE = 0.25
 BATCHES = 10
 GROUP = 5  # MSER-5 looks at means of five
 SURE = 3.0  # standard errors
+TREND_CONFIDENCE = 0.998
 
 
 @dataclass(frozen=True)
@@ -33,18 +35,35 @@ class Level:
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms > tolerance * self.quartile_ms and change_ms > SURE * error_ms)
 
+    def is_like(self, other: Level, tolerance: float) -> bool:
+        """Within that fraction, even if chance hides as much as it well may."""
+        change_ms = abs(other.quartile_ms - self.quartile_ms)
+        error_ms = np.hypot(self.error_ms, other.error_ms)
+        return bool(change_ms + 2 * error_ms <= tolerance * self.quartile_ms)
+
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran without its transient: the level of the halves and of the whole."""
+    """How a window ran without its transient: the level of the halves and of the whole.
+
+    `trend` tells a significant trend of the levels over the window, which is surer of a drift than
+    the halves: those scatter the more the more they change.
+    """
 
     first: Level
     last: Level
     whole: Level
+    trend: bool
 
     @property
     def steady(self) -> bool:
-        return not self.first.differs(self.last, TOLERANCE)
+        """Whether nothing speaks against it."""
+        return not (self.trend or self.first.differs(self.last, TOLERANCE))
+
+    @property
+    def surely_steady(self) -> bool:
+        """Whether the halves are known to be alike, so that waiting would tell no more."""
+        return self.steady and self.first.is_like(self.last, ALIKE)
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
@@ -55,7 +74,18 @@ def steadiness(latency_ms: Floats) -> Steadiness:
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
-    return Steadiness(_level(first), _level(last), _level(rest))
+    return Steadiness(_level(first), _level(last), _level(rest), _trend(rest))
+
+
+def _trend(latency_ms: Floats) -> bool:
+    """Whether the lower quartiles of batches rise or fall, surely and beyond the tolerance."""
+    quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
+    times = np.linspace(0, 1, len(quartiles))
+    for direction in (1, -1):
+        slope, sure = stats.rising(times, direction * np.array(quartiles), TREND_CONFIDENCE)
+        if sure and slope > TOLERANCE * np.median(quartiles):
+            return True
+    return False
 
 
 def _level(latency_ms: Floats) -> Level:

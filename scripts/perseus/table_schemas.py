@@ -98,6 +98,8 @@ TENANTS = pa.schema(
         column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
         column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
         column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
+        column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
+        column("startup_s", REAL, "s", "from the start of the server to all models ready"),
     ]
 )  # fmt: skip
 """One row per tenant of each cell, at the certified point; nulls when nothing was certified."""

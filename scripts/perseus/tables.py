@@ -203,6 +203,8 @@ def _tenants(
                 "compute_ms": compute_ms(seen),
                 **_slowdown(seen, alone_at.get(tenant["name"], {})),
                 "unloaded_p50_ms": record["unloaded_p50_ms"].get(tenant["name"]),
+                "first_inference_ms": record["first_inference_ms"].get(tenant["name"]),
+                "startup_s": record["startup_s"],
             }
 
 

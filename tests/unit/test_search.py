@@ -240,6 +240,18 @@ def test_a_server_whose_speed_changes_during_the_search_is_found_out():
     assert any("before the search" in peak.reason for peak in found)
 
 
+@pytest.mark.parametrize("service", [deterministic(0.005), exponential(0.005)])
+def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
+    found = [search(seed, service, drift_per_s=0.1) for seed in range(10)]
+    told = [
+        peak.outcome is Outcome.UNSTEADY
+        and "does not become steady: its lower quartile went from" in peak.reason
+        and len(peak.windows) == 1
+        for peak in found
+    ]
+    assert np.mean(told) >= 0.9
+
+
 def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
     assert np.mean([peak.outcome is Outcome.UNSTEADY for peak in peaks[2]]) <= 0.03
 
