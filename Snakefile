@@ -38,6 +38,14 @@ rule measurements:
         [plan.raw_files(STUDY, cell) for cell in plan.cells(STUDY)],
 
 
+onstart:
+    about_s, most_s = plan.load_s(STUDY)
+    print(
+        f"Study {STUDY.name!r}: {len(plan.cells(STUDY))} cells. Measuring all of them takes about"
+        f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
+    )
+
+
 onsuccess:
     print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
     print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")

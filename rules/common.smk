@@ -20,7 +20,9 @@ RESULTS = f"results/{STUDY.name}"
 REPOSITORY = f"model_repository/{STUDY.name}"
 LOGS = f"logs/{STUDY.name}"
 TABLES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=plan.TABLES, kind=["parquet", "csv"])
-FIGURES = expand(f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=plan.figures(STUDY), kind=["svg", "png"])
+FIGURES = expand(
+    f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=plan.figures(STUDY), kind=["svg", "png"]
+)
 
 # A user's own `--resources local_server=2` wins.
 if "local_server" not in workflow.global_resources:

@@ -86,6 +86,11 @@ def seconds_left(
     )
 
 
+def loop_s(settings: Settings, slas: Sequence[Sla]) -> float:
+    """Seconds of one level of a sweep of concurrencies."""
+    return settle_s(settings, slas) + grace_s(slas) + settings.root.max_s
+
+
 def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
     """Seconds of load that a search takes at most: all windows as long as they may be."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)

@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from typing import Any
 
+from perseus import budget
 from perseus.entities import Cell, Model, Scenario, Server, Study, Tenant, is_weights_file
 from perseus.precision import PRESETS
+from perseus.window import Sla
 
 Slice = dict[str, Any]
 FIGURES = (
@@ -80,6 +82,31 @@ def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
         for repeat in range(1, study.repeats + 1)
     )
 
+
+# Costs
+
+
+def load_s(study: Study) -> tuple[float, float]:
+    """Seconds of load that measuring all cells takes: about, and at most.
+
+    Of slow models: a window of a fast one has enough requests sooner.
+    """
+    preset = PRESETS[study.precision].settings
+    about_s, most_s = 0.0, 0.0
+    for each in cells(study):
+        models = [model(study, tenant.model) for tenant in each.scenario.tenants]
+        slas = [Sla(m.sla_percentile, m.sla_ms) for m in models]
+        if each.line.kind == "concurrency":
+            swept_s = len(each.line.concurrencies) * budget.loop_s(preset, slas)
+            about_s, most_s = about_s + swept_s, most_s + swept_s
+        else:
+            about_s += budget.expected_s(preset, slas, [SLOW_RPS] * len(slas))
+            most_s += budget.longest_s(preset, slas)
+    return about_s, most_s
+
+
+SLOW_RPS = 0.01
+"""Too slow to end any window early."""
 
 # Files
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perseus import stats
-from perseus.budget import settle_s
+from perseus.budget import loop_s, settle_s
 from perseus.live import LiveSystem
 from perseus.load import Phase, Window
 from perseus.settings import Settings
@@ -50,7 +50,7 @@ def sweep(
     after each with the seconds that are left.
     """
     settle, grace = settle_s(settings, slas), grace_s(slas)
-    elapsed_s = settle + grace + settings.root.max_s
+    elapsed_s = loop_s(settings, slas)
     found: list[Level] = []
     order = rng.permutation(np.asarray(concurrencies))
     for done, concurrency in enumerate(order.tolist(), start=1):

@@ -1,11 +1,13 @@
 """The plan of a large study: each job's files and slice are found without searching all cells."""
 
 import time
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 from perseus import plan
 from perseus.config import load_study
+from perseus.entities import LoadLineSpec
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"resnet{n}" for n in (18, 34, 50, 101, 152)] + [f"vgg{n}" for n in (11, 13, 16, 19)]
@@ -60,3 +62,15 @@ def test_every_file_of_a_cell_lies_in_its_own_folder():
     cells = plan.cells(study)[:50]
     folders = {Path(file).parent for cell in cells for file in plan.raw_files(study, cell)}
     assert len(folders) == 50
+
+
+def test_what_measuring_takes_is_known_beforehand():
+    study = large_study()
+    about_s, most_s = plan.load_s(study)
+    alone = replace(study, scenarios=study.scenarios[:1], repeats=1)
+    one_s, one_most_s = plan.load_s(alone)
+    assert 40 < one_s < 90 and one_s < one_most_s < 20 * one_s
+    assert 60 < about_s / len(plan.cells(study)) < 150 and about_s < most_s
+    loops = LoadLineSpec.concurrency([1, 4, 16])
+    both = replace(alone.scenarios[0], lines=(*alone.scenarios[0].lines, loops))
+    assert plan.load_s(replace(alone, scenarios=(both,)))[0] - one_s > 3 * 7.5

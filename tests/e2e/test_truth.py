@@ -1,0 +1,110 @@
+"""The whole search on a real server whose limit is known: one that sleeps a given time (M14)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from e2e.test_server import write_repository
+
+from perseus import stats
+from perseus.arrivals import Arrivals
+from perseus.ceiling import closed_loop
+from perseus.client import Client, sequential_ms
+from perseus.host import TooFewCoresError, split_cores
+from perseus.live import LiveSystem
+from perseus.load import LoadLine
+from perseus.precision import PRESETS
+from perseus.raw import RequestsWriter
+from perseus.route import Route, inline
+from perseus.search import Outcome, find_peak
+from perseus.server import embedded_triton
+from perseus.simulation import one_worker
+from perseus.window import Sla
+
+SERVICE_MS = 6.0
+SLA = Sla(95, 40.0)
+BACKEND = """
+import time
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        responses = []
+        for _ in requests:
+            end_s = time.monotonic() + SERVICE_S
+            while (left_s := end_s - time.monotonic()) > 0:
+                time.sleep(left_s)
+            answer = pb_utils.Tensor("output", np.zeros((1, 3, 8, 8), np.float32))
+            responses.append(pb_utils.InferenceResponse([answer]))
+        return responses
+"""
+
+
+def true_limit_rps(service_ms: float, overhead_ms: float) -> float:
+    """The Poisson rate at which the p95 of M/D/1 and a constant overhead reaches the SLA.
+
+    By bisection, on a million requests in virtual time with the same random numbers each time.
+    """
+    gaps = np.random.default_rng(0).exponential(1, 1_000_000)
+    work_s = np.full(len(gaps), service_ms / 1000)
+    low, high = 0.3 / work_s[0], 1 / work_s[0]
+    while high - low > 0.001 * high:
+        middle = (low + high) / 2
+        arrival_s = np.cumsum(gaps / middle)
+        latency_ms = 1000 * (one_worker(arrival_s, work_s) - arrival_s) + overhead_ms
+        within = stats.percentile(latency_ms, SLA.percentile) <= SLA.latency_ms
+        low, high = (middle, high) if within else (low, middle)
+    return (low + high) / 2
+
+
+def test_the_limit_of_a_sleeping_server_is_found_within_five_percent(tmp_path: Path) -> None:
+    try:
+        server_cores, client_cores = split_cores(1)
+    except TooFewCoresError as error:
+        pytest.skip(str(error))
+    backend = tmp_path / "backends" / "sleep" / "model.py"
+    backend.parent.mkdir(parents=True)
+    backend.write_text(BACKEND.replace("SERVICE_S", str(SERVICE_MS / 1000)))
+    repository = write_repository(tmp_path, backend="sleep")
+    batch = np.zeros((1, 3, 8, 8), np.float32)
+    backends, log = tmp_path / "backends", tmp_path / "server.log"
+    with (
+        embedded_triton(repository, log, server_cores, backends=backends) as server,
+        RequestsWriter(tmp_path / "requests.parquet") as writer,
+    ):
+        route = Route("grpc", server.grpc_address, "tiny", inline([batch]), timeout_s=10.0)
+        unloaded_ms = sequential_ms(route, 100, 2.0)
+        with Client("tiny", route, client_cores) as client:
+            service_ms = 1000 / closed_loop(client, 4).rate_rps  # with what the stub adds
+            system = LiveSystem(
+                server,
+                [client],
+                Arrivals("poisson", 1.0),
+                [np.random.default_rng(1)],
+                writer,
+                server_cores=server_cores,
+                client_cores=client_cores,
+                patience_s=SLA.latency_ms / 1000,
+            )
+            peak = find_peak(
+                system,
+                LoadLine((0.0,), (1.0,)),
+                [SLA],
+                PRESETS["quick"].settings,
+                start=90.0,
+                unloaded_ms=[unloaded_ms],
+                names=["tiny"],
+                rng=np.random.default_rng(2),
+            )
+    truth_rps = true_limit_rps(service_ms, float(np.median(unloaded_ms)) - service_ms)
+    found = f"{peak.estimate:.1f}/s ({peak.outcome}), true {truth_rps:.1f}/s, {service_ms:.2f} ms"
+    print(found)
+    assert SERVICE_MS < service_ms < 1.2 * SERVICE_MS
+    assert peak.outcome in (Outcome.OK, Outcome.UNCERTIFIED), found
+    assert peak.estimate == pytest.approx(truth_rps, rel=0.05), found
+    assert not peak.certified > 1.02 * truth_rps, found
+    low, high = np.quantile(peak.posterior, [0.025, 0.975])
+    assert low / 1.02 <= truth_rps <= high * 1.02, found
