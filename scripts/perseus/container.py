@@ -43,6 +43,7 @@ from perseus.triton_process import (
     Ports,
     answers_to,
     arguments,
+    check_served,
     find_server,
     kill_group,
     launch,
@@ -57,6 +58,7 @@ _COMMAND_S = 60.0
 _SHM_MIB = 16
 _SAY_EVERY_S = 30.0
 _GRACE_S = 2.0
+_REMOVE_S = 30.0
 
 
 @contextmanager
@@ -82,6 +84,7 @@ def engine_triton(
     Raises ServerError when the program, its daemon, the image or the GPUs are missing, and for the
     reasons that `embedded_triton` has. No container stays behind then.
     """
+    check_served(repository, cores)
     engine = _find(program)
     _sweep(engine)
     _have_image(engine, image, log_path, say)
@@ -123,6 +126,7 @@ def apptainer_triton(
 
     The other arguments and the errors are those of `engine_triton`.
     """
+    check_served(repository, cores)
     engine = _find("apptainer")
     image = _apptainer_image(engine, image, log_path, say)
     sweep_dead_owners()
@@ -297,12 +301,17 @@ def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
 
 def _remove(engine: str, name: str) -> None:
     """Raises ServerError when the container is still there afterwards."""
-    removed = _call(engine, "rm", "--force", "--volumes", name)
-    if removed.returncode and _call(engine, "inspect", name).returncode == 0:
-        raise ServerError(
-            f"{Path(engine).name} cannot remove the container {name}: "
-            f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."
-        )
+    deadline = time.monotonic() + _REMOVE_S
+    while True:
+        removed = _call(engine, "rm", "--force", "--volumes", name)
+        if removed.returncode == 0 or _call(engine, "inspect", name).returncode != 0:
+            return
+        if time.monotonic() > deadline:  # until then the engine may be at it, because of --rm
+            raise ServerError(
+                f"{Path(engine).name} cannot remove the container {name}: "
+                f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."
+            )
+        time.sleep(0.2)
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:

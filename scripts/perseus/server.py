@@ -31,6 +31,7 @@ from perseus.signals import signals_deferred
 from perseus.triton_process import (
     Ports,
     arguments,
+    check_served,
     local_ports,
     models_ready,
     serving,
@@ -73,7 +74,8 @@ def embedded_triton(
         ServerError: no or an unsuitable installation, cores that are not available, a server that
             ends early, a model that does not load, or a time-out. Nothing stays behind then.
     """
-    _check_arguments(repository, cores, backends, shm_mib)
+    check_served(repository, cores)
+    _check_arguments(backends, shm_mib)
     installation = find_installation()
     sweep_dead_owners()
     with signals_deferred():
@@ -103,14 +105,7 @@ def embedded_triton(
             remove(folder)
 
 
-def _check_arguments(repository: Path, cores: Sequence[int], backends: Path, shm_mib: int) -> None:
-    if not cores:
-        raise ServerError(
-            "no CPU core is left for the server: it needs at least one that the client does not "
-            "use. Measure on a host with two cores or more, or give the client fewer."
-        )
-    if not repository.is_dir():
-        raise ServerError(f"{repository}: no such model repository; build it first.")
+def _check_arguments(backends: Path, shm_mib: int) -> None:
     if not backends.is_dir():
         raise ServerError(f"{backends}: no such folder of python-based backends.")
     if shm_mib < 4:

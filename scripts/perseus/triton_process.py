@@ -55,6 +55,17 @@ class Ports(NamedTuple):
         )
 
 
+def check_served(repository: Path, cores: Sequence[int]) -> None:
+    """Raises ServerError when there is nothing to serve, or no core to serve it with."""
+    if not cores:
+        raise ServerError(
+            "no CPU core is left for the server: it needs at least one that the client does not "
+            "use. Measure on a host with two cores or more, or give the client fewer."
+        )
+    if not repository.is_dir():
+        raise ServerError(f"{repository}: no such model repository; build it first.")
+
+
 def free_ports() -> Ports:
     """Ports that were free on the loopback a moment ago."""
     with contextlib.ExitStack() as stack:
