@@ -237,8 +237,11 @@ def _image_problems(servers: Items) -> Iterator[str]:
         if "image" in server and launcher == "embedded":
             known = ", ".join(sorted(CONTAINER_LAUNCHERS))
             yield f"{at}.image: is of the launchers {known} only, and launcher is {launcher!r}"
-        if launcher in ("docker", "podman") and "://" in str(server.get("image")):
-            yield f"{at}.image: {launcher} takes no '://' (leave out what is before and with it)"
+        scheme, _, rest = str(server.get("image")).rpartition("://")
+        if launcher in ("docker", "podman") and scheme:
+            yield f"{at}.image: {launcher} takes names without '://' (say {rest!r})"
+        if launcher == "apptainer" and scheme not in ("", "docker", "oras", "library"):
+            yield f"{at}.image: apptainer's are a path, docker://, oras:// or library://"
 
 
 def _client_problems(full: Json, servers: Items) -> Iterator[str]:
