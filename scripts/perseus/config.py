@@ -160,6 +160,7 @@ def _server(item: Mapping[str, Json], prices: Sequence[Price]) -> Server:
         runtime=item["runtime"],
         cores=item["cores"],
         price=next(row for row in prices if (row.instance, row.region) == wanted),
+        image=item.get("image"),
     )
 
 

@@ -116,7 +116,7 @@ def _yaml(value: Any) -> str:
 
 def _type(part: Schema) -> str:
     if "$ref" in part:
-        return "name"
+        return part["$ref"].rpartition("/")[2]
     if "enum" in part:
         return " or ".join(f"`{choice}`" for choice in part["enum"])
     if "anyOf" in part:

@@ -40,7 +40,10 @@ class Price:
 
 @dataclass(frozen=True)
 class Server:
-    """Hardware, launcher and runtime; `price` says which cloud instance it stands for."""
+    """Hardware, launcher and runtime; `price` says which cloud instance it stands for.
+
+    `image` is that of a container, None if the server is none.
+    """
 
     name: str
     device: str
@@ -48,6 +51,7 @@ class Server:
     runtime: str
     cores: int
     price: Price
+    image: str | None
 
 
 @dataclass(frozen=True)

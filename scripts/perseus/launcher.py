@@ -7,11 +7,13 @@ server can be had.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from perseus.container import apptainer_triton, engine_triton
 from perseus.running_server import RunningServer
 from perseus.server import embedded_triton
 
@@ -22,12 +24,28 @@ def launch(
     log_path: Path,
     cores: Sequence[int],
     *,
+    say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
     """The server of a `plan.measure_slice`, serving every model of `repository` on these CPUs.
 
-    `rate_limited_cores` are those that tenants with a priority share; 0: no tenant has one.
+    `say` hears what takes long, such as the pull of an image. `rate_limited_cores` are those that
+    tenants with a priority share; 0: no tenant has one.
     """
-    launchers = {"embedded": embedded_triton}
-    start = launchers[server["launcher"]]
+    start: Callable[..., AbstractContextManager[RunningServer]]
+    match server["launcher"]:
+        case "embedded":
+            start = embedded_triton
+        case "docker" | "podman" as program:
+            start = partial(engine_triton, program, **_container(server), say=say)
+        case "apptainer":
+            start = partial(apptainer_triton, **_container(server), say=say)
     return start(repository, log_path, cores, rate_limited_cores=rate_limited_cores)
+
+
+def _container(server: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "image": server["image"],
+        "runtime": server["runtime"],
+        "gpus": server.get("gpus", ()),
+    }

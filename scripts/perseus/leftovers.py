@@ -14,6 +14,7 @@ import secrets
 import shutil
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import psutil
@@ -44,16 +45,20 @@ def unique_name() -> str:
 
 def sweep_dead_owners() -> None:
     """Remove servers, shared memory and folders whose measuring process is gone."""
-    pattern = re.compile(rf"({_PREFIX}-{_host_tag()}-(\d+)-(\d+)-[0-9a-f]{{8}})(-.*)?")
     temporary = Path(tempfile.gettempdir())
-    dead = {
-        match[1]
-        for place in (temporary, SHM)
-        for path in place.glob(f"{_PREFIX}-*")
-        if (match := pattern.fullmatch(path.name)) and start_ticks(int(match[2])) != int(match[3])
-    }
-    for name in sorted(dead):
+    found = [path.name for place in (temporary, SHM) for path in place.glob(f"{_PREFIX}-*")]
+    for name in names_of_dead_owners(found):
         remove(temporary / name)
+
+
+def names_of_dead_owners(found: Iterable[str]) -> list[str]:
+    """Those of `unique_name` whose process is gone, each once; `found` may hold anything.
+
+    What a name is followed by, a dash and a word, is cut off.
+    """
+    pattern = re.compile(rf"({_PREFIX}-{_host_tag()}-(\d+)-(\d+)-[0-9a-f]{{8}})(-.*)?")
+    matches = filter(None, map(pattern.fullmatch, found))
+    return sorted({m[1] for m in matches if start_ticks(int(m[2])) != int(m[3])})
 
 
 def _host_tag() -> str:
@@ -82,13 +87,15 @@ def remove(folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[psutil.Process]:
-    """Living processes of the server whose backend directory is in a folder.
+    """Living processes of the server that a folder belongs to.
 
-    Both the server and its stubs carry the folder's unique name in their command line.
+    Both the server and its stubs carry the folder's unique name in their command line: as the place
+    of their backends, or (in a container) as the beginning of their shared memory's name.
     """
+    marks = (f"{folder.name}/backends", f"{folder.name}-")
     return [
         process
         for process in psutil.process_iter(["cmdline"])
         if process.pid != os.getpid()
-        and any(f"{folder.name}/backends" in argument for argument in process.info["cmdline"] or ())
+        and any(mark in argument for argument in process.info["cmdline"] or () for mark in marks)
     ]

@@ -85,6 +85,7 @@ def measure(
             inputs.repository,
             outputs.server_log,
             server_cores,
+            say=say,
             rate_limited_cores=len(server_cores) if _has_priorities(cell) else 0,
         )
         server = stack.enter_context(launcher)

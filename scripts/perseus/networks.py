@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import functools
 import importlib.util
+import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -104,8 +105,17 @@ def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
     path = Path(weights)
     known = list(torchvision.models.get_model_weights(architecture).__members__)
     if weights in {*known, "DEFAULT"}:
+        choice = torchvision.models.get_model_weights(architecture)[weights]
         try:
+            # By the hash in its name, and without executing what a pickle says, as torchvision's
+            # own loading would: what passes here is safe there.
+            choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
             return torchvision.models.get_model(architecture, weights=weights)
+        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise ExportError(
+                f"the weights {weights} of {architecture} cannot be loaded safely: {error}. Remove "
+                f"{Path(choice.url).name} from torch's cache, if it is there, and try again."
+            ) from error
         except OSError as error:
             raise ExportError(
                 f"cannot download the weights {weights} of {architecture}: {error}. "

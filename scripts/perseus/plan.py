@@ -183,6 +183,7 @@ def measure_slice(study: Study, of: Cell) -> Slice:
                 "name": server.name,
                 "device": server.device,
                 "launcher": server.launcher,
+                "image": server.image,
                 "runtime": server.runtime,
                 "cores": server.cores,
             },

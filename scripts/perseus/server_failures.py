@@ -20,6 +20,20 @@ class PortTakenError(ServerError):
 
 _HINTS = (
     (
+        r"could not select device driver|unresolvable CDI|nvidia-container-cli",
+        "Hint: the container engine cannot pass GPUs; install the NVIDIA Container Toolkit, and "
+        "for podman run 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'.",
+    ),
+    (
+        r"cgroup controller|cpuset",
+        "Hint: this user may not pin containers to cores (the cgroup controller cpuset); delegate "
+        "it to the user, run as root, or choose the launcher apptainer, which needs none.",
+    ),
+    (
+        r"tritonserver.*(executable file )?not found|tritonserver: no such file",
+        "Hint: the image has no tritonserver; take nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
+    ),
+    (
         r"unable to find backend library|unable to find .*backend",
         "Hint: the model names a backend that the folder of backends does not have.",
     ),

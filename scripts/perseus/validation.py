@@ -22,7 +22,8 @@ Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the 
 # Which arithmetic each runtime offers on each device.
 PRECISIONS = {("cpu", "onnxruntime"): {"fp32"}, ("cpu", "openvino"): {"fp32", "bf16"}}
 
-LOCAL_LAUNCHERS = {"embedded"}  # whose servers share the memory of this host
+LOCAL_LAUNCHERS = {"embedded", "apptainer"}  # whose servers share the memory of this host
+CONTAINER_LAUNCHERS = {"docker", "podman", "apptainer"}  # whose servers come from an image
 
 
 class ConfigError(ValueError):
@@ -63,7 +64,8 @@ def _explain(error: jsonschema.ValidationError) -> Iterator[str]:
                     meaning = schema["properties"][key].get("description", "")
                     yield f"{_join(where, key)}: is missing ({meaning})"
         case "pattern":
-            yield f"{where}: {value!r} is not a name (use {schema['description']})"
+            kind = "an image" if where.endswith(".image") else "a name"
+            yield f"{where}: {value!r} is not {kind} (use {schema['description']})"
         case "enum":
             choices = [str(choice) for choice in wanted]
             hint = _did_you_mean(str(value), choices) or f" (one of {', '.join(choices)})"
@@ -127,6 +129,7 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
         yield from _duplicates(items)
     yield from _model_problems(models, root)
     yield from _price_problems(servers, prices)
+    yield from _image_problems(servers)
     yield from _client_problems(full, servers)
     yield from _unused(models, scenarios)
     yield from _tenant_conflicts(scenarios)
@@ -223,6 +226,24 @@ def _price_problems(servers: Items, prices: Sequence[Price]) -> Iterator[str]:
             yield f"{at}.price.region: {instance!r} has no price in {region!r} (known: {known})"
 
 
+def _image_problems(servers: Items) -> Iterator[str]:
+    for at, server in servers:
+        launcher = str(server.get("launcher"))
+        if launcher in CONTAINER_LAUNCHERS and "image" not in server:
+            yield (
+                f"{at}.image: is missing: launcher {launcher!r} starts a container of it (such as"
+                " nvcr.io/nvidia/tritonserver:24.10-py3)"
+            )
+        if "image" in server and launcher == "embedded":
+            known = ", ".join(sorted(CONTAINER_LAUNCHERS))
+            yield f"{at}.image: is of the launchers {known} only, and launcher is {launcher!r}"
+        scheme, _, rest = str(server.get("image")).rpartition("://")
+        if launcher in ("docker", "podman") and scheme:
+            yield f"{at}.image: {launcher} takes names without '://' (say {rest!r})"
+        if launcher == "apptainer" and scheme not in ("", "docker", "oras", "library"):
+            yield f"{at}.image: apptainer's are a path, docker://, oras:// or library://"
+
+
 def _client_problems(full: Json, servers: Items) -> Iterator[str]:
     measurement = full.get("measurement") if isinstance(full, Mapping) else None
     client = measurement.get("client") if isinstance(measurement, Mapping) else None
@@ -232,7 +253,8 @@ def _client_problems(full: Json, servers: Items) -> Iterator[str]:
         if isinstance(server.get("launcher"), str) and server["launcher"] not in LOCAL_LAUNCHERS:
             yield (
                 f"measurement.client.shared_memory: the server of {at}, launcher"
-                f" {server['launcher']!r}, is not on this host (set it to false)"
+                f" {server['launcher']!r}, is not on this host or does not share its memory (set it"
+                " to false)"
             )
 
 

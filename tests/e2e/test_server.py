@@ -23,9 +23,10 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from perseus import server as server_module
-from perseus import triton_wheel
+from perseus import triton_process, triton_wheel
 from perseus.server import embedded_triton
 from perseus.server_failures import ServerError
+from perseus.triton_process import Ports
 
 SCRIPTS = Path(server_module.__file__).parents[1]
 
@@ -197,21 +198,21 @@ def test_takes_other_ports_when_one_is_lost_in_a_race(
     repository: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    choose = server_module._free_ports
+    choose = triton_process.free_ports
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
         chosen: list[list[int]] = []
 
-        def first_choice_is_lost() -> tuple[int, int, int]:
+        def first_choice_is_lost() -> Ports:
             ports = list(choose())
             if not chosen:
                 ports[which] = taken
             chosen.append(ports)
-            return ports[0], ports[1], ports[2]
+            return Ports(*ports)
 
-        monkeypatch.setattr(server_module, "_free_ports", first_choice_is_lost)
+        monkeypatch.setattr(triton_process, "free_ports", first_choice_is_lost)
         log_path = tmp_path / "server.log"
         with embedded_triton(repository, log_path, [0], backends=backends) as server:
             assert server.http_address == f"127.0.0.1:{chosen[1][0]}"

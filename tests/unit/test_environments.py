@@ -1,4 +1,4 @@
-"""requirements.in, requirements.txt and envs/perseus.yaml name the same packages."""
+"""requirements.in, requirements.txt, envs/perseus.yaml and the Containerfile agree."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
+PARTS = {"Snakefile", "config", "envs", "profiles", "report", "rules", "scripts"}  # the workflow
 
 
 def wanted():
@@ -53,3 +54,45 @@ def test_the_conda_environment_has_the_same_pins():
     names = {canonicalize_name(requirement.name) for requirement in needed}
     expected = {name: version for name, version in pinned().items() if name in names}
     assert pins(pip) == expected
+
+
+def test_every_job_with_a_script_has_the_conda_environment():
+    for path in sorted((ROOT / "rules").glob("*.smk")):
+        text = path.read_text()
+        environments = re.findall(r"^    conda:\n        \"(.+)\"", text, re.MULTILINE)
+        assert len(environments) == len(re.findall(r"^    script:", text, re.MULTILINE)), path.name
+        assert {(path.parent / name).resolve() for name in environments} <= {
+            ROOT / "envs" / "perseus.yaml"
+        }
+
+
+def instructions():
+    """(instruction, arguments) of each line of the Containerfile, continued lines joined."""
+    text = (ROOT / "Containerfile").read_text().replace("\\\n", " ")
+    lines = (line.strip() for line in text.splitlines())
+    return [tuple(line.split(maxsplit=1)) for line in lines if line and line[0] != "#"]
+
+
+def test_the_container_has_the_pins_and_the_python_of_the_conda_environment():
+    said = instructions()
+    (base,) = [value for word, value in said if word == "FROM"]
+    environment = yaml.safe_load((ROOT / "envs" / "perseus.yaml").read_text())
+    (python,) = (i for i in environment["dependencies"] if str(i).startswith("python="))
+    assert re.fullmatch(rf"docker.io/library/python:{python[7:]}\.\d+-slim-bookworm", base)
+    installed = [value for word, value in said if word == "RUN" and "pip" in value]
+    assert installed == ["python -m pip install --no-cache-dir -r requirements.txt"]
+    assert ("COPY", "requirements.txt .") in said
+
+
+def test_the_container_runs_snakemake_on_the_whole_workflow_and_not_as_root():
+    said = instructions()
+    users = [value for word, value in said if word == "USER"]
+    assert users == ["perseus"]
+    assert said.index(("USER", "perseus")) > max(
+        i for i, (word, _) in enumerate(said) if word in ("RUN", "COPY")
+    )
+    assert ("ENTRYPOINT", '["snakemake"]') in said
+    copied = {value.split()[0] for word, value in said if word == "COPY"}
+    assert copied == PARTS | {"requirements.txt"}
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {line[1:] for line in ignored if line.startswith("!")} == copied

@@ -1,0 +1,438 @@
+"""The launchers of containers: their whole life with a stand-in for the engine (fake_engine).
+
+The stand-in runs the wheel's server with the arguments of the command line in place of a container.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+import tritonclient.grpc as triton_grpc
+from fake_engine import install
+from test_server import (
+    BACKEND,
+    NOTHING,
+    infer,
+    left_behind,
+    signal_like,
+    wait_until,
+    write_repository,
+)
+
+from perseus import container, triton_process
+from perseus.container import apptainer_triton, engine_triton
+from perseus.launcher import launch
+from perseus.leftovers import unique_name
+from perseus.server_failures import ServerError
+from perseus.triton_process import Ports
+
+SCRIPTS = Path(container.__file__).parents[1]
+IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
+ENGINES = ["docker", "podman", "apptainer"]
+
+
+class Engine:
+    """A stand-in on the PATH, and what it was told."""
+
+    def __init__(self, program: str, folder: Path, state: Path) -> None:
+        self.program, self.state = program, state
+        install(folder, program)
+        self.image = str(folder / "triton.sif") if program == "apptainer" else IMAGE
+        if program == "apptainer":
+            Path(self.image).touch()
+        (state / "images").write_text(f"{IMAGE}\n")
+
+    def calls(self, command: str) -> list[list[str]]:
+        path = self.state / "calls"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [call for call in map(json.loads, lines) if call[1] == command]
+
+    def containers(self) -> list[str]:
+        path = self.state / "containers"
+        return sorted(each.name for each in path.iterdir()) if path.is_dir() else []
+
+    def serve(self, tmp_path: Path, repository: Path, cores: list[int] | None = None, **more):
+        start = {"docker": _docker, "podman": _podman, "apptainer": apptainer_triton}[self.program]
+        settings = {"image": self.image, "runtime": "relu", "say": print}
+        settings |= {"backends": tmp_path / "backends"} | more
+        cores = [_core()] if cores is None else cores
+        return start(repository, tmp_path / "server.log", cores, **settings)
+
+
+def _docker(*arguments, **more):
+    return engine_triton("docker", *arguments, **more)
+
+
+def _podman(*arguments, **more):
+    return engine_triton("podman", *arguments, **more)
+
+
+def _core() -> int:
+    return max(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    (tmp_path / "backends" / "relu").mkdir(parents=True)
+    (tmp_path / "backends" / "relu" / "model.py").write_text(BACKEND)
+    return write_repository(tmp_path)
+
+
+@pytest.fixture
+def engine_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def make(program: str) -> Engine:
+        folder, state = tmp_path / "bin", tmp_path / "engine"
+        folder.mkdir()
+        state.mkdir()
+        monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+        monkeypatch.setenv("FAKE_ENGINE", str(state))
+        return Engine(program, folder, state)
+
+    yield make
+    # Whatever the test did: no server of the stand-in's may outlive it.
+    for path in (tmp_path / "engine" / "containers").glob("*"):
+        pid = int(path.read_text())
+        if str(tmp_path) in _commands(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def engine(engine_of, request) -> Engine:
+    return engine_of(request.param)
+
+
+def _commands(pid: int) -> str:
+    try:
+        return " ".join(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return ""
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_path, repository):
+    with engine.serve(tmp_path, repository) as server:
+        with triton_grpc.InferenceServerClient(server.grpc_address) as client:
+            data = signal_like()
+            np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
+        assert "bin/tritonserver" in _commands(server.pid)
+        processes = [psutil.Process(pid) for pid in server.pids()]
+        assert len(processes) == 2  # the server and the stub of its model
+        assert all(each.cpu_affinity() == [_core()] for each in processes)
+        listening = [
+            connection.laddr
+            for each in processes
+            for connection in each.net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        ]
+        assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
+        assert engine.containers() != []
+    assert engine.containers() == []
+    assert left_behind(os.getpid()) == NOTHING
+    assert server.pids() == []
+
+
+def test_a_native_backend_is_the_images_own(engine_of, tmp_path, repository):
+    engine = engine_of("docker")
+    # The stand-in's image has no backend but python: this model cannot load there.
+    with (
+        pytest.raises(ServerError, match="unable to find backend library for backend 'relu'"),
+        engine.serve(tmp_path, repository, runtime="onnxruntime"),
+    ):
+        pytest.fail("the server must not become ready")
+    assert engine.containers() == []
+
+
+def test_the_launcher_of_a_study_passes_what_its_server_says(engine_of, tmp_path, monkeypatch):
+    engine = engine_of("docker")
+    told: dict = {}
+    monkeypatch.setattr(
+        "perseus.launcher.engine_triton", lambda *args, **more: told.update(more, args=args)
+    )
+    server = {"launcher": "docker", "image": IMAGE, "runtime": "onnxruntime", "gpus": [0, 2]}
+    launch(server, tmp_path, tmp_path / "log", [3], say=print, rate_limited_cores=1)
+    assert told["args"] == (engine.program, tmp_path, tmp_path / "log", [3])
+    assert (told["image"], told["runtime"], told["gpus"]) == (IMAGE, "onnxruntime", [0, 2])
+    assert told["rate_limited_cores"] == 1
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_leaves_nothing_when_the_body_raises(engine, tmp_path, repository):
+    with pytest.raises(ZeroDivisionError), engine.serve(tmp_path, repository):
+        raise ZeroDivisionError
+    assert engine.containers() == []
+    assert left_behind(os.getpid()) == NOTHING
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_a_server_that_was_killed_in_the_body_leaves_nothing(engine, tmp_path, repository):
+    with engine.serve(tmp_path, repository) as server:
+        os.kill(server.pid, signal.SIGKILL)
+        assert wait_until(lambda: not server.alive(), timeout_s=5)
+    assert engine.containers() == []
+    assert left_behind(os.getpid()) == NOTHING
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_takes_other_ports_when_one_is_lost_in_a_race(engine, tmp_path, repository, monkeypatch):
+    choose = triton_process.free_ports
+    chosen: list[Ports] = []
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+
+        def first_choice_is_lost() -> Ports:
+            chosen.append(choose() if chosen else choose()._replace(grpc=taken))
+            return chosen[-1]
+
+        monkeypatch.setattr(triton_process, "free_ports", first_choice_is_lost)
+        with engine.serve(tmp_path, repository) as server:
+            assert server.http_address == f"127.0.0.1:{chosen[1].http}"
+    assert len(chosen) == 2
+    assert engine.containers() == []
+
+
+def test_another_server_on_the_port_is_not_taken_for_the_container(
+    engine_of, tmp_path, repository, monkeypatch
+):
+    engine = engine_of("docker")
+    (tmp_path / "other").mkdir()
+    with engine.serve(tmp_path, repository) as other:
+        port = int(other.http_address.split(":")[1])
+        choose = triton_process.free_ports
+        monkeypatch.setattr(
+            triton_process, "free_ports", lambda: choose()._replace(http=port, metrics=port)
+        )
+        monkeypatch.setattr(triton_process, "early_exit", lambda *_: ServerError("it has ended"))
+        with pytest.raises(ServerError, match="it has ended"), engine.serve(tmp_path, repository):
+            pytest.fail("that is the other server")
+
+
+def test_a_process_that_cannot_be_seen_is_none(engine_of, tmp_path, repository, monkeypatch):
+    engine = engine_of("docker")
+    monkeypatch.setenv("FAKE_ENGINE_FAULT", "pid")
+    with engine.serve(tmp_path, repository) as server:
+        assert server.pid is None
+        assert server.alive()
+    assert engine.containers() == []
+
+
+# --- what can be missing --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "more", "reason"),
+    [
+        ("daemon", {}, r"docker cannot be used here: Cannot connect(.|\n)*systemctl start docker"),
+        ("pull", {"image": "localhost/none:1"}, r"cannot pull it:(.|\n)*manifest unknown"),
+        ("gpus", {"gpus": [0, 1]}, r"could not select device driver(.|\n)*NVIDIA Container Toolk"),
+        ("unpinned", {}, "the engine does not pin it"),
+    ],
+    ids=["daemon", "image", "gpus", "cores"],
+)
+def test_what_is_missing_is_explained(
+    engine_of, fault, more, reason, tmp_path, repository, monkeypatch
+):
+    engine = engine_of("docker")
+    monkeypatch.setenv("FAKE_ENGINE_FAULT", fault)
+    with pytest.raises(ServerError, match=reason), engine.serve(tmp_path, repository, **more):
+        pytest.fail("the server must not start")
+    assert engine.containers() == []
+    assert left_behind(os.getpid()) == NOTHING
+
+
+@pytest.mark.parametrize("program", ENGINES)
+def test_an_engine_that_is_not_installed_is_explained(program, tmp_path, repository, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    start = {"docker": _docker, "podman": _podman, "apptainer": apptainer_triton}[program]
+    with (
+        pytest.raises(ServerError, match=f"needs the program {program}, which is not on the PATH"),
+        start(
+            repository, tmp_path / "log", [0], image="triton.sif", runtime="onnxruntime", say=print
+        ),
+    ):
+        pytest.fail("the server must not start")
+
+
+def test_a_missing_image_file_is_explained(engine_of, tmp_path, repository):
+    engine = engine_of("apptainer")
+    with (
+        pytest.raises(ServerError, match=r"there is no image .*/none\.sif\. Make it with"),
+        engine.serve(tmp_path, repository, image=str(tmp_path / "none.sif")),
+    ):
+        pytest.fail("the server must not start")
+
+
+def test_no_cores_and_no_repository_are_explained(engine_of, tmp_path):
+    engine = engine_of("docker")
+    with (
+        pytest.raises(ServerError, match="no such model repository"),
+        engine.serve(tmp_path, tmp_path / "none"),
+    ):
+        pytest.fail("the server must not start")
+    (tmp_path / "none").mkdir()
+    with (
+        pytest.raises(ServerError, match="no CPU core is left"),
+        engine.serve(tmp_path, tmp_path / "none", cores=[]),
+    ):
+        pytest.fail("the server must not start")
+
+
+def test_a_container_that_cannot_be_removed_is_said(engine_of, tmp_path, repository, monkeypatch):
+    engine = engine_of("docker")
+    monkeypatch.setenv("FAKE_ENGINE_FAULT", "stuck")
+    monkeypatch.setattr(container, "_REMOVE_S", 0.5)
+    with (
+        pytest.raises(ServerError, match=r"cannot remove the container perseus.*device busy"),
+        engine.serve(tmp_path, repository),
+    ):
+        pass
+    assert left_behind(os.getpid()) == NOTHING  # its server has ended all the same
+
+
+@pytest.mark.parametrize("program", ["podman", "apptainer"])
+def test_an_image_is_pulled_and_that_is_said(engine_of, program, tmp_path, repository):
+    engine = engine_of(program)
+    image = "docker://example.org/triton:1" if program == "apptainer" else "example.org/triton:1"
+    heard: list[str] = []
+    with engine.serve(tmp_path, repository, image=image, say=heard.append):
+        assert len(heard) == 1
+        assert image in heard[0]
+        assert str(tmp_path / "server.log") in heard[0]
+    if program == "podman":
+        assert len(engine.calls("pull")) == 1
+        with engine.serve(tmp_path, repository, image=image, say=heard.append):
+            assert len(engine.calls("pull")) == len(heard) == 1  # it is there now
+
+
+def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, monkeypatch):
+    engine = engine_of("docker")
+    slow = tmp_path / "bin" / "docker"
+    slow.write_text(
+        slow.read_text().replace(
+            "sys.exit(", "import time\nif sys.argv[1] == 'pull': time.sleep(60)\nsys.exit("
+        )
+    )
+    monkeypatch.setattr(container, "PULL_S", 1.0)
+    start_s = time.monotonic()
+    with (
+        pytest.raises(ServerError, match=r"did not get the image far/away:1 within"),
+        engine.serve(tmp_path, repository, image="far/away:1"),
+    ):
+        pytest.fail("the server must not start")
+    assert time.monotonic() - start_s < 10
+
+
+# --- the measuring process itself is ended --------------------------------------------------------
+
+MEASURING = """
+import sys, time
+from pathlib import Path
+from perseus.container import apptainer_triton, engine_triton
+from perseus.signals import terminate_as_exit
+
+program, image, *paths = sys.argv[1:]
+repository, backends, log = map(Path, paths)
+start = apptainer_triton if program == "apptainer" else engine_triton
+more = dict(image=image, runtime="relu", say=print, backends=backends)
+given = [] if program == "apptainer" else [program]
+with terminate_as_exit(), start(*given, repository, log, [0], **more):
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def start_measuring(engine: Engine, tmp_path: Path, repository: Path) -> subprocess.Popen[str]:
+    paths = [repository, tmp_path / "backends", tmp_path / "measured.log"]
+    return subprocess.Popen(
+        [sys.executable, "-c", MEASURING, engine.program, engine.image, *map(str, paths)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+    )
+
+
+def measure(engine: Engine, tmp_path: Path, repository: Path) -> subprocess.Popen[str]:
+    process = start_measuring(engine, tmp_path, repository)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.mark.parametrize("engine", ENGINES, indirect=True)
+def test_a_measuring_process_that_is_asked_to_end_leaves_nothing(engine, tmp_path, repository):
+    process = measure(engine, tmp_path, repository)
+    assert engine.containers() != []
+    process.terminate()
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    process.communicate()
+    assert engine.containers() == []
+    assert left_behind(process.pid) == NOTHING
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_a_measuring_process_that_is_asked_to_end_while_a_model_loads_leaves_nothing(
+    engine, tmp_path, repository
+):
+    process = start_measuring(engine, tmp_path, write_repository(tmp_path, load_s=30))
+    assert wait_until(lambda: bool(left_behind(process.pid)["memory"]), timeout_s=10)
+    process.terminate()
+    assert process.wait(timeout=30) == 128 + signal.SIGTERM
+    process.communicate()
+    assert engine.containers() == []
+    assert left_behind(process.pid) == NOTHING
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repository):
+    process = measure(engine, tmp_path, repository)
+    # The program too, so that nobody can pass the kernel's signal on to the container.
+    programs = [p for p in psutil.Process(process.pid).children() if "--id=" in _commands(p.pid)]
+    assert len(programs) == 1
+    process.kill()
+    programs[0].kill()
+    process.communicate()
+    (name,) = engine.containers()
+    assert left_behind(process.pid)["processes"] != []
+    mine = unique_name()
+    (engine.state / "containers" / mine).write_text("0")  # of a living owner: this process
+    with engine.serve(tmp_path, repository):
+        if engine.program != "apptainer":  # which has no containers, only processes
+            assert name not in engine.containers()
+        assert left_behind(process.pid)["processes"] == []
+        assert mine in engine.containers()
+    assert left_behind(process.pid) == NOTHING
+
+
+# --- a real podman --------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    not os.environ.get("PERSEUS_TEST_IMAGE") or shutil.which("podman") is None,
+    reason="needs podman, and the name of a tritonserver image in PERSEUS_TEST_IMAGE",
+)
+def test_a_real_container_serves_and_leaves_nothing(tmp_path, repository):
+    core = _core()
+    image = os.environ["PERSEUS_TEST_IMAGE"]
+    more = {"image": image, "runtime": "relu", "say": print, "backends": tmp_path / "backends"}
+    with _podman(repository, tmp_path / "server.log", [core], **more) as server:
+        with triton_grpc.InferenceServerClient(server.grpc_address) as client:
+            data = signal_like()
+            np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
+        assert all(psutil.Process(pid).cpu_affinity() == [core] for pid in server.pids())
+    names = subprocess.run(
+        ["podman", "ps", "--all", "--format={{.Names}}"], capture_output=True, text=True, check=True
+    )
+    assert "perseus-triton-" not in names.stdout
+    assert left_behind(os.getpid()) == NOTHING
