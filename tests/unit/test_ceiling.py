@@ -36,6 +36,11 @@ def test_the_ceiling_is_the_first_valid_rate_from_above():
     assert "ceiling" in describe(tried)
 
 
+def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling():
+    (only,) = highest_valid(2000, client_up_to(1e6))
+    assert only.valid and only.rate_rps == pytest.approx(0.9 * 2000)
+
+
 def test_one_hiccup_does_not_lower_the_ceiling():
     steady = highest_valid(2000, client_up_to(1000))
     first_valid = len(steady) - 1

@@ -5,7 +5,7 @@ Shares are over many seeds. Bounds are those that docs/method.md states for the 
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -144,6 +144,37 @@ def test_a_leak_of_two_percent_is_found_out():
     found = [search(seed, settings=standard, leak=0.02) for seed in range(8)]
     assert all(np.isnan(peak.certified) for peak in found)
     assert "answered 9" in found[0].reason
+
+
+@dataclass
+class Hiccups(SimulatedServer):
+    """Every third window is spoilt: its requests are sent too late."""
+
+    windows: int = 0
+
+    def offer(self, rates_rps, duration_s):
+        self.windows += 1
+        self.send_lag_s = 0.01 if self.windows % 3 == 0 else 0.0
+        return super().offer(rates_rps, duration_s)
+
+
+def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        peak = find_peak(
+            Hiccups([deterministic(0.005)], rng),
+            ONE,
+            [MM1_SLA],
+            QUICK,
+            start=120,
+            unloaded_ms=[np.full(40, 5.0)],
+            names=["tenant"],
+            rng=rng,
+        )
+        spoilt = [window.verdict is Verdict.INVALID for window in peak.windows]
+        assert 0.2 < np.mean(spoilt) < 0.4
+        assert peak.outcome is Outcome.OK
+        assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.15)
 
 
 def test_a_stall_of_300_ms_in_every_window_lowers_the_peak():
