@@ -169,7 +169,7 @@ def test_the_launcher_of_a_study_passes_what_its_server_says(engine_of, tmp_path
 
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_finishes_an_accepted_request_before_it_ends(engine, tmp_path, repository):
-    write_repository(tmp_path, execute_s=1.0)
+    write_repository(tmp_path, execute_s=3.0)  # longer than the engine's program is waited for
     answers: list[np.ndarray] = []
     with engine.serve(tmp_path, repository) as server:
         client = triton_grpc.InferenceServerClient(server.grpc_address)
