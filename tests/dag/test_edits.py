@@ -192,6 +192,17 @@ def test_the_precision_of_the_study(edited, downstream):
     assert edited.stale() == ALL_CELLS | downstream
 
 
+def test_the_launcher_and_the_image_of_a_server(edited, downstream):
+    reconfigured(
+        edited, lambda study: study["servers"][0].update(launcher="docker", image="triton:1")
+    )
+    assert edited.stale() == ALL_CELLS | downstream
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
+    assert edited.stale() == ALL_CELLS | downstream
+
+
 def test_the_input_size_of_a_model(edited, downstream):
     reconfigured(edited, lambda study: study["models"][1].update(input_size=128))
     exported = {("export", MOBILENET), *repositories(MOBILENET), CEILING}

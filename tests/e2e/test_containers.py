@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -30,14 +31,14 @@ from test_server import (
     write_repository,
 )
 
-from perseus import container, triton_process
+from perseus import container_engine, triton_process
 from perseus.container import apptainer_triton, engine_triton
 from perseus.launcher import launch
 from perseus.leftovers import unique_name
 from perseus.server_failures import ServerError
 from perseus.triton_process import Ports
 
-SCRIPTS = Path(container.__file__).parents[1]
+SCRIPTS = Path(container_engine.__file__).parents[1]
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 ENGINES = ["docker", "podman", "apptainer"]
 
@@ -167,6 +168,20 @@ def test_the_launcher_of_a_study_passes_what_its_server_says(engine_of, tmp_path
 
 
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
+def test_finishes_an_accepted_request_before_it_ends(engine, tmp_path, repository):
+    write_repository(tmp_path, execute_s=3.0)  # longer than the engine's program is waited for
+    answers: list[np.ndarray] = []
+    with engine.serve(tmp_path, repository) as server:
+        client = triton_grpc.InferenceServerClient(server.grpc_address)
+        request = threading.Thread(target=lambda: answers.append(infer(client, signal_like())))
+        request.start()
+        time.sleep(0.3)
+    request.join()
+    client.close()
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_leaves_nothing_when_the_body_raises(engine, tmp_path, repository):
     with pytest.raises(ZeroDivisionError), engine.serve(tmp_path, repository):
         raise ZeroDivisionError
@@ -292,7 +307,7 @@ def test_no_cores_and_no_repository_are_explained(engine_of, tmp_path):
 def test_a_container_that_cannot_be_removed_is_said(engine_of, tmp_path, repository, monkeypatch):
     engine = engine_of("docker")
     monkeypatch.setenv("FAKE_ENGINE_FAULT", "stuck")
-    monkeypatch.setattr(container, "_REMOVE_S", 0.5)
+    monkeypatch.setattr(container_engine, "_REMOVE_S", 0.5)
     with (
         pytest.raises(ServerError, match=r"cannot remove the container perseus.*device busy"),
         engine.serve(tmp_path, repository),
@@ -324,7 +339,7 @@ def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, mo
             "sys.exit(", "import time\nif sys.argv[1] == 'pull': time.sleep(60)\nsys.exit("
         )
     )
-    monkeypatch.setattr(container, "PULL_S", 1.0)
+    monkeypatch.setattr(container_engine, "PULL_S", 1.0)
     start_s = time.monotonic()
     with (
         pytest.raises(ServerError, match=r"did not get the image far/away:1 within"),
