@@ -40,7 +40,7 @@ def finished(slurm, tmp_path_factory) -> Path:
     """The folder of a complete run of the smoke study by profiles/slurm. To read only."""
     root = workflow_copy(tmp_path_factory.mktemp("smoke"))
     process = start(root, "slurm", "all")
-    assert process.wait(400) == 0, said(root)
+    assert process.wait(900) == 0, said(root)
     return root
 
 
@@ -80,14 +80,15 @@ def locally(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=200,
+        timeout=300,
     )
 
 
-def until(condition: Callable[[], object], root: Path, limit_s: float = 60) -> None:
+def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: float = 60) -> None:
+    """Wait for a condition; fails with what `tell` returns."""
     deadline = time.monotonic() + limit_s
     while not condition():
-        assert time.monotonic() < deadline, said(root)
+        assert time.monotonic() < deadline, tell()
         time.sleep(0.2)
 
 

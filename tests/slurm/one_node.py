@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import psutil
 
+NODE = "perseus"
 FOLDER = Path("/etc/slurm")  # a job step finds the configuration nowhere else
 GPUS = 2  # devices without a driver: enough for Slurm to count and to assign them
 START_S, STOP_S = 30.0, 15.0
@@ -38,8 +39,9 @@ def one_node() -> Iterator[None]:
             os.mknod(scratch / f"gpu{number}", 0o600 | stat.S_IFCHR, os.makedev(195, number))
         for name, text in _configuration(scratch).items():
             (FOLDER / name).write_text(text)
+        stack.callback(_remove_control_groups)
         stack.enter_context(_munged(scratch))
-        for program in (["slurmctld", "-D"], ["slurmd", "-D", "-N", "localhost"]):
+        for program in (["slurmctld", "-D"], ["slurmd", "-D", "-N", NODE]):
             stack.enter_context(_daemon(program, scratch / f"{program[0]}.out"))
         _wait(lambda: output("sinfo", "-h", "-o", "%T") == "idle", "the node is not idle", scratch)
         stack.callback(_cancel_all)
@@ -68,7 +70,6 @@ def _configuration(scratch: Path) -> dict[str, str]:
     """Texts of the files in /etc/slurm by their names."""
     cpus = len(os.sched_getaffinity(0))
     memory_mb = psutil.virtual_memory().total * 9 // 10 // 2**20
-    version = "v2" if Path("/sys/fs/cgroup/cgroup.controllers").exists() else "v1"
     # ProctrackType: of the ways to follow a job's processes, the only one that ends all of them.
     # FirstJobId: control groups that a killed cluster has left bear the ids of its jobs.
     return {
@@ -98,17 +99,18 @@ FirstJobId={int(time.time()) % 50_000_000}
 EnforcePartLimits=ALL
 DefMemPerCPU=1000
 GresTypes=gpu
-NodeName=localhost NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory_mb} Gres=gpu:{GPUS} State=UNKNOWN
-PartitionName=main Nodes=localhost Default=YES MaxTime=INFINITE State=UP
-""",  # noqa: E501
-        "cgroup.conf": f"""\
-CgroupPlugin=cgroup/{version}
+NodeName=DEFAULT CPUs={cpus} RealMemory={memory_mb} Gres=gpu:{GPUS} State=UNKNOWN
+NodeName={NODE} NodeHostname=localhost NodeAddr=127.0.0.1
+PartitionName=main Nodes={NODE} Default=YES MaxTime=INFINITE State=UP
+""",
+        "cgroup.conf": """\
+CgroupPlugin=cgroup/v1
 ConstrainCores=yes
 ConstrainRAMSpace=yes
 """,
         "gres.conf": f"""\
 AutoDetect=off
-NodeName=localhost Name=gpu File={scratch}/gpu[0-{GPUS - 1}]
+NodeName={NODE} Name=gpu File={scratch}/gpu[0-{GPUS - 1}]
 """,
     }
 
@@ -155,6 +157,13 @@ def _cancel_all() -> None:
     deadline = time.monotonic() + START_S
     while output("squeue", "--noheader") and time.monotonic() < deadline:
         time.sleep(0.2)
+
+
+def _remove_control_groups() -> None:
+    """Slurm leaves its own ones, empty, on the machine."""
+    for top in Path("/sys/fs/cgroup").glob(f"*/slurm_{NODE}"):
+        for folder in sorted((top, *filter(Path.is_dir, top.rglob("*"))), reverse=True):
+            folder.rmdir()
 
 
 def _wait(condition: Callable[[], bool], problem: str, scratch: Path) -> None:

@@ -12,6 +12,10 @@ import pytest
 from dag.workflow_copy import Workflow
 
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
+MEASURED = [
+    "results/smoke/ceilings/cpu1.json",
+    "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json",
+]
 KUBECTL = """\
 #!/bin/sh
 # Keeps each job as NAME.json; NAME.code is the exit code of what it ran.
@@ -72,12 +76,12 @@ def snakemake(workflow: Workflow, pods: Path, *arguments: str) -> subprocess.Com
 
 
 def test_a_measurement_fills_its_pod_and_keeps_other_pods_from_its_node(workflow, pods):
-    done = snakemake(workflow, pods, "all")
+    done = snakemake(workflow, pods, *MEASURED)
     assert done.returncode == 0, done.stdout
     jobs = [json.loads(path.read_text()) for path in pods.glob("*.json")]
-    assert len(jobs) == 8, "two exports, four cells, the ceiling, the evaluation"
+    assert len(jobs) == 4, "two exports, a cell, the ceiling"
     alone = [job for job in jobs if "affinity" in job["spec"]["template"]["spec"]]
-    assert len(alone) == 5
+    assert len(alone) == 2
     for job in alone:
         pod = job["spec"]["template"]["spec"]
         (term,) = pod["affinity"]["podAntiAffinity"][
@@ -95,7 +99,7 @@ def test_a_measurement_fills_its_pod_and_keeps_other_pods_from_its_node(workflow
 
 def test_a_pod_that_fails_fails_its_job(workflow, pods):
     workflow.fake("export", "raise SystemExit('no such model')\n")
-    done = snakemake(workflow, pods, "measurements")
+    done = snakemake(workflow, pods, *MEASURED)
     assert done.returncode == 1 and "Traceback" not in done.stdout, done.stdout
 
 

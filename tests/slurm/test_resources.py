@@ -1,9 +1,8 @@
-"""What the profiles ask of Slurm for a measurement, seen from inside the job; nothing is served."""
+"""What profiles/slurm asks of Slurm for a measurement, seen from inside the job."""
 
 import json
 
-import pytest
-from conftest import CPUS, said, start
+from conftest import CPUS, RECORD, said, start
 from dag.workflow_copy import Workflow
 
 SEEN = """
@@ -15,21 +14,14 @@ seen = {"cpus": len(os.sched_getaffinity(0)), "gpus": os.environ.get("CUDA_VISIB
 for path in snakemake.output:
     Path(path).write_text(json.dumps(seen))
 """
-CEILING = "results/smoke/ceilings/cpu1.json"
-EXCLUSIVE = "'--exclusive'"
-# What to replace in a profile, and by what, for a job that needs a GPU.
-GPU = {
-    "slurm": (EXCLUSIVE, EXCLUSIVE + "\"\n    gres: \"'gpu:1'"),
-    "cluster-generic": (EXCLUSIVE, "'--exclusive --gres=gpu:1'"),
-}
 
 
-@pytest.mark.parametrize("profile", GPU)
-def test_a_job_has_the_whole_node_and_the_gpu_that_the_profile_asks_for(slurm, tmp_path, profile):
+def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, tmp_path):
+    """An exclusive job owns all GPUs of its node; the step that measures sees those asked for."""
     workflow = Workflow.copied_to(tmp_path)
-    workflow.fake("ceiling", SEEN)
-    path = workflow.root / "profiles" / profile / "config.yaml"
-    path.write_text(path.read_text().replace(*GPU[profile]))
-    assert start(workflow.root, profile, CEILING).wait(90) == 0, said(workflow.root)
-    seen = json.loads((workflow.root / CEILING).read_text())
+    workflow.fake("measure", SEEN)
+    profile = workflow.root / "profiles" / "slurm" / "config.yaml"
+    profile.write_text(profile.read_text().replace("# gres: ", "gres: "))
+    assert start(workflow.root, "slurm", RECORD).wait(120) == 0, said(workflow.root)
+    seen = json.loads((workflow.root / RECORD).read_text())
     assert seen == {"cpus": CPUS, "gpus": "0"}
