@@ -1,6 +1,8 @@
 """The profiles of clusters: whatever measures has a node of its own under each of them."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -68,3 +70,30 @@ def test_an_executor_changes_no_pin_but_those_that_are_said(name, changed):
     assert {package for package in ours.keys() & theirs if ours[package] != theirs[package]} == (
         changed
     )
+
+
+@pytest.mark.parametrize(
+    ("slurm_says", "code", "heard"),
+    [
+        ("PENDING", 0, "running"),
+        ("COMPLETING", 0, "running"),
+        ("COMPLETED", 0, "success"),
+        ("CANCELLED", 0, "failed"),
+        ("TIMEOUT", 0, "failed"),
+        ("OUT_OF_MEMORY", 0, "failed"),
+        ("slurm_load_jobs error: Invalid job id specified", 1, "failed"),
+        (
+            "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+            1,
+            "running",
+        ),
+    ],
+)
+def test_a_job_without_an_answer_is_neither_lost_nor_waited_for(tmp_path, slurm_says, code, heard):
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\necho '{slurm_says}'\nexit {code}\n")
+    squeue.chmod(0o755)
+    status = ROOT / "profiles" / "cluster-generic" / "status.sh"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run([status, "7"], env={"PATH": path}, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.split() == [heard]
