@@ -1,5 +1,6 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
 # make test   set everything up and check the code
+# make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
@@ -11,8 +12,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The server's Python stub takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
+# .venv and, before it, what the profiles of clusters need.
+CLUSTERS := .venv-clusters
 
-.PHONY: all test environment clean-environment
+.PHONY: all test test-slurm environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -30,6 +33,20 @@ test: environment
 	@echo "== pytest: unit tests, the DAG, a real server =="
 	@$(ON_PATH) $(BIN)/python -m pytest
 
+test-slurm: environment
+	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \
+	  echo "== Installing the executors of clusters into $(CLUSTERS) ==" && \
+	  $(BIN)/python -m venv --clear --without-pip $(CLUSTERS) && \
+	  $(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
+	    > "$$(echo $(CLUSTERS)/lib/python3*/site-packages)/perseus.pth" && \
+	  $(BIN)/python -m pip --python $(CLUSTERS)/bin/python install --quiet \
+	    --disable-pip-version-check $(patsubst %,-r %,$(wildcard profiles/*/requirements.txt)) && \
+	  cat profiles/*/requirements.txt > $(CLUSTERS)/requirements.txt; \
+	fi
+	@echo "== pytest: the smoke study on a Slurm of one node =="
+	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
+	  $(CLUSTERS)/bin/python -m pytest tests/slurm
+
 # .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
 # environment whose programs do not start (moved, half made, another Python) is made anew.
 environment:
@@ -43,7 +60,7 @@ environment:
 	fi
 
 clean-environment:
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(CLUSTERS)
 
 # NumPy 1, which the server's Python stub needs, has no wheels for Python 3.13.
 define require_python

@@ -1,0 +1,103 @@
+"""The smoke study on a Slurm of one node, and what its tests share."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import one_node
+import psutil
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
+CPUS = len(os.sched_getaffinity(0))
+SMOKE = ["--configfile", "config/studies/smoke.yaml"]
+# What a profile says of nodes of 16 CPUs, for the CPUs of this machine.
+NODE = ["--set-threads", f"ceiling={CPUS}", f"measure={CPUS}", "--resources", "mem_mb=4000"]
+SOON = {
+    "slurm": ["--slurm-init-seconds-before-status-checks", "2", "--slurm-no-account"],
+    "cluster-generic": ["--seconds-between-status-checks", "2"],
+}
+CELL = "cpu1.squeezenet1_1.peak.r1"
+RECORD = f"results/smoke/raw/{CELL}/record.json"
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[None]:
+    """A Slurm whose one node is this machine."""
+    with one_node.one_node():
+        yield
+
+
+@pytest.fixture(scope="session")
+def finished(slurm, tmp_path_factory) -> Path:
+    """The folder of a complete run of the smoke study by profiles/slurm. To read only."""
+    root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    process = start(root, "slurm", "all")
+    assert process.wait(900) == 0, said(root)
+    return root
+
+
+def workflow_copy(root: Path) -> Path:
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, root / part, ignore=ignore)
+        else:
+            shutil.copy2(ROOT / part, root / part)
+    return root
+
+
+def start(root: Path, profile: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Snakemake by a profile of clusters in a session of its own, as from a terminal."""
+    command = [sys.executable, "-m", "snakemake", "--profile", f"profiles/{profile}", *arguments]
+    with (root / "output.txt").open("w") as output:
+        return subprocess.Popen(
+            [*command, *SMOKE, *NODE, *SOON[profile], "--latency-wait", "5"],
+            cwd=root,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def said(root: Path) -> str:
+    return (root / "output.txt").read_text()
+
+
+def locally(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Snakemake without a cluster."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "4", *arguments, *SMOKE]
+    return subprocess.run(
+        command,
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+    )
+
+
+def until(condition: Callable[[], object], tell: Callable[[], object], limit_s: float = 60) -> None:
+    """Wait for a condition; fails with what `tell` returns."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, tell()
+        time.sleep(0.2)
+
+
+def left_behind(root: Path) -> list[str]:
+    """Processes of jobs or of servers, and shared memory. Nothing else runs in this world."""
+    found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
+    for process in psutil.process_iter(["name", "cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        names = ("slurmstepd", "tritonserver", "triton_python_backend_stub")
+        if process.info["name"] in names or str(root) in words:
+            found.append(f"{process.info['name']}: {words}")
+    return found

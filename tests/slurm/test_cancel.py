@@ -1,0 +1,73 @@
+"""A measurement that is cancelled leaves nothing on its node, and the same command goes on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import one_node
+import pytest
+from conftest import CELL, RECORD, left_behind, locally, said, start, until
+
+LOG = f"logs/smoke/measure/{CELL}.log"
+
+
+@pytest.fixture(params=["slurm", "cluster-generic"])
+def profile(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def unmeasured(finished, tmp_path) -> Path:
+    """The finished study without one of its cells."""
+    root = tmp_path / "unmeasured"
+    shutil.copytree(finished, root, symlinks=True)
+    shutil.rmtree((root / RECORD).parent)
+    (root / LOG).unlink()
+    return root
+
+
+def start_measuring(root: Path, profile: str):
+    """Measure the cell; returns when its first window is over."""
+    process = start(root, profile, RECORD)
+    until(
+        lambda: (root / LOG).exists() and "bracket" in (root / LOG).read_text(), lambda: said(root)
+    )
+    assert any("tritonserver" in found for found in left_behind(root))
+    return process
+
+
+def running() -> list[str]:
+    """Ids of the jobs that Slurm has not ended."""
+    return one_node.output("squeue", "--noheader", "--format=%A").split()
+
+
+def nothing_is_left(root: Path) -> None:
+    """Once Slurm has ended all jobs; its own processes take a moment more."""
+    until(lambda: not running(), running)
+    until(lambda: not left_behind(root), lambda: left_behind(root), 5)
+
+
+def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_command(
+    unmeasured, profile
+):
+    process = start_measuring(unmeasured, profile)
+    (job,) = running()
+    one_node.output("scancel", job)
+    assert process.wait(60) == 1, said(unmeasured)
+    nothing_is_left(unmeasured)
+    assert not (unmeasured / RECORD).exists()
+    assert start(unmeasured, profile, RECORD).wait(300) == 0, said(unmeasured)
+    assert (unmeasured / RECORD).exists()
+    nothing_is_left(unmeasured)
+
+
+def test_an_interrupted_snakemake_cancels_its_measurement(unmeasured, profile):
+    process = start_measuring(unmeasured, profile)
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) != 0
+    nothing_is_left(unmeasured)
+    planned = locally(unmeasured, "--dry-run", RECORD)
+    assert planned.returncode == 0 and f"Measuring {CELL}" in planned.stdout, planned.stdout

@@ -1,0 +1,94 @@
+"""The smoke study on Slurm: each measurement alone on its node, and the results of a local run."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import shutil
+from pathlib import Path
+
+import invariants
+import one_node
+import pyarrow.parquet as pq
+import pytest
+from conftest import CELL, CPUS, RECORD, left_behind, locally
+
+MEASURING = ("rule_measure", "rule_ceiling")
+
+
+@pytest.fixture(scope="module")
+def jobs(finished) -> list[dict[str, str]]:
+    """The jobs of the study as Slurm remembers them."""
+    return [job for job in one_node.jobs() if job["WorkDir"] == str(finished)]
+
+
+def measuring(jobs):
+    return [job for job in jobs if job["Comment"].startswith(MEASURING)]
+
+
+def test_everything_is_there_and_nothing_contradicts(finished):
+    invariants.check(finished / "results" / "smoke")
+    assert (finished / "results" / "smoke" / "report.html").stat().st_size > 10_000
+    assert left_behind(finished) == []
+
+
+def test_a_measurement_has_all_cpus_of_its_node_and_shares_it_with_nobody(jobs):
+    assert len(measuring(jobs)) == 5, "four cells and the ceiling"
+    for job in measuring(jobs):
+        assert job["JobState"] == "COMPLETED"
+        assert (job["OverSubscribe"], job["NumCPUs"]) == ("NO", str(CPUS))
+    others = [job for job in jobs if job not in measuring(jobs)]
+    assert others and all(job["OverSubscribe"] != "NO" for job in others)
+
+
+def test_nothing_ran_beside_a_measurement(finished, jobs):
+    """Slurm's time stamps have whole seconds: an end and the next start may be the same."""
+    for job, other in itertools.permutations(jobs, 2):
+        if job in measuring(jobs):
+            assert other["EndTime"] <= job["StartTime"] or job["EndTime"] <= other["StartTime"]
+    spans = []
+    for path in (finished / "results/smoke/raw").glob("*/record.json"):
+        record = json.loads(path.read_text())
+        spans.append((record["started"]["monotonic_ns"], record["finished_monotonic_ns"]))
+    spans.sort()
+    assert len(spans) == 4
+    assert all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
+
+
+def test_rules_that_follow_one_another_are_one_job(jobs):
+    others = sorted(job["Comment"] for job in jobs if job not in measuring(jobs))
+    assert [name.split("_")[1] for name in others] == ["evaluation", "models", "models"]
+
+
+def test_server_and_client_have_the_nodes_cores_between_them(finished):
+    for path in (finished / "results/smoke/raw").glob("*/record.json"):
+        host = json.loads(path.read_text())["host"]
+        assert sorted(host["server_cores"] + host["client_cores"]) == list(range(CPUS))
+        assert len(host["server_cores"]) == 1
+
+
+def test_a_local_run_has_nothing_left_to_do(finished):
+    done = locally(finished, "--dry-run", "all")
+    assert done.returncode == 0 and "Nothing to be done" in done.stdout, done.stdout
+
+
+def test_a_cell_has_the_files_columns_and_keys_of_a_local_run(finished, tmp_path):
+    root = tmp_path / "local"
+    shutil.copytree(finished, root, symlinks=True)
+    shutil.rmtree(root / RECORD.removesuffix("/record.json"))
+    done = locally(root, RECORD)
+    assert done.returncode == 0, done.stdout
+    assert shape(finished / "results/smoke/raw" / CELL) == shape(root / "results/smoke/raw" / CELL)
+
+
+def shape(folder: Path) -> dict[str, object]:
+    """What a cell's files are, apart from what was measured."""
+    found: dict[str, object] = {path.name: None for path in folder.iterdir()}
+    for path in folder.glob("*.parquet"):
+        found[path.name] = pq.read_schema(path).remove_metadata()
+    found["record.json"] = keys(json.loads((folder / "record.json").read_text()))
+    return found
+
+
+def keys(value: object) -> object:
+    return {key: keys(item) for key, item in value.items()} if isinstance(value, dict) else None

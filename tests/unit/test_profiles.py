@@ -1,0 +1,99 @@
+"""The profiles of clusters: whatever measures has a node of its own under each of them."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROFILES = ["cluster-generic", "kubernetes", "slurm"]
+ALONE = {
+    "slurm": ("slurm_extra", "--exclusive"),
+    "cluster-generic": ("node", "--exclusive"),
+    "kubernetes": ("node", "--alone"),
+}
+
+
+def profile(name):
+    return yaml.safe_load((ROOT / "profiles" / name / "config.yaml").read_text())
+
+
+def rules():
+    """Text of each rule by its name."""
+    texts = [path.read_text() for path in sorted((ROOT / "rules").glob("*.smk"))]
+    parts = [part for text in texts for part in re.split(r"^rule ", text, flags=re.MULTILINE)[1:]]
+    return {part.split(":", 1)[0]: part for part in parts}
+
+
+def measuring():
+    """The rules that take a whole machine."""
+    return {name for name, text in rules().items() if "local_server=1" in text}
+
+
+def pins(path):
+    lines = (line.strip() for line in path.read_text().splitlines())
+    pairs = (line.split("==") for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(name): version for name, version in pairs}
+
+
+def test_there_are_rules_that_measure():
+    assert measuring() >= {"ceiling", "measure"}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_whatever_measures_has_the_cores_of_a_node_and_no_slot_on_this_machine(name):
+    found = profile(name)
+    assert set(found["set-threads"]) == measuring()
+    assert set(found["set-resources"]) == measuring()
+    for resources in found["set-resources"].values():
+        assert resources["local_server"] == 0
+        key, option = ALONE[name]
+        assert option in resources[key]
+    assert not measuring() & set(found.get("groups", {}))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_only_rules_that_exist_are_named(name):
+    found = profile(name)
+    assert set(found.get("groups", {})) <= set(rules())
+
+
+@pytest.mark.parametrize(("name", "changed"), [("cluster-generic", set()), ("slurm", {"pandas"})])
+def test_an_executor_changes_no_pin_but_those_that_are_said(name, changed):
+    ours = pins(ROOT / "requirements.txt")
+    theirs = pins(ROOT / "profiles" / name / "requirements.txt")
+    assert f"snakemake-executor-plugin-{name}" in theirs
+    assert {package for package in ours.keys() & theirs if ours[package] != theirs[package]} == (
+        changed
+    )
+
+
+@pytest.mark.parametrize(
+    ("slurm_says", "code", "heard"),
+    [
+        ("PENDING", 0, "running"),
+        ("COMPLETING", 0, "running"),
+        ("COMPLETED", 0, "success"),
+        ("CANCELLED", 0, "failed"),
+        ("TIMEOUT", 0, "failed"),
+        ("OUT_OF_MEMORY", 0, "failed"),
+        ("slurm_load_jobs error: Invalid job id specified", 1, "failed"),
+        (
+            "slurm_load_jobs error: Unable to contact slurm controller (connect failure)",
+            1,
+            "running",
+        ),
+    ],
+)
+def test_a_job_without_an_answer_is_neither_lost_nor_waited_for(tmp_path, slurm_says, code, heard):
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\necho '{slurm_says}'\nexit {code}\n")
+    squeue.chmod(0o755)
+    status = ROOT / "profiles" / "cluster-generic" / "status.sh"
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run([status, "7"], env={"PATH": path}, stdout=subprocess.PIPE, text=True)
+    assert done.stdout.split() == [heard]
