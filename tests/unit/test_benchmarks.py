@@ -7,14 +7,18 @@ import sys
 
 import numpy as np
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
 
-from benchmarks import honesty, peer_search, queueing, ramp, search_cost
+from benchmarks import honesty, limit, peer_search, queueing, ramp, search_cost
+from benchmarks.models import BACKENDS, Sleep, write_null, write_sleep
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.peer_search import Level, Mode
 from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
 from benchmarks.ramp import REQUESTS, Pass
 from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
-from perseus.simulation import deterministic, exponential
+from perseus.arrivals import Arrivals
+from perseus.simulation import SimulatedServer, deterministic, exponential
 from perseus.window import Sla
 
 SLA = Sla(95, 50)
@@ -120,6 +124,27 @@ def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
     cost = search_cost.ramp_cost(case, MM1_LIMIT_RPS, np.random.default_rng(3))
     assert cost.error < 0.1
     assert 20 <= cost.requests / REQUESTS <= 35  # the fewest that published logs show are 27
+
+
+# --- the distance to the limit
+
+
+def test_the_certified_rate_is_the_highest_of_the_ladder_that_a_server_keeps_up_with():
+    rng = np.random.default_rng(1)
+    server = SimulatedServer([deterministic(0.01)], rng, arrivals=Arrivals("constant"))
+    certified_rps = limit.certified_rps(server, 130, 0.01, lambda text: None)
+    assert certified_rps == pytest.approx(0.75 * 130)
+
+
+def test_the_models_are_written_where_triton_looks_for_them(tmp_path):
+    names = write_null(tmp_path), write_sleep(tmp_path, Sleep(5, stall_every=500, stall_ms=300))
+    for name in names:
+        config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
+        assert (config.name, config.max_batch_size, config.instance_group[0].count) == (name, 1, 1)
+        assert (BACKENDS / config.backend / "model.py").is_file() and (
+            tmp_path / name / "1"
+        ).is_dir()
+    assert config.parameters["stall_ms"].string_value == "300"
 
 
 # --- rows and the page
