@@ -6,10 +6,11 @@ from perseus.client import ClientError
 from perseus.entry import job
 from perseus.host import TooFewCoresError
 from perseus.measure import Inputs, Outputs, measure
+from perseus.route import RouteError
 from perseus.server import ServerError
 from perseus.verify import VerificationError
 
-EXPECTED = (ServerError, VerificationError, TooFewCoresError, ClientError)
+EXPECTED = (ServerError, VerificationError, TooFewCoresError, ClientError, RouteError)
 
 cell = snakemake.params.slice
 names = [tenant["name"] for tenant in cell["tenants"]]

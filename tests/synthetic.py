@@ -124,6 +124,7 @@ def _repeats(
                     "name": name,
                     "model": name,
                     "max_batch_size": 8,
+                    "request_batch_size": 1,
                     "precision": "fp32",
                     "sla_percentile": 95.0,
                     "sla_ms": SLA_MS.get(name, 100.0),
@@ -164,6 +165,7 @@ def _repeats(
                 "measured_s": 90.0,
                 "unloaded_p50_ms": {name: SLA_MS.get(name, 100.0) / 5 for name in names},
                 "dedicated_rps": dict(peaks),
+                "errors": {name: {} for name in names},
             }
         )
     return cells

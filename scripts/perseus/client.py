@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.connect import connect
 from perseus.route import Route
 from perseus.sender import Ending, Seen, Setup
-from perseus.transport import RequestFailedError, open_transport
+from perseus.transport import RequestFailedError
 from perseus.window import Requests
 
 # Not multiprocessing's own spawn: that would run the caller's main script once more.
@@ -64,7 +65,7 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
     latencies: list[float] = []
     end_s = time.monotonic() + limit_s
     try:
-        with open_transport(route) as transport:
+        with connect(route) as transport:
             while len(latencies) < count and (not latencies or time.monotonic() < end_s):
                 start_ns = time.monotonic_ns()
                 transport.infer(len(latencies), timeout_s=60)
@@ -124,6 +125,12 @@ class Client:
         return Snapshot(
             _merged([each.requests for each in seen]), tuple(each.cpu_s for each in seen)
         )
+
+    def silent_s(self) -> float:
+        """How long the server has owed an answer without giving any."""
+        for process in self._processes:
+            process.send("silence")
+        return max(process.receive() for process in self._processes)
 
     def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
         """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait up to

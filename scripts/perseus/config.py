@@ -9,7 +9,17 @@ from typing import Any
 
 import yaml
 
-from perseus.entities import DEDICATED, LoadLineSpec, Model, Price, Scenario, Server, Study, Tenant
+from perseus.entities import (
+    DEDICATED,
+    ClientSpec,
+    LoadLineSpec,
+    Model,
+    Price,
+    Scenario,
+    Server,
+    Study,
+    Tenant,
+)
 from perseus.precision import PRESETS
 from perseus.validation import ConfigError, form_problems, meaning_problems
 
@@ -107,8 +117,18 @@ def _study(full: Mapping[str, Json], prices: Sequence[Price]) -> Study:
         repeats=measurement.get("repeats", PRESETS[measurement["precision"]].repeats),
         arrivals=measurement["arrivals"]["process"],
         arrivals_cv=measurement["arrivals"]["cv"],
+        client=_client(measurement["client"]),
         pricing=tuple(full["costs"]["pricing"]),
         figure_style=tuple(sorted(full["figures"].items())),
+    )
+
+
+def _client(item: Mapping[str, Json]) -> ClientSpec:
+    processes = item["processes"]
+    return ClientSpec(
+        protocol=item["protocol"],
+        shared_memory=item["shared_memory"],
+        processes=None if processes == "auto" else int(processes),
     )
 
 
@@ -162,6 +182,7 @@ def _tenant(item: Mapping[str, Json], server: Server) -> Tenant:
         model=item["model"],
         instances=item["instances"],
         max_batch_size=item["max_batch_size"],
+        request_batch_size=item["request_batch_size"],
         max_queue_delay_us=batching["max_queue_delay_us"] if batching is not None else None,
         preferred_batch_sizes=tuple(batching["preferred_batch_sizes"])
         if batching is not None

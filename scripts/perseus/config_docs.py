@@ -119,6 +119,8 @@ def _type(part: Schema) -> str:
         return "name"
     if "enum" in part:
         return " or ".join(f"`{choice}`" for choice in part["enum"])
+    if "anyOf" in part:
+        return " or ".join(map(_type, part["anyOf"]))
     if part["type"] == "array":
         return f"list of {_type(part['items'])}"
     if part["type"] == "object":

@@ -46,9 +46,9 @@ class Fleet:
     saving: Interval
 
 
-def usd_per_million(usd_per_hour: float, rate_rps: Floats | float) -> Floats:
-    """USD for a million inferences on a server that serves `rate_rps` all the time."""
-    return np.asarray(usd_per_hour / 3600 * 1e6 / np.asarray(rate_rps, dtype=float))
+def usd_per_million(usd_per_hour: float, images_per_s: Floats | float) -> Floats:
+    """USD for a million inferences, of an image each, on a server that always serves that rate."""
+    return np.asarray(usd_per_hour / 3600 * 1e6 / np.asarray(images_per_s, dtype=float))
 
 
 def savings(lines: Sequence[Line], alone: Sequence[Line | None]) -> list[Saving]:

@@ -16,7 +16,9 @@ from perseus.table_schemas import COSTS, PEAKS, SAVINGS, TENANTS
 
 RECORD = {
     "cell": "the slice of the configuration that the cell was measured from",
-    "host": "processor, memory, kernel, cores of server and client, versions of the software",
+    "host": "processor, memory, kernel, cores of server and client, versions of the software;"
+    " `client_realtime` says whether the clients were scheduled before ordinary processes"
+    " (SCHED_RR), null if none ran",
     "started": "when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so that the"
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",
@@ -38,6 +40,7 @@ RECORD = {
     "unloaded_p50_ms": "per tenant, median latency of single requests without load, ms",
     "dedicated_rps": "per tenant, the dedicated peak that the load line was made from, requests/s;"
     " empty in a dedicated cell",
+    "errors": "per tenant, the first message of each kind of error",
 }
 """The keys of record.json."""
 

@@ -56,10 +56,20 @@ class Tenant:
     model: str
     instances: int
     max_batch_size: int
+    request_batch_size: int
     max_queue_delay_us: int | None
     preferred_batch_sizes: tuple[int, ...]
     priority: int | None
     intra_op_threads: int
+
+
+@dataclass(frozen=True)
+class ClientSpec:
+    """How requests reach the server. `processes` per tenant; None: by the cores there are."""
+
+    protocol: str
+    shared_memory: bool
+    processes: int | None
 
 
 @dataclass(frozen=True)
@@ -132,6 +142,7 @@ class Study:
     repeats: int
     arrivals: str
     arrivals_cv: float
+    client: ClientSpec
     pricing: tuple[str, ...]
     figure_style: tuple[tuple[str, float | str], ...]
 

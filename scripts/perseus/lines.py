@@ -49,6 +49,11 @@ class Line:
         return [tenant["name"] for tenant in self.cell["tenants"]]
 
     @property
+    def images_per_request(self) -> Floats:
+        """Of each tenant, shape (T,)."""
+        return np.array([float(each["request_batch_size"]) for each in self.cell["tenants"]])
+
+    @property
     def is_dedicated(self) -> bool:
         return self.cell["line"]["kind"] == "dedicated"
 

@@ -23,6 +23,8 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LEAD_S = 0.05  # from the decision to start a window to its start
 IDLE_S = 20.0  # for the server to work off its queue after a window
 ALIVE_S = 0.5  # between two looks whether the server is alive
+SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
+SILENT_SLAS = 10  # the same in multiples of the longest SLA
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,8 @@ class LiveSystem:
         self._server_cores, self._client_cores = server_cores, client_cores
         self._patience_s = patience_s
         self.ended: list[Ended] = []
+        self.errors: dict[str, dict[str, str]] = {}
+        """By tenant, the first message of each kind of error."""
 
     @contextmanager
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[LiveLoad]:
@@ -81,7 +85,12 @@ class LiveSystem:
         for client, offsets_s in zip(self._clients, times, strict=True):
             client.start(start_ns, offsets_s)
         load = LiveLoad(
-            self._server, self._clients, start_ns, self._server_cores, len(self._client_cores)
+            self._server,
+            self._clients,
+            start_ns,
+            server_cores=self._server_cores,
+            client_core_count=len(self._client_cores),
+            silent_s=max(SILENT_S, SILENT_SLAS * self._patience_s),
         )
         patience_s, idle_s = 0.0, 0.0
         try:
@@ -91,6 +100,8 @@ class LiveSystem:
             for client in self._clients:
                 client.stop(patience_s, idle_s)
             results = [client.result() for client in self._clients]
+            for name, result in zip(names, results, strict=True):
+                self.errors[name] = result.errors | self.errors.get(name, {})
             # Here, so that the requests of a window that ends badly are kept too.
             self._writer.add(len(self.ended), names, [result.requests for result in results])
         self._require_answers(results)
@@ -124,20 +135,22 @@ class LiveLoad:
         server: RunningServer,
         clients: Sequence[Client],
         start_ns: int,
+        *,
         server_cores: Sequence[int],
         client_core_count: int,
+        silent_s: float,
     ) -> None:
         self._server, self._clients, self._start_ns = server, clients, start_ns
+        self._silent_s = silent_s
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Raises ServerError as soon as the server is seen to be dead."""
+        """Raises ServerError as soon as the server is seen to be dead or silent."""
         look_ns = self._start_ns + round(elapsed_s * 1e9)
         while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(wait_s, ALIVE_S))
-            if not self._server.alive():
-                raise ServerError("the server died in mid-run")
+            self._require_life()
         seen = [client.look(look_ns) for client in self._clients]
         used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
         shared = used_s / elapsed_s / self._client_core_count
@@ -150,6 +163,15 @@ class LiveLoad:
             ),
             foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
         )
+
+    def _require_life(self) -> None:
+        if not self._server.alive():
+            raise ServerError("the server died in mid-run")
+        silent_s = max(client.silent_s() for client in self._clients)
+        if silent_s > SILENT_S and self._server.stopped():
+            raise ServerError("the server is stopped (SIGSTOP?)")
+        if silent_s > self._silent_s:
+            raise ServerError(f"the server has answered nothing for {silent_s:.0f} s")
 
 
 @dataclass(frozen=True)

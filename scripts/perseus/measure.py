@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from perseus.files import write_json
 from perseus.live import LiveSystem
 from perseus.monitor import Monitor
 from perseus.progress import describe_peak, describe_window
-from perseus.route import Route, inline
+from perseus.route import Route, request_images, route_to
 from perseus.search import LoadLine, Outcome, Peak, Window, find_peak, no_peak
 from perseus.server import RunningServer, ServerError, embedded_triton, terminate_as_exit
 from perseus.settings import Effort, Settings
@@ -29,7 +29,6 @@ from perseus.window import Sla
 
 UNLOADED_REQUESTS = 40
 UNLOADED_LIMIT_S = 2.0
-MOST_INPUTS = 8  # different inputs of a tenant's requests, which take turns
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,15 @@ def measure(
         )
         server = stack.enter_context(launcher)
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
-        errors = verify(server, cell["tenants"], inputs.references)
+        errors = verify(server, cell, inputs.references)
         monitor = Monitor(
             outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores
         )
         stack.enter_context(monitor)
-        measured = _Measured(cell, inputs, server, requests, (server_cores, client_cores), say)
+        routes = stack.enter_context(_routes(cell, inputs, server))
+        measured = _Measured(
+            cell, inputs, server, routes, requests, (server_cores, client_cores), say
+        )
         peak = measured.peak()
     say(describe_peak(peak, measured.line, [tenant["name"] for tenant in cell["tenants"]]))
     raw.write_windows(outputs.windows, measured.rows)
@@ -93,7 +95,8 @@ def measure(
         outputs.record,
         {
             "cell": dict(cell),
-            "host": host.describe(server_cores, client_cores),
+            "host": host.describe(server_cores, client_cores)
+            | {"client_realtime": measured.client_realtime},
             "started": started,
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
@@ -111,6 +114,7 @@ class _Measured:
         cell: Mapping[str, Any],
         inputs: Inputs,
         server: RunningServer,
+        routes: Mapping[str, Route],
         requests: raw.RequestsWriter,
         cores: tuple[Sequence[int], Sequence[int]],
         say: Callable[[str], None],
@@ -119,10 +123,7 @@ class _Measured:
         self._server_cores, self._client_cores = cores
         self._names = [tenant["name"] for tenant in cell["tenants"]]
         self._slas = [Sla(tenant["sla_percentile"], tenant["sla_ms"]) for tenant in cell["tenants"]]
-        timeout_s = max(5.0, 20 * max(sla.latency_ms for sla in self._slas) / 1000)
-        self._routes = {
-            name: _route(server, name, inputs.references[name], timeout_s) for name in self._names
-        }
+        self._routes = routes
         self._unloaded_ms = {
             name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
             for name, route in self._routes.items()
@@ -132,6 +133,9 @@ class _Measured:
             cell["line"], self._names, self._peaks_rps, self._unloaded_ms
         )
         self.rows: list[dict[str, Any]] = []
+        self.client_realtime: bool | None = None
+        """Whether the clients ran before ordinary processes (SCHED_RR); None if none ran."""
+        self._errors: dict[str, dict[str, str]] = {}
 
     def peak(self) -> Peak:
         if reason := self._infeasible():
@@ -158,6 +162,7 @@ class _Measured:
                 name: stats.percentile(ms, 50) for name, ms in self._unloaded_ms.items()
             },
             "dedicated_rps": self._peaks_rps,
+            "errors": self._errors,
         }
 
     def _infeasible(self) -> str:
@@ -179,10 +184,12 @@ class _Measured:
         cell, slowest_s = self._cell, max(sla.latency_ms for sla in self._slas) / 1000
         with ExitStack() as stack:
             clients = [
-                Client(name, route, self._client_cores) for name, route in self._routes.items()
+                Client(name, route, self._client_cores, self._processes())
+                for name, route in self._routes.items()
             ]
             for client in clients:
                 stack.enter_context(client)
+            self.client_realtime = all(client.prompt for client in clients)
             system = LiveSystem(
                 self._server,
                 clients,
@@ -193,6 +200,7 @@ class _Measured:
                 client_cores=self._client_cores,
                 patience_s=slowest_s,
             )
+            self._errors = system.errors
 
             def keep(window: Window, seconds_left: float) -> None:
                 ended = system.ended[-1]
@@ -224,6 +232,15 @@ class _Measured:
                 rng=stream(cell["seed"], cell["repeat"], len(clients)),
                 on_window=keep,
             )
+
+    def _processes(self) -> int:
+        """Client processes of each tenant.
+
+        By default as many as have a core: more would only take turns on it, and a tenant that needs
+        more than a core could not get it from one process.
+        """
+        chosen = self._cell["client"]["processes"]
+        return chosen or max(1, len(self._client_cores) // len(self._names))
 
 
 def _has_priorities(cell: Mapping[str, Any]) -> bool:
@@ -278,8 +295,22 @@ def load_line(
     return LoadLine(base, direction), 0.8 * (1 - held)
 
 
-def _route(server: RunningServer, tenant: str, reference: Path, timeout_s: float) -> Route:
-    with np.load(reference) as arrays:
-        images = arrays["input"][:MOST_INPUTS]
-    inputs = inline([image[None] for image in images])
-    return Route("grpc", server.grpc_address, tenant, inputs, timeout_s)
+@contextmanager
+def _routes(
+    cell: Mapping[str, Any], inputs: Inputs, server: RunningServer
+) -> Iterator[dict[str, Route]]:
+    """How each tenant's requests reach the server while the context is open."""
+    timeout_s = max(5.0, 20 * max(tenant["sla_ms"] for tenant in cell["tenants"]) / 1000)
+    with ExitStack() as stack:
+        routes: dict[str, Route] = {}
+        for tenant in cell["tenants"]:
+            name = tenant["name"]
+            with np.load(inputs.references[name]) as arrays:
+                images = arrays["input"]
+            batches = [
+                images[part] for part in request_images(len(images), tenant["request_batch_size"])
+            ]
+            routes[name] = stack.enter_context(
+                route_to(server, name, batches, cell["client"], timeout_s)
+            )
+        yield routes

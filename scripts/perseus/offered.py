@@ -79,6 +79,19 @@ class Window:
             self.errors.setdefault(status.name.lower(), message)
 
 
+def silent_s(requests: Requests, now_ns: int) -> float:
+    """How long the server has owed an answer without giving any; 0 if it owes none.
+
+    A request that timed out after the last answer is still owed one.
+    """
+    given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
+    last_ns = int(requests.done_ns[given].max(initial=0))
+    late = (requests.status == Status.TIMEOUT) & (requests.done_ns > last_ns)
+    pending = (requests.status == Status.PENDING) & (requests.sent_ns > 0)
+    owed_ns = requests.sent_ns[late | pending]
+    return max(0, now_ns - max(last_ns, int(owed_ns.min()))) / 1e9 if len(owed_ns) else 0.0
+
+
 class OpenWindow(Window):
     """Every request is sent at its intended time, whatever became of the ones before it.
 

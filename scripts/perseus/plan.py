@@ -109,6 +109,7 @@ def repository_slice(study: Study, scenario_id: str, tenant_name: str) -> Slice:
         "runtime": of.server.runtime,
         "precision": model(study, served.model).precision,
     }
+    del settings["request_batch_size"]  # how it is asked, not how it is served
     return plain({"tenant": settings, "siblings": sorted(t.name for t in of.tenants)})
 
 
@@ -133,6 +134,7 @@ def measure_slice(study: Study, of: Cell) -> Slice:
             "precision": study.precision,
             "settings": PRESETS[study.precision].settings,
             "arrivals": {"process": study.arrivals, "cv": study.arrivals_cv},
+            "client": study.client,
         }
     )
 
@@ -143,6 +145,7 @@ def _measured_tenant(study: Study, tenant: Tenant) -> Slice:
         "name": tenant.name,
         "model": tenant.model,
         "max_batch_size": tenant.max_batch_size,
+        "request_batch_size": tenant.request_batch_size,
         "precision": served.precision,
         "priority": tenant.priority,
         "sla_percentile": served.sla_percentile,

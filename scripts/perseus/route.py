@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -14,9 +16,11 @@ from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
 from perseus.leftovers import SHM, unique_name
+from perseus.server import RunningServer
 
 Batch = NDArray[np.float32]  # (images, 3, height, width)
 REGISTER_S = 10.0
+MOST_INPUTS = 8
 
 
 class RouteError(RuntimeError):
@@ -63,6 +67,33 @@ class Route:
 def inline(batches: Sequence[Batch]) -> tuple[Input, ...]:
     """Inputs that travel with each request."""
     return tuple(Input(batch.shape, _bytes(batch)) for batch in batches)
+
+
+def request_images(images: int, batch_size: int) -> list[list[int]]:
+    """The images of each input that requests take turns with: as many in a row as fit a request.
+
+    At most MOST_INPUTS inputs; an image comes again when there are fewer than a request carries.
+    """
+    inputs = min(MOST_INPUTS, images // math.gcd(images, batch_size))
+    return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
+
+
+@contextmanager
+def route_to(
+    server: RunningServer,
+    model: str,
+    batches: Sequence[Batch],
+    client: Mapping[str, Any],
+    timeout_s: float,
+) -> Iterator[Route]:
+    """The route of requests with these inputs, by the `client` part of the configuration."""
+    protocol = client["protocol"]
+    address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
+    if not client["shared_memory"]:
+        yield Route(protocol, address, model, inline(batches), timeout_s)
+        return
+    with shared(batches, server.grpc_address) as inputs:
+        yield Route(protocol, address, model, inputs, timeout_s)
 
 
 @contextmanager

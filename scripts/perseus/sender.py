@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
-from perseus.offered import ClosedWindow, OpenWindow, Window
+from perseus.connect import connect
+from perseus.offered import ClosedWindow, OpenWindow, Window, silent_s
 from perseus.route import Route
-from perseus.transport import RequestFailedError, Transport, open_transport
+from perseus.transport import RequestFailedError, Transport
 from perseus.window import Requests
 
 GIB = 2**30
@@ -58,26 +59,23 @@ def main(pipe: Connection) -> None:
     os.sched_setaffinity(0, setup.cores)
     # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
     sys.setswitchinterval(0.0005)
-    prompt = _run_promptly(1)
-    with open_transport(setup.route) as transport:
+    prompt = _run_promptly()
+    with connect(setup.route) as transport:
         windows: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
         arguments = (pipe, windows, transport, setup.route, prompt)
         threading.Thread(target=_obey, args=arguments, daemon=True).start()
-        if prompt:
-            _run_promptly(2)  # this thread, before the others of the process
         while (window := windows.get()) is not None:
             window.offer(transport)
 
 
-def _run_promptly(priority: int) -> bool:
-    """Let this thread, and those it starts, run as soon as they have something to do.
+def _run_promptly() -> bool:
+    """Let this process run as soon as it has something to do; whether the system permits it.
 
-    They need little CPU time, but on a shared core one that wakes up waits for the time slices of
+    It needs little CPU time, but on a shared core one that wakes up waits for the time slices of
     others (3 ms each on current kernels): of other tenants' clients, or of whatever else runs.
-    Whether the system permits it.
     """
     try:
-        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(priority))
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     except PermissionError:
         return False
     return True
@@ -91,7 +89,8 @@ def _obey(
     prompt: bool,
 ) -> None:
     """Serve the parent's commands until it closes the pipe or is gone."""
-    limit = max(64, min(4096, GIB // (1 + max(each.size_bytes for each in route.inputs))))
+    largest = max(each.size_bytes for each in route.inputs)
+    limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
     kinds: dict[str, Callable[..., Window]] = {
         "open": partial(OpenWindow, limit),
         "closed": ClosedWindow,
@@ -106,6 +105,9 @@ def _obey(
             if command == "look":
                 seen = window.requests(*values)
                 pipe.send(Seen(seen, time.process_time() - cpu_start_s))
+            elif command == "silence":
+                now_ns = time.monotonic_ns()
+                pipe.send(silent_s(window.requests(now_ns), now_ns))
             elif command == "stop":
                 until_ns = time.monotonic_ns()
                 idle = _drain(window, transport, *values)

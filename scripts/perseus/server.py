@@ -76,6 +76,13 @@ class RunningServer:
         except psutil.NoSuchProcess:
             return False
 
+    def stopped(self) -> bool:
+        """Whether a signal has stopped the server's own process."""
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False
+
     def pids(self) -> list[int]:
         """Ids of the server and of its stub processes; empty once the server has ended."""
         try:
@@ -318,6 +325,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     if process.poll() is not None:
         return
     process.terminate()
+    process.send_signal(signal.SIGCONT)  # one that was stopped could not obey
     deadline = time.monotonic() + _STOP_S
     while process.poll() is None and time.monotonic() < deadline:
         if not _ports(process.pid, psutil.CONN_ESTABLISHED):

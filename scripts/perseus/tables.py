@@ -157,7 +157,8 @@ def _costs(found: Sequence[Line], settings: Mapping[str, Any]) -> Iterator[Row]:
     for line in found:
         price = settings["prices"][line.cell["server"]["name"]]
         ratio, _ = lines.sharing_ratio(line, lines.dedicated(found, line))
-        total, draws = float(line.rates_rps.sum()), line.rates_draws_rps.sum(axis=1)
+        images = line.images_per_request
+        total, draws = float(line.rates_rps @ images), line.rates_draws_rps @ images
         for pricing in settings["pricing"]:
             usd = price[f"{pricing}_usd_per_hour"]
             if usd is None:
@@ -165,7 +166,7 @@ def _costs(found: Sequence[Line], settings: Mapping[str, Any]) -> Iterator[Row]:
             each = interval(
                 float(cost.usd_per_million(usd, total)), cost.usd_per_million(usd, draws)
             )
-            certified = cost.usd_per_million(usd, float(line.certified[1].sum()))
+            certified = cost.usd_per_million(usd, float(line.certified[1] @ images))
             yield {
                 **_line(line),
                 "instance": price["instance"],

@@ -1,4 +1,4 @@
-"""The way a request takes: gRPC, chosen by a `Route`'s protocol."""
+"""The way a request takes, gRPC or HTTP: what both offer to those who send."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from perseus.route import Route
 from perseus.window import Status
 
 Answered = Callable[[int, Status, str], None]
@@ -22,6 +21,9 @@ class RequestFailedError(RuntimeError):
 
 class Transport(Protocol):
     """A connection that is ready; every request was serialised when it was opened."""
+
+    most_in_flight: int
+    """Requests that it can carry at a time."""
 
     @property
     def in_flight(self) -> int:
@@ -42,10 +44,3 @@ class Transport(Protocol):
     def __enter__(self) -> Self: ...
 
     def __exit__(self, *exc: object) -> None: ...
-
-
-def open_transport(route: Route) -> Transport:
-    """Raises RequestFailedError when the server does not accept a connection within 5 s."""
-    from perseus.transport_grpc import GrpcTransport
-
-    return GrpcTransport(route)

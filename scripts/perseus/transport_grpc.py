@@ -37,6 +37,8 @@ _STATUS = {
 class GrpcTransport:
     """A `transport.Transport` over one gRPC channel."""
 
+    most_in_flight = 4096
+
     def __init__(self, route: Route) -> None:
         self._requests = [serialise(route.model, each) for each in route.inputs]
         self._timeout_s = route.timeout_s

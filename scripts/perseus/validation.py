@@ -21,6 +21,8 @@ Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the 
 # Which arithmetic each runtime offers on each device.
 PRECISIONS = {("cpu", "onnxruntime"): {"fp32"}, ("cpu", "openvino"): {"fp32", "bf16"}}
 
+LOCAL_LAUNCHERS = {"embedded"}  # whose servers share the memory of this host
+
 
 class ConfigError(ValueError):
     """The configuration cannot be used; `problems` has one line for each reason."""
@@ -77,6 +79,8 @@ def _explain(error: jsonschema.ValidationError) -> Iterator[str]:
             yield f"{where or 'the configuration'}: must be {kind}, not {_short(value)}"
         case "minItems":
             yield f"{where}: must have at least {wanted} item"
+        case "anyOf":
+            yield f"{where}: {_short(value)} does not fit ({schema['description']})"
         case _:
             yield f"{where}: {error.message}"
 
@@ -122,6 +126,7 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
         yield from _duplicates(items)
     yield from _model_problems(models, root)
     yield from _price_problems(servers, prices)
+    yield from _client_problems(full, servers)
     yield from _unused(models, scenarios)
     yield from _tenant_conflicts(scenarios)
     yield from _scenario_names(scenarios)
@@ -219,6 +224,19 @@ def _price_problems(servers: Items, prices: Sequence[Price]) -> Iterator[str]:
             yield f"{at}.price.region: {instance!r} has no price in {region!r} (known: {known})"
 
 
+def _client_problems(full: Json, servers: Items) -> Iterator[str]:
+    measurement = full.get("measurement") if isinstance(full, Mapping) else None
+    client = measurement.get("client") if isinstance(measurement, Mapping) else None
+    if not isinstance(client, Mapping) or client.get("shared_memory") is not True:
+        return
+    for at, server in servers:
+        if isinstance(server.get("launcher"), str) and server["launcher"] not in LOCAL_LAUNCHERS:
+            yield (
+                f"measurement.client.shared_memory: the server of {at}, launcher"
+                f" {server['launcher']!r}, is not on this host (set it to false)"
+            )
+
+
 def _unused(models: Items, scenarios: Items) -> Iterator[str]:
     served = {tenant["model"] for at, item in scenarios for _, tenant in _tenants(at, item)}
     for at, model in models:
@@ -283,6 +301,9 @@ def _tenant_problems(
                 yield from _precision_problems(place, models[model], server)
         batching, largest = tenant.get("dynamic_batching"), tenant.get("max_batch_size")
         sizes = batching.get("preferred_batch_sizes") if isinstance(batching, dict) else None
+        asked = tenant.get("request_batch_size")
+        if isinstance(largest, int) and isinstance(asked, int) and asked > largest:
+            yield (f"{place}.request_batch_size: must be <= max_batch_size, which is {largest}")
         if isinstance(largest, int) and any(size > largest for size in _numbers(sizes)):
             place = f"{place}.dynamic_batching.preferred_batch_sizes"
             yield f"{place}: must be <= max_batch_size, which is {largest}"

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import tritonclient.grpc as triton
 from numpy.typing import NDArray
-from tritonclient.utils import InferenceServerException
 
 from perseus.answers import TOLERANCES, relative_error, signal
+from perseus.connect import connect
+from perseus.route import RouteError, request_images, route_to
 from perseus.server import RunningServer
-from perseus.transport_grpc import CHANNEL_OPTIONS
+from perseus.transport import RequestFailedError
+
+ANSWER_S = 120.0
 
 
 class VerificationError(RuntimeError):
@@ -21,41 +23,42 @@ class VerificationError(RuntimeError):
 
 
 def verify(
-    server: RunningServer, tenants: Sequence[Mapping[str, Any]], references: Mapping[str, Path]
+    server: RunningServer, cell: Mapping[str, Any], references: Mapping[str, Path]
 ) -> dict[str, float]:
-    """The relative error of each tenant's answers, one image alone and then all as one batch.
+    """The relative error of each tenant's answers, over the very path that will be measured.
 
-    Raises VerificationError when one is above the tolerance, or when a model does not answer.
+    The requests are one image alone, all as one batch, and those that the load will consist of.
+    Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
     errors: dict[str, float] = {}
-    with triton.InferenceServerClient(server.grpc_address, channel_args=CHANNEL_OPTIONS) as client:
-        for tenant in tenants:
-            name = tenant["name"]
-            with np.load(references[name]) as arrays:
-                images, expected = arrays["input"], arrays["output"]
-            batches = [images[:1], images[: tenant["max_batch_size"]]]
-            errors[name] = max(
-                relative_error(
-                    _infer(client, name, batch), expected[: len(batch)], signal(expected)
-                )
-                for batch in batches
+    for tenant in cell["tenants"]:
+        name = tenant["name"]
+        with np.load(references[name]) as arrays:
+            images, expected = arrays["input"], arrays["output"]
+        whole = list(range(min(len(images), tenant["max_batch_size"])))
+        parts = [[0], whole, *request_images(len(images), tenant["request_batch_size"])]
+        answers = _answers(server, name, [images[part] for part in parts], cell["client"])
+        errors[name] = max(
+            relative_error(answer, expected[part], signal(expected))
+            for answer, part in zip(answers, parts, strict=True)
+        )
+        limit = TOLERANCES[tenant["precision"]]
+        if not errors[name] <= limit:
+            raise VerificationError(
+                f"the server's answers of {name} differ from torch's by a relative error of"
+                f" {errors[name]:.2g} (allowed: {limit:g}); nothing was measured. See server.log"
             )
-            limit = TOLERANCES[tenant["precision"]]
-            if not errors[name] <= limit:
-                raise VerificationError(
-                    f"the server's answers of {name} differ from torch's by a relative error of"
-                    f" {errors[name]:.2g} (allowed: {limit:g}); nothing was measured. See"
-                    " server.log"
-                )
     return errors
 
 
-def _infer(client: triton.InferenceServerClient, name: str, images: NDArray) -> NDArray:
-    tensor = triton.InferInput("input", list(images.shape), "FP32")
-    tensor.set_data_from_numpy(images)
+def _answers(
+    server: RunningServer, name: str, batches: list[NDArray], client: Mapping[str, Any]
+) -> list[NDArray]:
     try:
-        answer = client.infer(name, [tensor], client_timeout=120).as_numpy("output")
-    except InferenceServerException as error:
+        with (
+            route_to(server, name, batches, client, ANSWER_S) as route,
+            connect(route) as transport,
+        ):
+            return [transport.infer(i, ANSWER_S) for i in range(len(batches))]
+    except (RequestFailedError, RouteError) as error:
         raise VerificationError(f"{name} does not answer: {error}") from error
-    assert answer is not None
-    return answer

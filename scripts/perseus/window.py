@@ -74,6 +74,10 @@ class Requests:
             self.intended_ns[part], self.sent_ns[part], self.done_ns[part], self.status[part]
         )
 
+    def count(self, status: Status) -> int:
+        """How many have that status."""
+        return int(np.sum(self.status == status))
+
     @property
     def answered(self) -> NDArray[np.bool_]:
         return self.status == Status.OK
@@ -124,6 +128,10 @@ class TenantWindow:
     requests: int
     effective_requests: float
     errors: int
+    timeouts: int
+    refused: int
+    failed: int
+    unsent: int
     p50_ms: float
     p95_ms: float
     p99_ms: float
@@ -202,6 +210,10 @@ def judge(
         requests=len(part),
         effective_requests=stats.effective_size(np.minimum(latency, 10 * sla.latency_ms)),
         errors=int(np.sum(part.status > Status.OK)),
+        timeouts=part.count(Status.TIMEOUT),
+        refused=part.count(Status.REFUSED),
+        failed=part.count(Status.ERROR),
+        unsent=part.count(Status.UNSENT),
         p50_ms=stats.percentile(latency, 50),
         p95_ms=stats.percentile(latency, 95),
         p99_ms=stats.percentile(latency, 99),

@@ -8,17 +8,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
 from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
 
+from perseus.arrivals import Arrivals
 from perseus.client import Client
+from perseus.connect import connect
 from perseus.leftovers import SHM
+from perseus.live import LiveSystem
+from perseus.raw import RequestsWriter
 from perseus.route import Route, inline, shared
-from perseus.server import RunningServer, embedded_triton
-from perseus.transport import open_transport
+from perseus.server import RunningServer, ServerError, embedded_triton
+from perseus.transport import RequestFailedError
 
 __all__ = ["backends"]
 
@@ -35,45 +40,104 @@ def server(tmp_path: Path, backends: Path) -> Iterator[RunningServer]:
         yield server
 
 
-def route(server: RunningServer, inputs) -> Route:
-    return Route("grpc", server.grpc_address, "tiny", inputs, timeout_s=10)
+def route(server: RunningServer, inputs, protocol: str = "grpc") -> Route:
+    address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
+    return Route(protocol, address, "tiny", inputs, timeout_s=10)
 
 
 def answers(way: Route) -> list[np.ndarray]:
-    with open_transport(way) as transport:
+    with connect(way) as transport:
         return [transport.infer(i, timeout_s=10) for i in range(len(BATCHES))]
 
 
-def test_shared_memory_answers_as_plain_bytes_do(server):
-    plain = answers(route(server, inline(BATCHES)))
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
+    plain = answers(route(server, inline(BATCHES), protocol))
     with shared(BATCHES, server.grpc_address) as inputs:
         assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
-        for answer, other, batch in zip(
-            answers(route(server, inputs)), plain, BATCHES, strict=True
-        ):
-            assert answer.tobytes() == other.tobytes()
-            np.testing.assert_array_equal(answer, np.maximum(batch, 0))
+        found = answers(route(server, inputs, protocol))
         (region,) = regions()
-    assert regions() == []
-    with pytest.raises(Exception, match="Unable to find shared memory region"):
-        answers(route(server, inputs))
+    for answer, other, batch in zip(found, plain, BATCHES, strict=True):
+        assert answer.tobytes() == other.tobytes()
+        np.testing.assert_array_equal(answer, np.maximum(batch, 0))
     assert region.startswith("perseus-triton-")
+    assert regions() == []
+    with pytest.raises(RequestFailedError, match="Unable to find shared memory region"):
+        answers(route(server, inputs, protocol))
 
 
 def regions() -> list[str]:
     return [each.name for each in SHM.glob("*-input")]
 
 
-def test_load_from_shared_memory(server):
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_load_from_shared_memory(server, protocol):
     with (
         shared(BATCHES, server.grpc_address) as inputs,
-        Client("t", route(server, inputs), [0]) as c,
+        Client("tiny", route(server, inputs, protocol), [0]) as client,
     ):
-        c.start_closed(time.monotonic_ns(), 0.5, 4)
+        client.start_closed(time.monotonic_ns(), 0.5, 4)
         time.sleep(0.6)
-        c.stop(1.0)
-        result = c.result()
+        client.stop(1.0)
+        result = client.result()
     assert np.all(result.requests.answered) and len(result.requests) > 20
+
+
+# A server that stops answering in mid-window
+
+
+@contextmanager
+def live_system(server: RunningServer, folder: Path, patience_s: float = 0.1):
+    with (
+        Client("tiny", route(server, inline(BATCHES)), [0]) as client,
+        RequestsWriter(folder / "requests.parquet") as writer,
+    ):
+        yield LiveSystem(
+            server,
+            [client],
+            Arrivals("constant", 1.0),
+            [np.random.default_rng(0)],
+            writer,
+            server_cores=[0],
+            client_cores=[0],
+            patience_s=patience_s,
+        )
+
+
+def test_a_stopped_server_ends_the_window_within_seconds(server, tmp_path):
+    with live_system(server, tmp_path) as system:
+        with (
+            pytest.raises(ServerError, match=r"stopped \(SIGSTOP\?\)"),
+            system.offer([50], 60.0) as load,
+        ):
+            load.until(0.5)
+            os.kill(server.pid, signal.SIGSTOP)
+            stopped_s = time.monotonic()
+            load.until(60.0)
+        assert 5 < time.monotonic() - stopped_s < 15
+        assert server.alive()
+
+
+def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
+    repository = write_repository(tmp_path, execute_s=30)
+    with (
+        embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
+        live_system(server, tmp_path) as system,
+        pytest.raises(ServerError, match=r"answered nothing for [567] s"),
+        system.offer([50], 60.0) as load,
+    ):
+        load.until(60.0)
+
+
+def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
+    with live_system(server, tmp_path, patience_s=2.0) as system, system.offer([50], 3.0) as load:
+        load.until(0.5)
+        os.kill(server.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(server.pid, signal.SIGCONT)
+        seen = load.until(3.0)
+        (requests,) = seen.requests
+        assert 1000 < requests.latency_ms(seen.now_ns).max() < 3000
 
 
 OWNER = """
@@ -81,6 +145,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from perseus.route import shared
+from perseus.transport import RequestFailedError
 from perseus.server import embedded_triton, terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])

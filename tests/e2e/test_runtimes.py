@@ -25,7 +25,14 @@ def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
     return onnx, reference, check
 
 
-def serve_and_verify(exported, root: Path, *tenants: TenantSpec, reference: Path | None = None):
+def serve_and_verify(
+    exported,
+    root: Path,
+    *tenants: TenantSpec,
+    reference: Path | None = None,
+    protocol: str = "grpc",
+    shared_memory: bool = False,
+):
     onnx, true_reference, check = exported
     names = [tenant.name for tenant in tenants]
     for tenant in tenants:
@@ -33,10 +40,18 @@ def serve_and_verify(exported, root: Path, *tenants: TenantSpec, reference: Path
     with embedded_triton(root / "repository", root / "server.log", CORE) as server:
         return verify(
             server,
-            [
-                {"name": t.name, "max_batch_size": t.max_batch_size, "precision": t.precision}
-                for t in tenants
-            ],
+            {
+                "tenants": [
+                    {
+                        "name": t.name,
+                        "max_batch_size": t.max_batch_size,
+                        "request_batch_size": min(3, t.max_batch_size),
+                        "precision": t.precision,
+                    }
+                    for t in tenants
+                ],
+                "client": {"protocol": protocol, "shared_memory": shared_memory},
+            },
             dict.fromkeys(names, reference or true_reference),
         )
 
@@ -53,6 +68,18 @@ def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
     )
     assert len(errors) == 5
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
+
+
+@pytest.mark.parametrize(("protocol", "shared_memory"), [("http", False), ("grpc", True)])
+def test_answers_are_checked_over_the_path_of_the_load(exported, tmp_path, protocol, shared_memory):
+    errors = serve_and_verify(
+        exported,
+        tmp_path,
+        TenantSpec("ort", "model"),
+        protocol=protocol,
+        shared_memory=shared_memory,
+    )
+    assert errors["ort"] < 1e-3
 
 
 def test_wrong_answers_stop_a_measurement(exported, tmp_path):

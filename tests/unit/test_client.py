@@ -8,37 +8,54 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from fake_server import FakeServer
+from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
 
+from perseus import transport_grpc, transport_http
 from perseus.client import Client, ClientError, sequential_ms
+from perseus.offered import silent_s
 from perseus.route import Route, inline
-from perseus.transport_grpc import serialise
-from perseus.window import Status
+from perseus.window import Requests, Status
 
 INPUTS = inline([np.full((1, 3, 8, 8), value, np.float32) for value in range(3)])
 
 
-def route(address: str, timeout_s: float = 2.0) -> Route:
-    return Route("grpc", address, "tenant", INPUTS, timeout_s)
+ERRORS = {
+    "grpc": {
+        "error": "INTERNAL: the model is on fire",
+        "refused": "UNAVAILABLE: the model is on fire",
+    },
+    "http": {
+        "error": "HTTP 500: the model is on fire",
+        "refused": "HTTP 503: the model is on fire",
+    },
+}
+SERIALISED = {
+    "grpc": [transport_grpc.serialise("tenant", each) for each in INPUTS],
+    "http": [transport_http.serialise(each)[0] for each in INPUTS],
+}
 
 
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    server = FakeServer()
+def route(address: str, protocol: str = "grpc") -> Route:
+    return Route(protocol, address, "tenant", INPUTS, timeout_s=2.0)
+
+
+@pytest.fixture(params=[FakeGrpcServer, FakeHttpServer], ids=["grpc", "http"])
+def server(request) -> Iterator[FakeServer]:
+    server = request.param()
     yield server
     server.stop()
 
 
 @pytest.fixture
 def client(server: FakeServer) -> Iterator[Client]:
-    with Client("tenant", route(server.address), [0]) as client:
+    with Client("tenant", route(server.address, server.protocol), [0]) as client:
         yield client
 
 
 @pytest.fixture
 def clients(server: FakeServer) -> Iterator[Client]:
     """A client of three processes."""
-    with Client("tenant", route(server.address), [0], processes=3) as client:
+    with Client("tenant", route(server.address, server.protocol), [0], processes=3) as client:
         yield client
 
 
@@ -99,16 +116,24 @@ def test_a_window_can_end_early_and_the_next_one_is_clean(client):
 
 
 def test_errors_are_counted_with_their_message(server, client):
-    server.fail = True
-    _, _, result = run(client, np.arange(0, 0.2, 0.02), 0.3)
-    assert np.all(result.requests.status == Status.ERROR)
-    assert result.errors == {"error": "INTERNAL: the model is on fire"}
+    server.fail = "error"
+    client.start(time.monotonic_ns(), np.arange(0, 0.2, 0.02))
+    time.sleep(0.1)
+    server.fail = "refused"
+    time.sleep(0.2)
+    client.stop(1.0)
+    result = client.result()
+    status, kinds = result.requests.status, (Status.ERROR, Status.REFUSED)
+    assert sum(np.sum(status == kind) for kind in kinds) == 10
+    assert all(np.any(status == kind) for kind in kinds)
+    assert result.errors == ERRORS[server.protocol]
 
 
 def test_a_request_that_takes_too_long_times_out(server, client):
     server.service_s = 2.5
     _, _, result = run(client, np.array([0.0]), 0.1, patience_s=3)
     assert result.requests.status.tolist() == [Status.TIMEOUT]
+    assert list(result.errors) == ["timeout"]
 
 
 def test_a_server_that_is_gone_refuses(server, client):
@@ -132,19 +157,22 @@ def test_a_client_that_dies_is_noticed_at_once(client):
             command(0)
 
 
-def test_a_server_that_cannot_be_reached_is_said():
-    with pytest.raises(ClientError), Client("tenant", route("127.0.0.1:1"), [0]):
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_server_that_cannot_be_reached_is_said(protocol):
+    with pytest.raises(ClientError), Client("tenant", route("127.0.0.1:1", protocol), [0]):
         pass
 
 
 def test_without_load_latencies_are_those_of_the_service(server):
-    assert np.median(sequential_ms(route(server.address), 10, 5.0)) == pytest.approx(6, abs=3)
+    assert np.median(
+        sequential_ms(route(server.address, server.protocol), 10, 5.0)
+    ) == pytest.approx(6, abs=3)
 
 
 def test_inputs_take_turns(server, client):
     run(client, np.arange(0, 0.6, 0.02), 0.6)
     sent = Counter(server.received)
-    assert sent == {serialise("tenant", each): 10 for each in INPUTS}
+    assert sent == dict.fromkeys(SERIALISED[server.protocol], 10)
 
 
 # Closed loop
@@ -180,11 +208,11 @@ def test_a_closed_loop_that_is_stopped_early_sends_no_more(server, client):
 
 
 def test_a_closed_loop_counts_errors_and_goes_on(server, client):
-    server.fail = True
+    server.fail = "error"
     _, _, result = run_closed(client, 2, 0.3)
     assert len(result.requests) > 10
     assert np.all(result.requests.status == Status.ERROR)
-    assert result.errors == {"error": "INTERNAL: the model is on fire"}
+    assert result.errors == {"error": ERRORS[server.protocol]["error"]}
 
 
 # Several processes
@@ -206,3 +234,42 @@ def test_one_of_several_processes_that_dies_is_noticed(clients):
     clients._processes[1]._process.wait()
     with pytest.raises(ClientError, match="tenant died"):
         run(clients, np.arange(0, 0.2, 0.02), 0.2)
+
+
+# Silence
+
+
+def requests(*rows: tuple[float, float, Status]) -> Requests:
+    """Rows of sent, done (seconds) and status."""
+    sent, done, status = (np.array(column) for column in zip(*rows, strict=True))
+    sent_ns, done_ns = ((times * 1e9).astype(np.int64) for times in (sent, done))
+    return Requests(sent_ns, sent_ns, done_ns, status.astype(np.uint8))
+
+
+def test_a_server_is_silent_while_it_owes_answers():
+    answered, refused = (1.0, 2.0, Status.OK), (1.0, 3.0, Status.REFUSED)
+    pending, late = (1.5, 0, Status.PENDING), (1.5, 6.5, Status.TIMEOUT)
+    later = (6.0, 0, Status.PENDING)
+    cases = {
+        (answered,): 0,  # it owes nothing
+        (pending,): 8.5,  # since the request was sent
+        (answered, pending): 8,  # since the last answer
+        (refused, pending): 7,  # which an error is, too
+        (answered, later): 4,  # nothing was owed before that was sent
+        (answered, late, later): 8,  # a time-out is no answer
+        (late,): 8.5,
+        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # it has answered after that
+        (answered, (0, 0, Status.UNSENT)): 0,
+    }
+    for rows, expected in cases.items():
+        assert silent_s(requests(*rows), 10 * 10**9) == pytest.approx(expected), rows
+
+
+def test_a_client_tells_how_long_the_server_is_silent(server, client):
+    server.service_s = 1.5
+    client.start(time.monotonic_ns(), np.array([0.0]))
+    time.sleep(0.8)
+    assert 0.2 < client.silent_s() < 1.5
+    client.stop(2.0)
+    assert client.result().idle
+    assert client.silent_s() == 0

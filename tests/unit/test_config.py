@@ -10,7 +10,8 @@ import yaml
 from perseus import plan
 from perseus.config import ConfigError, load_study
 from perseus.config_docs import EXAMPLES, readme
-from perseus.validation import architectures
+from perseus.entities import ClientSpec
+from perseus.validation import _client_problems, architectures
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -468,3 +469,64 @@ def test_the_readme_is_made_from_the_schema():
 @pytest.mark.parametrize("title", EXAMPLES)
 def test_the_examples_of_the_readme_load(title):
     assert plan.cells(load_study(merged(DEFAULT, yaml.safe_load(EXAMPLES[title])), ROOT))
+
+
+# The client
+
+
+def other_slices(study):
+    """What all jobs depend on that do not measure."""
+    return [
+        [plan.export_slice(study, m) for m in study.models],
+        [plan.repository_slice(study, s.id, t.name) for s in study.scenarios for t in s.tenants],
+        plan.tables_slice(study),
+        plan.figure_slice(study),
+    ]
+
+
+def test_the_client_is_in_the_slices_of_the_measurements_only():
+    client = {"protocol": "http", "shared_memory": True, "processes": 3}
+    plain, changed = load(), load({"measurement": {"client": client}})
+    cell = plan.cells(plain)[0].id
+    slices_of = [plan.measure_slice(study, plan.cell(study, cell)) for study in (plain, changed)]
+    assert slices_of[1] == slices_of[0] | {"client": client}
+    assert other_slices(plain) == other_slices(changed)
+
+
+def test_processes_are_a_number_or_by_the_cores():
+    assert load({}).client == ClientSpec("grpc", False, None)
+    for given, expected in (("auto", None), (2, 2), (2.0, 2)):
+        study = load({"measurement": {"client": {"processes": given}}})
+        assert study.client.processes == expected
+    (line,) = problems({"measurement": {"client": {"processes": 0}}})
+    assert line.startswith("measurement.client.processes: 0 does not fit (Client processes")
+
+
+def test_a_request_is_not_larger_than_a_batch():
+    tenant = {"model": "squeezenet1_1", "max_batch_size": 4, "request_batch_size": 5}
+    (line,) = problems({"scenarios": [scenario(tenant, "mobilenet_v3_small")]})
+    assert line == (
+        "scenarios[0].tenants[0].request_batch_size: must be <= max_batch_size, which is 4"
+    )
+
+
+def test_the_size_of_requests_does_not_change_the_repository():
+    def tenant(size):
+        return {"model": "squeezenet1_1", "request_batch_size": size}
+
+    one, four = (load({"scenarios": [scenario(tenant(n), "mobilenet_v3_small")]}) for n in (1, 4))
+    assert other_slices(one) == other_slices(four)
+    cell = plan.cells(four)[0]
+    (measured,) = plan.measure_slice(four, cell)["tenants"]
+    assert measured["request_batch_size"] == 4
+    assert plan.measure_slice(one, cell) != plan.measure_slice(four, plan.cells(one)[0])
+
+
+def test_shared_memory_needs_a_server_on_this_host():
+    servers = [("servers[0]", {"name": "far", "launcher": "remote"})]
+    full = {"measurement": {"client": {"shared_memory": True}}}
+    (line,) = _client_problems(full, servers)
+    assert "servers[0], launcher 'remote', is not on this host" in line
+    assert not list(_client_problems(full, [("servers[0]", {"launcher": "embedded"})]))
+    full["measurement"]["client"]["shared_memory"] = False
+    assert not list(_client_problems(full, servers))

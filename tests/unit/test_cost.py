@@ -89,6 +89,27 @@ def test_a_million_inferences():
     assert cost.usd_per_million(1.0, 1e6 / 3600) == pytest.approx(1.0)
 
 
+def test_an_inference_is_an_image_however_many_a_request_carries():
+    """Of two tenants the first asks with four images in each request."""
+    one, four = synthetic.records(), synthetic.records()
+    for record in four:
+        for tenant in record["cell"]["tenants"]:
+            tenant["request_batch_size"] = 4 if tenant["name"] == "resnet18" else 1
+    with synthetic.few_fleet_draws():
+        found = [tables.make(made, [[] for _ in made], synthetic.SETTINGS) for made in (one, four)]
+    usd, cheaper = (
+        each["costs"].to_pandas().query("pricing == 'on_demand'").set_index("load_line")
+        for each in found
+    )
+    assert list(usd.index) == list(cheaper.index)
+    for key in ("usd_per_million_inferences", "usd_per_million_certified", "ci_low_usd"):
+        factor = dict(zip(usd["models"], usd[key] / cheaper[key], strict=True))
+        assert factor["resnet18"] == pytest.approx(4)
+        assert all(value == 1 for name, value in factor.items() if "resnet18" not in name)
+        assert all(1 < value < 4 for name, value in factor.items() if "resnet18 +" in name)
+    assert found[0]["savings"].equals(found[1]["savings"])
+
+
 def test_saving_and_costs_agree():
     made = synthetic.records()
     with synthetic.few_fleet_draws():

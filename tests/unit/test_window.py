@@ -114,6 +114,14 @@ def test_errors_count_as_late(status):
     codes[::5] = status
     seen = verdict(replace(part, status=codes))
     assert (seen.verdict, seen.errors) == ("fail", len(part) // 5)
+    kinds = {
+        Status.TIMEOUT: seen.timeouts,
+        Status.REFUSED: seen.refused,
+        Status.ERROR: seen.failed,
+        Status.UNSENT: seen.unsent,
+    }
+    assert kinds.pop(status) == seen.errors
+    assert set(kinds.values()) == {0}
 
 
 def test_a_leak_of_two_percent_is_not_within_the_sla_although_95_percent_are():
