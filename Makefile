@@ -1,5 +1,7 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
 # make test   set everything up and check the code
+# make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
+#             (one part alone: make bench BENCH=client; there are client, honesty, search, limit)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
@@ -12,7 +14,7 @@ BIN := $(VENV)/bin
 # The server's Python stub takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: all test environment clean-environment
+.PHONY: all test bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -29,6 +31,10 @@ test: environment
 	@$(BIN)/snakemake --lint
 	@echo "== pytest: unit tests, the DAG, a real server =="
 	@$(ON_PATH) $(BIN)/python -m pytest
+
+bench: environment
+	@echo "== benchmarks: some 25 minutes for all, on an idle machine =="
+	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
 
 # .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
 # environment whose programs do not start (moved, half made, another Python) is made anew.
