@@ -1,6 +1,6 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
-python -m benchmarks [client] [honesty] [search] [limit]
+python -m benchmarks [client] [honesty] [search] [limit] [coverage]
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import client, honesty, limit, search_cost, search_live
+from benchmarks import client, coverage, honesty, limit, search_cost, search_live
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
 from benchmarks.results import Row, write_rows
 from benchmarks.serving import Place, Say, place
 from perseus import host
 from perseus.files import whole, write_json
-from perseus.server import terminate_as_exit
+from perseus.signals import terminate_as_exit
 
 SCRATCH = Path(".bench")
 
@@ -74,6 +74,11 @@ def _search(at: Place, say: Say) -> Iterator[Row]:
     yield from search_live.run(at, peer, say)
 
 
+def _coverage(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
+    return coverage.run(say)
+
+
 def _peer(at: Place) -> PerfAnalyzer:
     return install(at.folder, [at.client_core])
 
@@ -83,6 +88,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "honesty": _honesty,
     "search": _search,
     "limit": limit.run,
+    "coverage": _coverage,
 }
 
 

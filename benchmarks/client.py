@@ -7,6 +7,7 @@ by the kernel's. Trials are interleaved; the median of the rounds stands.
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,19 +15,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.models import IMAGE, write_null
 from benchmarks.perf_analyzer import NAME, PerfAnalyzer
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Place, Say, serving
 from perseus import stats
 from perseus.arrivals import Arrivals
+from perseus.ceiling import MODEL, Shape, write_null_model
 from perseus.client import Client
 from perseus.live import server_times
 from perseus.procfs import TICKS_PER_S, process_table, tree
 from perseus.route import Route, inline, shared
-from perseus.server import RunningServer
+from perseus.running_server import RunningServer
 
 BENCHMARK = "client"
+SHAPE = Shape(input_px=224, request_batch_size=1)
 PLAIN, SHARED = "plain gRPC", "system shared memory"
 CONCURRENCIES = (1, 4, 16)
 ROUNDS = 2
@@ -46,8 +48,9 @@ class Use:
 
 
 def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
-    repository = at.folder / "null"
-    model = write_null(repository)
+    repository, model = at.folder / "null", MODEL
+    shutil.rmtree(repository, ignore_errors=True)
+    write_null_model(repository, SHAPE)
     with serving(at, repository) as server:
         for transport in (PLAIN, SHARED):
             closed = list(_closed(at, peer, server, model, transport, say))
@@ -96,7 +99,8 @@ def _median(uses: Sequence[Use]) -> Use:
 
 @contextmanager
 def _client(at: Place, server: RunningServer, model: str, transport: str) -> Iterator[Client]:
-    images = [np.zeros((1, *IMAGE), np.float32)]
+    pixels = SHAPE.input_px
+    images = [np.zeros((1, 3, pixels, pixels), np.float32)]
     if transport == SHARED:
         with shared(images, server.grpc_address) as inputs:
             route = Route("grpc", server.grpc_address, model, inputs, timeout_s=10)
@@ -150,7 +154,8 @@ def _observe(server: RunningServer, model: str) -> Use:
 
 def _cpu_s(server: RunningServer) -> float:
     table = process_table()
-    clients = tree(table, os.getpid()) - tree(table, server.pid) - {os.getpid()}
+    servers = tree(table, server.pid) if server.pid else set()
+    clients = tree(table, os.getpid()) - servers - {os.getpid()}
     return sum(table[pid].cpu_ticks for pid in clients) / TICKS_PER_S
 
 

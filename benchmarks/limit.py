@@ -25,9 +25,9 @@ from perseus.client import Client
 from perseus.export import ModelSpec, export_model
 from perseus.files import write_json
 from perseus.live import LiveSystem
+from perseus.load import System
 from perseus.repository import TenantSpec, write_tenant
 from perseus.route import Route, shared
-from perseus.search import System
 from perseus.server import BACKENDS
 from perseus.window import Sla, Verdict, grace_s, judge
 
@@ -130,7 +130,6 @@ def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict
                 settle_s=settle_s,
                 grace_s=grace_s((sla,)),
                 confidence=0.95,
-                dispersion=1.0,
             )
         if seen.verdict is not Verdict.INVALID:
             break

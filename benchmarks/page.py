@@ -59,6 +59,12 @@ SLA is wide, p95 within many service times: what is asked for is the limit of th
 queue. The certified rate is the highest of a ladder of shares of the closed-loop rate whose fresh
 window passes. Inputs lie in system shared memory.
 """,
+    "coverage": """## The proof of the intervals
+
+Searches with the preset `quick` against simulated servers, in virtual time; the truth is a long
+run. The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the certified
+rates may lie above the truth; the interval of the estimate must have the truth in 95 % of searches.
+""",
 }
 
 HOST = (

@@ -16,14 +16,15 @@ from benchmarks.peer_search import Mode
 from benchmarks.perf_analyzer import NAME
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Say
+from perseus.load import LoadLine
 from perseus.precision import PRESETS
-from perseus.search import LoadLine, find_peak
+from perseus.search import find_peak
 from perseus.simulation import Service, SimulatedServer, deterministic, exponential
 from perseus.window import Sla
 
 BENCHMARK = "search"
 LINE = LoadLine((0.0,), (1.0,))
-SEEDS = 100
+SEEDS = 40
 START = 0.6
 """Where Perseus starts, as a share of 1 / service time: as `perseus.measure` does."""
 RAMP_STEP = 1 / 32
@@ -123,7 +124,16 @@ def no_less_exact(ours: Cost, theirs: Cost) -> Goal:
 def _perseus(case: Case, preset: str, limit_rps: float, rng: np.random.Generator) -> Cost:
     server = SimulatedServer([case.service], rng)
     settings = PRESETS[preset].settings
-    peak = find_peak(server, LINE, [case.sla], settings, start=START / case.mean_s, rng=rng)
+    peak = find_peak(
+        server,
+        LINE,
+        [case.sla],
+        settings,
+        start=START / case.mean_s,
+        unloaded_ms=[1000 * case.service(rng, 40)],
+        names=["tenant"],
+        rng=rng,
+    )
     return Cost(server.offered_requests, server.offered_s, error(peak.estimate, limit_rps))
 
 

@@ -81,6 +81,8 @@ def _perseus(known: Known, limit_rps: float, say: Say) -> Cost:
             [SLA],
             PRESETS["quick"].settings,
             start=START * 1000 / known.service_ms,
+            unloaded_ms=[known.alone_ms],
+            names=[known.model],
             rng=np.random.default_rng([SEED, number]),
             on_window=lambda window, left_s: say(describe_window(window, [known.model], left_s)),
         )

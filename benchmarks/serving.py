@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from benchmarks.models import BACKENDS, Sleep, write_sleep
+from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
 from perseus import host, stats
 from perseus.arrivals import Arrivals, stream
 from perseus.client import Client, sequential_ms
 from perseus.live import LiveSystem
 from perseus.raw import RequestsWriter
 from perseus.route import Route, inline
-from perseus.server import RunningServer, embedded_triton
+from perseus.running_server import RunningServer
+from perseus.server import BACKENDS, embedded_triton
 from perseus.window import MS
 
 SEED = 2020
@@ -71,11 +73,15 @@ def loading(
 
 @dataclass(frozen=True)
 class Known:
-    """A server whose queue is known: what one request occupies it for, and what comes on top."""
+    """A server whose queue is known: what one request occupies it for, and what comes on top.
+
+    `alone_ms` holds latencies without load.
+    """
 
     server: RunningServer
     model: str
     system: LiveSystem
+    alone_ms: NDArray[np.float64]
     service_ms: float
     overhead_ms: float
 
@@ -89,7 +95,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
     """
     repository = at.folder / "sleep"
     model = write_sleep(repository, sleep)
-    with serving(at, repository) as server:
+    with serving(at, repository, SLEEP_BACKENDS) as server:
         inputs = inline([np.zeros((1, 1), np.float32)])
         route = Route("grpc", server.grpc_address, model, inputs, timeout_s=20)
         alone_ms = sequential_ms(route, 100, 5)
@@ -97,7 +103,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
         with client, loading(at, server, client, patience_s=1) as system:
             service_ms = _busy_gap_ms(system, sleep)
             overhead_ms = stats.percentile(alone_ms, 50) - service_ms
-            yield Known(server, model, system, service_ms, overhead_ms)
+            yield Known(server, model, system, alone_ms, service_ms, overhead_ms)
 
 
 def _busy_gap_ms(system: LiveSystem, sleep: Sleep) -> float:

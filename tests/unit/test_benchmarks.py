@@ -10,8 +10,8 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
-from benchmarks import honesty, limit, peer_search, queueing, ramp, search_cost
-from benchmarks.models import BACKENDS, Sleep, write_null, write_sleep
+from benchmarks import coverage, honesty, limit, peer_search, queueing, ramp, search_cost
+from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.peer_search import Level, Mode
 from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
@@ -126,6 +126,26 @@ def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
     assert 20 <= cost.requests / REQUESTS <= 35  # the fewest that published logs show are 27
 
 
+# --- the proof of the intervals
+
+
+def test_coverage_is_counted_against_the_truth():
+    found = [
+        coverage.Found(100, 90, 95, 105, 60),
+        coverage.Found(104, 102, 101, 108, 60),
+        coverage.Found(np.nan, np.nan, np.nan, np.nan, 20),
+    ]
+    figures = {row.metric: row.ours for row in coverage.rows_of("server", 100.0, found)}
+    above, covered, *_ = figures.values()
+    assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert figures["certified / truth"] == pytest.approx(0.96)
+
+
+def test_the_truth_of_a_simulated_server_is_that_of_theory():
+    server = coverage.SERVERS["M/M/1, 5 ms, p95 <= 50 ms"]
+    assert coverage.limit_rps(server) == pytest.approx(MM1_LIMIT_RPS, rel=0.02)
+
+
 # --- the distance to the limit
 
 
@@ -136,14 +156,12 @@ def test_the_certified_rate_is_the_highest_of_the_ladder_that_a_server_keeps_up_
     assert certified_rps == pytest.approx(0.75 * 130)
 
 
-def test_the_models_are_written_where_triton_looks_for_them(tmp_path):
-    names = write_null(tmp_path), write_sleep(tmp_path, Sleep(5, stall_every=500, stall_ms=300))
-    for name in names:
-        config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
-        assert (config.name, config.max_batch_size, config.instance_group[0].count) == (name, 1, 1)
-        assert (BACKENDS / config.backend / "model.py").is_file() and (
-            tmp_path / name / "1"
-        ).is_dir()
+def test_the_model_is_written_where_triton_looks_for_them(tmp_path):
+    name = write_sleep(tmp_path, Sleep(5, stall_every=500, stall_ms=300))
+    config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
+    assert (config.name, config.max_batch_size, config.instance_group[0].count) == (name, 1, 1)
+    assert (SLEEP_BACKENDS / config.backend / "model.py").is_file()
+    assert (tmp_path / name / "1").is_dir()
     assert config.parameters["stall_ms"].string_value == "300"
 
 
