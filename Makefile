@@ -1,7 +1,7 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
 # make test   set everything up and check the code
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
-#             (one part alone: make bench BENCH=client; there are client, honesty, search, limit, coverage)
+#             (one part alone: make bench BENCH=client; there are client, honesty, search, live, limit, coverage)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml

@@ -39,7 +39,8 @@ open loop at half the rate of the closed loop.
 A Triton model that sleeps a known time per request is a queue whose percentiles are known: the
 truth is that queue in virtual time over a million requests, its service time calibrated on
 the running server. Perseus and perf_analyzer measure the same server one after the other.
-perf_analyzer runs as it comes (four threads, each waits for its answer) and with `--async`.
+perf_analyzer runs as it comes (four threads, each waits for its answer) and with `--async`, and
+ends by its own rule, mostly within a minute; Perseus measures for 240 s.
 """,
     "search": """## The cost of a peak
 
@@ -48,8 +49,13 @@ time, against queues whose limit is known, each search ran with many seeds; requ
 means, the error is the median. The ramp and perf_analyzer's search are models written from their
 descriptions, with the open points decided in their favour (`benchmarks/ramp.py`,
 `benchmarks/peer_search.py`); `quick` and `standard` are presets of Perseus, which goals are set for
-`quick`. On the live server perf_analyzer itself searches. The ramp's passes are counted in
-virtual time there, because all of them would take too long; the passes that did run are named.
+`quick`.
+""",
+    "live": """## The cost of a peak on a live server
+
+The same on a real server whose service time is known, with `quick`; perf_analyzer itself searches.
+The ramp's passes are counted in virtual time, because all of them would take too long; the passes
+that did run are named.
 """,
     "limit": """## The distance to the limit
 

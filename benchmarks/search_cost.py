@@ -5,6 +5,7 @@ In virtual time against simulated servers, over many seeds.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -160,4 +161,5 @@ def _perf_analyzer(case: Case, mode: Mode, limit_rps: float, rng: np.random.Gene
 
 
 def error(peak_rps: float, limit_rps: float) -> float:
-    return abs(peak_rps / limit_rps - 1)
+    """|peak / limit - 1|; a search that found no peak is infinitely wrong."""
+    return abs(peak_rps / limit_rps - 1) if math.isfinite(peak_rps) else math.inf
