@@ -1,6 +1,8 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
 # make test   set everything up and check the code
 # make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
+# make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
+#             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
@@ -15,7 +17,7 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 
-.PHONY: all test test-slurm environment clean-environment
+.PHONY: all test test-slurm bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -46,6 +48,10 @@ test-slurm: environment
 	@echo "== pytest: the smoke study on a Slurm of one node =="
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
+
+bench: environment
+	@echo "== benchmarks: some 45 minutes for all, on an idle machine =="
+	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
 
 # .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
 # environment whose programs do not start (moved, half made, another Python) is made anew.

@@ -1,0 +1,38 @@
+"""Triton python-based backend that sleeps a known service time, and now and then stalls.
+
+Parameters: `service_ms`; `stall_every` and `stall_ms`: each so-many-th request takes so much longer
+(0: none does).
+"""
+
+import json
+import time
+from typing import Any
+
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    """One server that works on one request at a time."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        config = json.loads(args["model_config"])
+        values = {name: float(p["string_value"]) for name, p in config["parameters"].items()}
+        self.service_s = values["service_ms"] / 1000
+        self.stall_s = values["stall_ms"] / 1000
+        self.stall_every = int(values["stall_every"])
+        self.served = 0
+        self.name = config["output"][0]["name"]
+        self.answer = np.zeros((1, 1), np.float32)
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        return [self.serve() for _ in requests]
+
+    def serve(self) -> Any:
+        end_s = time.monotonic() + self.service_s
+        self.served += 1
+        if self.stall_every and self.served % self.stall_every == 0:
+            end_s += self.stall_s
+        while (left_s := end_s - time.monotonic()) > 0:
+            time.sleep(left_s)
+        return pb_utils.InferenceResponse([pb_utils.Tensor(self.name, self.answer)])

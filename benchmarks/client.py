@@ -1,0 +1,174 @@
+"""The load generator: Perseus' client and perf_analyzer against a model that does nothing.
+
+Both are measured from outside and over the same span: requests by the server's counters, CPU time
+by the kernel's. Trials are interleaved; the median of the rounds stands.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.perf_analyzer import NAME, PerfAnalyzer
+from benchmarks.results import Goal, Row
+from benchmarks.serving import SEED, Place, Say, serving
+from perseus import stats
+from perseus.arrivals import Arrivals
+from perseus.ceiling import MODEL, Shape, write_null_model
+from perseus.client import Client
+from perseus.live import server_times
+from perseus.procfs import TICKS_PER_S, process_table, tree
+from perseus.route import Route, inline, shared
+from perseus.running_server import RunningServer
+
+BENCHMARK = "client"
+SHAPE = Shape(input_px=224, request_batch_size=1)
+PLAIN, SHARED = "plain gRPC", "system shared memory"
+CONCURRENCIES = (1, 4, 16)
+ROUNDS = 2
+WARM_S, SPAN_S, OPEN_S = 0.7, 2.5, 8.0
+PEER_WINDOWS = ("-p", "1200", "-r", "3")  # three in a row: longer than WARM_S + SPAN_S
+PEER_MODES: tuple[tuple[str, ...], ...] = ((), ("--async",))
+PATIENCE_S = 2.0
+BEGIN_S = 20.0  # for a load generator to start, inputs made
+
+
+@dataclass(frozen=True)
+class Use:
+    """The pace of a load generator and what a request costs it."""
+
+    rate_rps: float
+    cpu_us: float
+
+
+def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
+    repository, model = at.folder / "null", MODEL
+    shutil.rmtree(repository, ignore_errors=True)
+    write_null_model(repository, SHAPE)
+    with serving(at, repository) as server:
+        for transport in (PLAIN, SHARED):
+            closed = list(_closed(at, peer, server, model, transport, say))
+            yield from closed
+            ceiling_rps = max(row.ours for row in closed if row.metric == RATE)
+            with _client(at, server, model, transport) as client:
+                yield _send_lag(client, transport, ceiling_rps / 2)
+
+
+RATE = "requests/s (higher is better)"
+CPU = "CPU us per request (lower is better)"
+
+
+def _closed(
+    at: Place, peer: PerfAnalyzer, server: RunningServer, model: str, transport: str, say: Say
+) -> Iterator[Row]:
+    for concurrency in CONCURRENCIES:
+        ours, theirs = [], []
+        for _ in range(ROUNDS):
+            # A client for each trial: perf_analyzer unregisters all shared memory when it starts.
+            with _client(at, server, model, transport) as client:
+                ours.append(_ours(server, client, concurrency))
+            theirs += [
+                [_theirs(peer, server, model, transport, concurrency, mode) for mode in PEER_MODES]
+            ]
+        rates = [max(modes, key=lambda use: use.rate_rps) for modes in theirs]
+        mine, other = _median(ours), _median(rates)
+        case = f"{transport}, concurrency {concurrency}"
+        say(f"{case}: {mine.rate_rps:.0f}/s beside {other.rate_rps:.0f}/s")
+        rate, cpu = _goals(transport, concurrency)
+        yield Row(BENCHMARK, case, RATE, mine.rate_rps, other.rate_rps, NAME, rate)
+        yield Row(BENCHMARK, case, CPU, mine.cpu_us, other.cpu_us, NAME, cpu)
+
+
+def _goals(transport: str, concurrency: int) -> tuple[Goal | None, Goal | None]:
+    """Of the rate and of the CPU time."""
+    if transport == PLAIN:
+        return Goal(">=", 1.6), Goal("<=", 0.6)
+    return (Goal(">=", 1.0) if concurrency >= 4 else None), None
+
+
+def _median(uses: Sequence[Use]) -> Use:
+    rate, cpu = (np.median([getattr(use, name) for use in uses]) for name in ("rate_rps", "cpu_us"))
+    return Use(float(rate), float(cpu))
+
+
+@contextmanager
+def _client(at: Place, server: RunningServer, model: str, transport: str) -> Iterator[Client]:
+    pixels = SHAPE.input_px
+    images = [np.zeros((1, 3, pixels, pixels), np.float32)]
+    if transport == SHARED:
+        with shared(images, server.grpc_address) as inputs:
+            route = Route("grpc", server.grpc_address, model, inputs, timeout_s=10)
+            with Client(model, route, [at.client_core]) as client:
+                yield client
+    else:
+        route = Route("grpc", server.grpc_address, model, inline(images), timeout_s=10)
+        with Client(model, route, [at.client_core]) as client:
+            yield client
+
+
+def _ours(server: RunningServer, client: Client, concurrency: int) -> Use:
+    client.start_closed(time.monotonic_ns(), WARM_S + SPAN_S + 1, concurrency)
+    use = _observe(server, client.name)
+    client.stop(PATIENCE_S)
+    if errors := client.result().errors:
+        raise RuntimeError(f"requests of Perseus failed: {errors}")
+    return use
+
+
+def _theirs(
+    peer: PerfAnalyzer,
+    server: RunningServer,
+    model: str,
+    transport: str,
+    concurrency: int,
+    mode: Sequence[str],
+) -> Use:
+    memory = ["--shared-memory", "system"] if transport == SHARED else []
+    options = [f"--concurrency-range={concurrency}", *PEER_WINDOWS, *memory, *mode]
+    with peer.running(server.grpc_address, model, options) as process:
+        use = _observe(server, model)
+        process.communicate()  # to its own end: it unregisters its shared memory
+    return use
+
+
+def _observe(server: RunningServer, model: str) -> Use:
+    """What all children of this process but the server do, once requests arrive."""
+    idle, end_s = server_times(server, model).requests, time.monotonic() + BEGIN_S
+    while server_times(server, model).requests == idle:
+        if time.monotonic() > end_s:
+            raise RuntimeError(f"no request was answered within {BEGIN_S:g} s")
+        time.sleep(0.05)
+    time.sleep(WARM_S)
+    before, cpu_before_s, start_s = server_times(server, model), _cpu_s(server), time.monotonic()
+    time.sleep(SPAN_S)
+    after, cpu_after_s, end_s = server_times(server, model), _cpu_s(server), time.monotonic()
+    requests = after.requests - before.requests
+    return Use(requests / (end_s - start_s), (cpu_after_s - cpu_before_s) / requests * 1e6)
+
+
+def _cpu_s(server: RunningServer) -> float:
+    table = process_table()
+    servers = tree(table, server.pid) if server.pid else set()
+    clients = tree(table, os.getpid()) - servers - {os.getpid()}
+    return sum(table[pid].cpu_ticks for pid in clients) / TICKS_PER_S
+
+
+def _send_lag(client: Client, transport: str, rate_rps: float) -> Row:
+    start_ns = time.monotonic_ns() + round(0.05e9)
+    offsets_s = Arrivals().times_s(rate_rps, OPEN_S, np.random.default_rng(SEED))
+    client.start(start_ns, offsets_s)
+    time.sleep(OPEN_S + 0.5)
+    client.stop(PATIENCE_S)
+    requests = client.result().requests
+    settled = requests.between(start_ns + round(WARM_S * 1e9), start_ns + round(OPEN_S * 1e9))
+    lag_ms = stats.percentile(settled.send_lag_ms(time.monotonic_ns()), 99)
+    case = f"{transport}, open loop at {rate_rps:.0f} requests/s, half the ceiling"
+    return Row(
+        BENCHMARK, case, "send lag p99, ms (lower is better)", lag_ms, goal=Goal("<", 1, "ours")
+    )

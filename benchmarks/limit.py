@@ -1,0 +1,178 @@
+"""The distance to the limit: what is certified through Triton, beside the runtime alone.
+
+Load is paced, and the SLA is wide, so that the CPU is the limit and not a queue. The client's
+core is another one. The bare loop runs before and after, so that a drift of the host cancels.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from benchmarks.results import Goal, Row
+from benchmarks.serving import Place, Say, loading, serving
+from perseus.arrivals import Arrivals
+from perseus.client import Client
+from perseus.export import ModelSpec, export_model
+from perseus.files import write_json
+from perseus.live import LiveSystem
+from perseus.load import System
+from perseus.repository import TenantSpec, write_tenant
+from perseus.route import Route, shared
+from perseus.server import BACKENDS
+from perseus.window import Sla, Verdict, grace_s, judge
+
+BENCHMARK = "limit"
+LADDER = (0.99, 0.98, 0.96, 0.94, 0.92, 0.89, 0.86, 0.83, 0.8, 0.75, 0.7, 0.6)
+"""Shares of the closed-loop rate to certify, from above, until one passes."""
+IN_FLIGHT = 4
+CLOSED_SERVICES, CLOSED_S = 20.0, 4.0
+SLA_SERVICES = 20.0
+SETTLE_SERVICES, COUNTED_SERVICES = 10.0, 300.0
+SETTLE_S, COUNTED_S = 1.0, 4.0
+"""A window settles and counts for so many service times, but at least so long."""
+BARE_S = 4.0
+Runtime = Literal["onnxruntime", "openvino"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A network on a runtime, in batches of a size."""
+
+    architecture: str
+    runtime: Runtime
+    batch: int
+
+    @property
+    def case(self) -> str:
+        return f"{self.architecture}, {self.runtime}, batch {self.batch}"
+
+    @property
+    def goal(self) -> Goal | None:
+        if self.architecture == "resnet50":
+            return Goal(">=", 0.95)
+        return Goal(">=", 0.75) if self.batch == 1 else None
+
+
+CELLS = tuple(
+    Cell(architecture, runtime, batch)
+    for architecture in ("resnet50", "mobilenet_v3_small")
+    for runtime in ("onnxruntime", "openvino")
+    for batch in (1, 8)
+)
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    for cell in CELLS:
+        onnx = _exported(at.folder / "models", cell.architecture, say)
+        before = _bare(at, cell, onnx)
+        say(f"{cell.case}: {before:.1f} images/s alone")
+        service_s = cell.batch / before
+        with _served(at, cell, onnx, service_s) as (client, system):
+            closed_rps = _closed_rps(client, service_s)
+            say(f"{cell.case}: {closed_rps * cell.batch:.1f} images/s in closed loop")
+            passing_rps = certified_rps(system, closed_rps, service_s, say)
+        bare = (before + _bare(at, cell, onnx)) / 2
+        name = f"{cell.runtime} in-process"
+        for metric, rate_rps, goal in (
+            ("certified images/s (higher is better)", passing_rps, cell.goal),
+            ("images/s in closed loop (higher is better)", closed_rps, None),
+        ):
+            yield Row(BENCHMARK, cell.case, metric, rate_rps * cell.batch, bare, name, goal)
+
+
+def _closed_rps(client: Client, service_s: float) -> float:
+    """Requests/s when IN_FLIGHT of them are always under way; the first fifth does not count."""
+    seconds = max(CLOSED_S, CLOSED_SERVICES * service_s)
+    start_ns = time.monotonic_ns()
+    client.start_closed(start_ns, seconds, IN_FLIGHT)
+    time.sleep(seconds)
+    client.stop(patience_s=IN_FLIGHT * service_s + 1)
+    requests = client.result().requests
+    done_ns = np.sort(requests.done_ns[requests.answered])
+    counted_ns = done_ns[
+        (done_ns > start_ns + seconds * 0.2e9) & (done_ns <= start_ns + seconds * 1e9)
+    ]
+    return (len(counted_ns) - 1) / float(counted_ns[-1] - counted_ns[0]) * 1e9
+
+
+def certified_rps(system: System, closed_rps: float, service_s: float, say: Say) -> float:
+    """The highest rate of the ladder that passes; 0 if none does."""
+    for share in LADDER:
+        verdict, reason = _verdict(system, share * closed_rps, service_s)
+        say(f"{share:.0%} of that: {verdict} ({reason})")
+        if verdict is Verdict.PASS:
+            return share * closed_rps
+    return 0.0
+
+
+def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict, str]:
+    """Of a fresh window; one that the client or the host spoilt is tried once more."""
+    sla = Sla(95, SLA_SERVICES * service_s * 1000)
+    settle_s = max(SETTLE_S, SETTLE_SERVICES * service_s)
+    seconds = settle_s + grace_s((sla,)) + max(COUNTED_S, COUNTED_SERVICES * service_s)
+    for _ in range(2):
+        with system.offer([rate_rps], seconds) as load:
+            seen = judge(
+                load.until(seconds),
+                0,
+                sla,
+                rate_rps=rate_rps,
+                settle_s=settle_s,
+                grace_s=grace_s((sla,)),
+                confidence=0.95,
+            )
+        if seen.verdict is not Verdict.INVALID:
+            break
+    return seen.verdict, seen.reason
+
+
+@contextmanager
+def _served(
+    at: Place, cell: Cell, onnx: Path, service_s: float
+) -> Iterator[tuple[Client, LiveSystem]]:
+    repository = at.folder / "limit"
+    spec = TenantSpec("model", cell.architecture, cell.runtime, max_batch_size=cell.batch)
+    check = {"input_shape": (3, 224, 224), "classes": 1000}
+    write_tenant(repository, spec, [], onnx, check)
+    images = np.random.default_rng(0).standard_normal((cell.batch, 3, 224, 224))
+    with (
+        serving(at, repository, BACKENDS) as server,
+        shared([images.astype(np.float32)], server.grpc_address) as inputs,
+    ):
+        timeout_s = max(5.0, 2 * SLA_SERVICES * service_s)
+        route = Route("grpc", server.grpc_address, "model", inputs, timeout_s)
+        client = Client("model", route, [at.client_core])
+        patience_s, arrivals = SLA_SERVICES * service_s, Arrivals("constant")
+        with client, loading(at, server, client, patience_s=patience_s, arrivals=arrivals) as live:
+            yield client, live
+
+
+def _exported(folder: Path, architecture: str, say: Say) -> Path:
+    """Exported once; the file is kept."""
+    onnx = folder / architecture / "model.onnx"
+    if not onnx.exists():
+        say(f"exporting {architecture}")
+        record = export_model(ModelSpec(architecture), onnx, onnx.with_name("reference.npz"))
+        write_json(onnx.with_name("record.json"), record)
+    return onnx
+
+
+def _bare(at: Place, cell: Cell, onnx: Path) -> float:
+    """Images/s of the runtime alone, on the core of the server."""
+    program = f"import os; os.sched_setaffinity(0, [{at.server_core}]); import runpy, sys;"
+    program += "runpy.run_module('benchmarks.bare', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", program, cell.runtime, str(onnx), str(cell.batch)]
+    done = subprocess.run(
+        [*command, str(BARE_S)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return float(done.stdout)

@@ -1,0 +1,124 @@
+"""docs/benchmarks.md, made from the tables and the records of their hosts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.results import read_cells
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "benchmarks.md"
+
+HEAD = """# Perseus beside its peers
+
+Made by `make bench` from `benchmarks/results/*.csv`; do not edit. Each part runs alone, too:
+`make bench BENCH=client`. Parts marked with another date or host were measured there and then.
+
+**How to read it.** *Ratio* is ours / peer. A goal is a bound on the ratio, or on our figure alone
+where it begins with "ours"; a condition behind "with" must hold besides. A missed goal stands as
+missed. A row without a goal is there to explain the others. An empty figure is one that the
+tool did not give.
+"""
+
+ABOUT = {
+    "client": """## The client
+
+What the load generator itself can do, and what it costs: a Triton model that answers zeros at once,
+602,112-byte inputs, the server on one core and the client on another. Closed loop: so many requests
+are always under way. Both tools are measured from outside, over the same span of
+time: requests by the server's counters, CPU time by the kernel's. perf_analyzer runs with and
+without `--async`; the faster of the two stands here. *Send lag* is how late a request leaves in an
+open loop at half the rate of the closed loop.
+""",
+    "honesty": """## Honesty
+
+A Triton model that sleeps a known time per request is a queue whose percentiles are known: the
+truth is that queue in virtual time over a million requests, its service time calibrated on
+the running server. Perseus and perf_analyzer measure the same server one after the other.
+perf_analyzer runs as it comes (four threads, each waits for its answer) and with `--async`, and
+ends by its own rule, mostly within a minute; Perseus measures for 240 s.
+""",
+    "search": """## The cost of a peak
+
+How many requests and seconds a search takes, and how far from the true limit it ends. In virtual
+time, against queues whose limit is known, each search ran with many seeds; requests and seconds are
+means, the error is the median. The ramp and perf_analyzer's search are models written from their
+descriptions, with the open points decided in their favour (`benchmarks/ramp.py`,
+`benchmarks/peer_search.py`); `quick` and `standard` are presets of Perseus, which goals are set for
+`quick`.
+""",
+    "live": """## The cost of a peak on a live server
+
+The same on a real server whose service time is known, with `quick`; perf_analyzer itself searches.
+The ramp's passes are counted in virtual time, because all of them would take too long; the passes
+that did run are named.
+""",
+    "limit": """## The distance to the limit
+
+Images/s that Perseus certifies through Triton, divided by those of the same network and runtime in
+a bare loop in one process, both on the same core with one thread. The load is evenly paced and the
+SLA is wide, p95 within many service times: what is asked for is the limit of the CPU, not that of a
+queue. The certified rate is the highest of a ladder of shares of the closed-loop rate whose fresh
+window passes. Inputs lie in system shared memory.
+""",
+    "coverage": """## The proof of the intervals
+
+Searches with the preset `quick` against simulated servers, in virtual time; the truth is a long
+run. The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the certified
+rates may lie above the truth; the interval of the estimate must have the truth in 95 % of searches.
+""",
+}
+
+HOST = (
+    ("date", "date"),
+    ("seconds", "seconds it took"),
+    ("cpu", "CPU"),
+    ("cpus", "CPUs"),
+    ("server_cores", "cores of the server"),
+    ("client_cores", "cores of the client"),
+    ("kernel", "kernel"),
+    ("python", "Python"),
+)
+COLUMNS = ("case", "metric", "ours", "peer", "peer_name", "ratio", "goal", "met")
+
+
+def page(results: Path) -> str:
+    """The page of those benchmarks that have a table."""
+    names = [name for name in ABOUT if (results / f"{name}.csv").exists()]
+    return "\n".join([HEAD, *(_part(results, name) for name in names)])
+
+
+def _part(results: Path, name: str) -> str:
+    rows = read_cells(results / f"{name}.csv")
+    about = json.loads((results / f"{name}.json").read_text())
+    goals = [row["met"] for row in rows if row["goal"]]
+    met = f"{goals.count('true')} of {len(goals)} goals are met."
+    tables = ["\n".join(_table(COLUMNS, rows)), "\n".join(_table(("", name), _host(about)))]
+    return "\n".join([ABOUT[name], met, "", "\n\n".join(tables), ""])
+
+
+def _host(about: Mapping[str, Any]) -> list[dict[str, str]]:
+    packages = {k: v for k, v in about["packages"].items() if v and k != "snakemake"}
+    versions = ", ".join(f"{package} {version}" for package, version in packages.items())
+    values = {label: _text(about[key]) for key, label in HOST} | {"versions": versions}
+    return [{"": label, **dict.fromkeys(ABOUT, value)} for label, value in values.items()]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.0f}"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    yield _line([column.replace("_", " ") for column in columns])
+    yield _line(["---"] * len(columns))
+    yield from (_line([row[column] for column in columns]) for row in rows)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,165 @@
+"""What it costs to find a peak: requests and seconds, and how far from the truth it ends.
+
+In virtual time against simulated servers, over many seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from benchmarks import peer_search, queueing, ramp
+from benchmarks.peer_search import Mode
+from benchmarks.perf_analyzer import NAME
+from benchmarks.results import Goal, Row
+from benchmarks.serving import SEED, Say
+from perseus.load import LoadLine
+from perseus.precision import PRESETS
+from perseus.search import find_peak
+from perseus.simulation import Service, SimulatedServer, deterministic, exponential
+from perseus.window import Sla
+
+BENCHMARK = "search"
+LINE = LoadLine((0.0,), (1.0,))
+SEEDS = 40
+START = 0.6
+"""Where Perseus starts, as a share of 1 / service time: as `perseus.measure` does."""
+RAMP_STEP = 1 / 32
+"""Of 1 / service time: some 27 passes, the fewest that published logs of the ramp show."""
+RANGE, STEP = (0.3, 1.2), 0.01
+"""Of perf_analyzer's search, as shares of 1 / service time."""
+MODES = {
+    NAME: Mode(blocking=True),
+    f"{NAME} --async": Mode(blocking=False),
+    f"{NAME} --async -p 30000": Mode(blocking=False, window_s=30),
+}
+BEST_MODE = f"{NAME} --async -p 30000"
+"""The only one whose peaks come near the truth: to the others most rates are unstable, or all fine.
+"""
+RAMP = "2020 ramp"
+REQUESTS = "requests per search (lower is better)"
+SECONDS = "seconds per search (lower is better)"
+ERROR = "median |peak / truth - 1| (lower is better)"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A simulated server of one worker, and its SLA."""
+
+    name: str
+    service: Service
+    mean_s: float
+    sla: Sla
+
+
+CASES = (
+    Case("simulated M/D/1, 25 ms, p95 <= 120 ms", deterministic(0.025), 0.025, Sla(95, 120)),
+    Case("simulated M/D/1, 6 ms, p95 <= 30 ms", deterministic(0.006), 0.006, Sla(95, 30)),
+    Case("simulated M/M/1, 5 ms, p95 <= 50 ms", exponential(0.005), 0.005, Sla(95, 50)),
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """One search, or the mean of many: the (median) error is |peak / truth - 1|."""
+
+    requests: float
+    seconds: float
+    error: float
+
+
+def run(say: Say) -> Iterator[Row]:
+    for case in CASES:
+        say(f"{case.name}: {SEEDS} searches of each kind in virtual time")
+        yield from rows_of(case, SEEDS)
+
+
+def rows_of(case: Case, seeds: int) -> Iterator[Row]:
+    limit_rps = queueing.limit_rps(case.service, case.sla)
+
+    def mean(search: Callable[[np.random.Generator], Cost]) -> Cost:
+        costs = [search(np.random.default_rng([SEED, seed])) for seed in range(seeds)]
+        return Cost(
+            float(np.mean([cost.requests for cost in costs])),
+            float(np.mean([cost.seconds for cost in costs])),
+            float(np.median([cost.error for cost in costs])),
+        )
+
+    ours = {
+        preset: mean(partial(_perseus, case, preset, limit_rps)) for preset in ("quick", "standard")
+    }
+    peers = {RAMP: mean(partial(ramp_cost, case, limit_rps))} | {
+        name: mean(partial(_perf_analyzer, case, mode, limit_rps)) for name, mode in MODES.items()
+    }
+    for preset, cost in ours.items():
+        for name, theirs in peers.items():
+            yield from cost_rows(f"{case.name}, {preset}", cost, name, theirs, preset == "quick")
+
+
+def cost_rows(
+    case: str, ours: Cost, peer_name: str, theirs: Cost, goals: bool = True
+) -> Iterator[Row]:
+    """Requests, seconds and error of two searches; goals stand against the ramp and BEST_MODE."""
+    requests, seconds, error = None, None, None
+    if goals and peer_name == RAMP:
+        condition = "a median error of ours <= 3 %"
+        requests = Goal("<=", 1 / 20, condition=condition, holds=ours.error <= 0.03)
+        error = Goal("<=", 0.03, "ours")
+    if goals and peer_name == BEST_MODE:
+        seconds = no_less_exact(ours, theirs)
+    yield Row(BENCHMARK, case, REQUESTS, ours.requests, theirs.requests, peer_name, requests)
+    yield Row(BENCHMARK, case, SECONDS, ours.seconds, theirs.seconds, peer_name, seconds)
+    yield Row(BENCHMARK, case, ERROR, ours.error, theirs.error, peer_name, error)
+
+
+def no_less_exact(ours: Cost, theirs: Cost) -> Goal:
+    """At most half the seconds, which mean nothing if the peak is further from the truth."""
+    holds = ours.error <= theirs.error
+    return Goal("<=", 1 / 2, condition="a median error no larger", holds=holds)
+
+
+def _perseus(case: Case, preset: str, limit_rps: float, rng: np.random.Generator) -> Cost:
+    server = SimulatedServer([case.service], rng)
+    settings = PRESETS[preset].settings
+    peak = find_peak(
+        server,
+        LINE,
+        [case.sla],
+        settings,
+        start=START / case.mean_s,
+        unloaded_ms=[1000 * case.service(rng, 40)],
+        names=["tenant"],
+        rng=rng,
+    )
+    return Cost(server.offered_requests, server.offered_s, error(peak.estimate, limit_rps))
+
+
+def ramp_cost(case: Case, limit_rps: float, rng: np.random.Generator) -> Cost:
+    found = ramp.climb(
+        lambda rate_rps: ramp.simulated_pass(rate_rps, case.service, rng),
+        ramp_rates_rps(case.mean_s),
+        case.sla,
+    )
+    return Cost(found.requests, found.seconds, error(found.peak_rps, limit_rps))
+
+
+def ramp_rates_rps(mean_s: float) -> list[float]:
+    """Up to twice what the server can do: the ramp ends itself long before."""
+    return [float(rate) for rate in np.arange(RAMP_STEP, 2, RAMP_STEP) / mean_s]
+
+
+def _perf_analyzer(case: Case, mode: Mode, limit_rps: float, rng: np.random.Generator) -> Cost:
+    found = peer_search.search(
+        lambda rate_rps: peer_search.simulated_level(rate_rps, case.service, case.sla, rng, mode),
+        *(share / case.mean_s for share in (*RANGE, STEP)),
+    )
+    return Cost(found.requests, found.seconds, error(found.peak_rps, limit_rps))
+
+
+def error(peak_rps: float, limit_rps: float) -> float:
+    """|peak / limit - 1|; a search that found no peak is infinitely wrong."""
+    return abs(peak_rps / limit_rps - 1) if math.isfinite(peak_rps) else math.inf

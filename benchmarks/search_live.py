@@ -1,0 +1,124 @@
+"""The same searches against one running server whose service time is known.
+
+A full ramp takes some 45 minutes here. Its passes are counted in virtual time on the same queue,
+and only PASSES of them run.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks import queueing, ramp
+from benchmarks.models import Sleep
+from benchmarks.perf_analyzer import NAME, PerfAnalyzer
+from benchmarks.results import Row
+from benchmarks.search_cost import (
+    BENCHMARK,
+    ERROR,
+    LINE,
+    RAMP,
+    RANGE,
+    START,
+    STEP,
+    Case,
+    Cost,
+    cost_rows,
+    error,
+    no_less_exact,
+    ramp_cost,
+)
+from benchmarks.serving import SEED, Known, Place, Say, sleeping
+from perseus.live import server_times
+from perseus.precision import PRESETS
+from perseus.progress import describe_window
+from perseus.search import find_peak
+from perseus.simulation import deterministic
+from perseus.window import Sla
+
+SERVER = Sleep(service_ms=5)
+SLA = Sla(95, 50)
+MODE = f"{NAME} --async"
+SEARCHES = 3
+"""Of Perseus: the others take too long for more than one."""
+PASSES = (1.0, 1.1)
+"""Of the ramp, as shares of the true limit."""
+
+
+def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
+    with sleeping(at, SERVER) as known:
+        mean_s = known.service_ms / 1000
+        service = deterministic(mean_s)
+        case = Case(f"live server, {SERVER.service_ms:g} ms, p95 <= 50 ms", service, mean_s, SLA)
+        limit_rps = queueing.limit_rps(service, SLA, known.overhead_ms)
+        say(f"{case.name}: {known.service_ms:.3f} ms per request, true limit {limit_rps:.1f}/s")
+        ours = _perseus(known, limit_rps, say)
+        counted = ramp_cost(case, limit_rps, np.random.default_rng(SEED))
+        name = f"{case.name}, quick"
+        rows = cost_rows(name, ours, RAMP, counted)
+        yield from (row for row in rows if row.metric != ERROR)
+        yield _ramp_error(known, name, ours, limit_rps, say)
+        theirs = _perf_analyzer(at, peer, known, limit_rps, say)
+        yield from _against(name, ours, theirs)
+
+
+def _against(case: str, ours: Cost, theirs: Cost) -> Iterator[Row]:
+    for row in cost_rows(case, ours, MODE, theirs, goals=False):
+        goal = no_less_exact(ours, theirs) if row.metric.startswith("seconds") else None
+        yield Row(row.benchmark, case, row.metric, row.ours, row.peer, MODE, goal)
+
+
+def _perseus(known: Known, limit_rps: float, say: Say) -> Cost:
+    costs = []
+    for number in range(SEARCHES):
+        before = server_times(known.server, known.model).requests
+        start_s = time.monotonic()
+        peak = find_peak(
+            known.system,
+            LINE,
+            [SLA],
+            PRESETS["quick"].settings,
+            start=START * 1000 / known.service_ms,
+            unloaded_ms=[known.alone_ms],
+            names=[known.model],
+            rng=np.random.default_rng([SEED, number]),
+            on_window=lambda window, left_s: say(describe_window(window, [known.model], left_s)),
+        )
+        seconds = time.monotonic() - start_s
+        requests = server_times(known.server, known.model).requests - before
+        say(f"Perseus: {peak.estimate:.1f}/s after {requests} requests, {seconds:.0f} s")
+        costs.append(Cost(requests, seconds, error(peak.estimate, limit_rps)))
+    return Cost(
+        float(np.mean([cost.requests for cost in costs])),
+        float(np.mean([cost.seconds for cost in costs])),
+        float(np.median([cost.error for cost in costs])),
+    )
+
+
+def _ramp_error(known: Known, case: str, ours: Cost, limit_rps: float, say: Say) -> Row:
+    rng = np.random.default_rng(SEED)
+    found = ramp.climb(
+        lambda rate_rps: ramp.live_pass(known.server.grpc_address, known.model, rate_rps, rng),
+        [share * limit_rps for share in PASSES],
+        SLA,
+    )
+    say(f"ramp: {found.peak_rps:.1f}/s in {found.passes} passes, {found.seconds:.0f} s")
+    shares = " and ".join(f"{share:.0%}" for share in PASSES)
+    name = f"{RAMP}, only its passes at {shares} of the true limit"
+    return Row(BENCHMARK, case, ERROR, ours.error, error(found.peak_rps, limit_rps), name)
+
+
+def _perf_analyzer(at: Place, peer: PerfAnalyzer, known: Known, limit_rps: float, say: Say) -> Cost:
+    most_rps = 1000 / known.service_ms
+    start, end, step = (share * most_rps for share in (*RANGE, STEP))
+    options = [f"--request-rate-range={start:.3f}:{end:.3f}:{step:.3f}", "--binary-search"]
+    options += ["--request-distribution=poisson", f"--latency-threshold={SLA.latency_ms:.0f}"]
+    options += [f"--percentile={SLA.percentile:.0f}", "--async"]
+    before = server_times(known.server, known.model).requests
+    report = peer.run(known.server.grpc_address, known.model, options, at.folder)
+    requests = server_times(known.server, known.model).requests - before
+    peak_rps = max((level.load for level in report.levels), default=0.0)
+    say(f"{MODE}: {peak_rps:.1f}/s after {requests} requests, {report.wall_s:.0f} s")
+    return Cost(requests, report.wall_s, error(peak_rps, limit_rps))

@@ -1,0 +1,117 @@
+"""Servers under load for the benchmarks: cores, a client, and what the server can do at most."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
+from perseus import host, stats
+from perseus.arrivals import Arrivals, stream
+from perseus.client import Client, sequential_ms
+from perseus.live import LiveSystem
+from perseus.raw import RequestsWriter
+from perseus.route import Route, inline
+from perseus.running_server import RunningServer
+from perseus.server import BACKENDS, embedded_triton
+from perseus.window import MS
+
+SEED = 2020
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a benchmark runs: a scratch folder, a core of the server, a core of the client."""
+
+    folder: Path
+    server_core: int
+    client_core: int
+
+
+def place(folder: Path) -> Place:
+    """The last core for the server and the first for the client; raises TooFewCoresError."""
+    server_cores, client_cores = host.split_cores(1)
+    folder.mkdir(parents=True, exist_ok=True)
+    return Place(folder.resolve(), server_cores[0], client_cores[0])
+
+
+@contextmanager
+def serving(at: Place, repository: Path, backends: Path = BACKENDS) -> Iterator[RunningServer]:
+    log = at.folder / "server.log"
+    with embedded_triton(repository, log, [at.server_core], backends=backends) as server:
+        yield server
+
+
+@contextmanager
+def loading(
+    at: Place,
+    server: RunningServer,
+    client: Client,
+    *,
+    patience_s: float,
+    arrivals: Arrivals | None = None,
+) -> Iterator[LiveSystem]:
+    """The server as a system to search, with one client that has been entered."""
+    with RequestsWriter(at.folder / "requests.parquet") as writer:
+        yield LiveSystem(
+            server,
+            [client],
+            arrivals or Arrivals(),
+            [stream(SEED, 0, 0)],
+            writer,
+            server_cores=[at.server_core],
+            client_cores=[at.client_core],
+            patience_s=patience_s,
+        )
+
+
+@dataclass(frozen=True)
+class Known:
+    """A server whose queue is known: what one request occupies it for, and what comes on top.
+
+    `alone_ms` holds latencies without load.
+    """
+
+    server: RunningServer
+    model: str
+    system: LiveSystem
+    alone_ms: NDArray[np.float64]
+    service_ms: float
+    overhead_ms: float
+
+
+@contextmanager
+def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
+    """A server that sleeps, calibrated: Triton itself adds to the time that it sleeps.
+
+    The service time is what the server needs per request when it always has one, stalls aside; the
+    overhead is what a request takes without load, less the service time.
+    """
+    repository = at.folder / "sleep"
+    model = write_sleep(repository, sleep)
+    with serving(at, repository, SLEEP_BACKENDS) as server:
+        inputs = inline([np.zeros((1, 1), np.float32)])
+        route = Route("grpc", server.grpc_address, model, inputs, timeout_s=20)
+        alone_ms = sequential_ms(route, 100, 5)
+        client = Client(model, route, [at.client_core])
+        with client, loading(at, server, client, patience_s=1) as system:
+            service_ms = _busy_gap_ms(system, sleep)
+            overhead_ms = stats.percentile(alone_ms, 50) - service_ms
+            yield Known(server, model, system, alone_ms, service_ms, overhead_ms)
+
+
+def _busy_gap_ms(system: LiveSystem, sleep: Sleep) -> float:
+    """Mean time between answers when twice as many requests are offered as can be answered."""
+    with system.offer([2000 / sleep.service_ms], 6) as load:
+        (requests,) = load.until(5).requests
+    done_ns = np.sort(requests.done_ns[requests.answered])
+    gaps_ms = np.diff(done_ns[done_ns > done_ns[0] + 1e9]) / MS
+    if sleep.stall_every:
+        gaps_ms = gaps_ms[gaps_ms < sleep.stall_ms / 2]
+    return float(np.mean(gaps_ms))

@@ -1,0 +1,215 @@
+"""What the benchmarks are made of: parsers, models of the peers, rows and the page. No speeds."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
+
+from benchmarks import coverage, honesty, limit, peer_search, queueing, ramp, search_cost
+from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
+from benchmarks.page import PAGE, RESULTS, page
+from benchmarks.peer_search import Level, Mode
+from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
+from benchmarks.ramp import REQUESTS, Pass
+from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
+from perseus.arrivals import Arrivals
+from perseus.simulation import SimulatedServer, deterministic, exponential
+from perseus.window import Sla
+
+SLA = Sla(95, 50)
+MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # 5 ms, p95 <= 50 ms
+HEADER = "Inferences/Second,Client Send,p50 latency,p90 latency,p95 latency,p99 latency"
+
+
+# --- the truth
+
+
+def test_departures_are_those_of_a_first_come_first_served_queue():
+    rng = np.random.default_rng(1)
+    arrival_s, service_s = np.cumsum(rng.exponential(1.0, 500)), rng.exponential(0.9, 500)
+    expected, free_s = [], 0.0
+    for arrives_s, takes_s in zip(arrival_s, service_s, strict=True):
+        free_s = max(arrives_s, free_s) + takes_s
+        expected.append(free_s)
+    assert queueing.departures(arrival_s, service_s) == pytest.approx(expected)
+
+
+def test_limits_are_those_of_queueing_theory():
+    assert queueing.limit_rps(exponential(0.005), SLA) == pytest.approx(MM1_LIMIT_RPS, rel=0.01)
+    assert queueing.limit_rps(deterministic(0.005), SLA) == pytest.approx(169.6, rel=0.01)
+
+
+def test_every_so_many_requests_stall():
+    service = queueing.stalling(0.005, 0.3, every=4)
+    drawn = service(np.random.default_rng(0), 8)
+    assert drawn == pytest.approx([0.005, 0.005, 0.005, 0.305] * 2)
+
+
+# --- perf_analyzer
+
+
+@pytest.mark.parametrize("load", ["Concurrency", "Request Rate"])
+def test_levels_are_read_in_milliseconds(load):
+    (level,) = parse_levels(f"{load},{HEADER}\n16,1668.03,24,2009,2940,5052,8909\n\n")
+    assert (level.load, level.throughput_rps) == (16, 1668.03)
+    assert (level.p50_ms, level.p95_ms, level.p99_ms) == (2.009, 5.052, 8.909)
+
+
+def test_a_load_without_a_level_is_unstable_and_has_no_figures():
+    seen = honesty.seen(Report((), 50.0, "Failed to obtain stable measurement."), 99)
+    assert not seen.stable and math.isnan(seen.percentile_ms)
+
+
+def test_a_level_is_stable():
+    levels = parse_levels(f"Request Rate,{HEADER}\n100,99.1,1,2000,3000,4000,5000\n")
+    assert honesty.seen(Report(levels, 20.0, ""), 99) == honesty.Seen(5.0, True)
+
+
+@pytest.mark.parametrize("program", ["import sys; sys.exit(3)", "open('file', 'w').write('else')"])
+def test_a_file_that_cannot_be_had_or_is_another_is_asked_for_by_hand(program, tmp_path):
+    package = Package("file", "0" * 64, (sys.executable, "-c", program))
+    with pytest.raises(FetchError, match=r"Put file \(sha256 0+\) into .* by hand"):
+        fetch(package, tmp_path)
+    assert not (tmp_path / "file").exists()
+
+
+def test_its_search_halves_between_a_passing_and_a_failing_end():
+    tried = []
+
+    def level(rate_rps: float) -> Level:
+        tried.append(rate_rps)
+        return Level(rate_rps <= 70, 10, 5.0)
+
+    found = peer_search.search(level, 20, 100, 5)
+    assert tried == [20, 100, 60, 80, 70, 75]
+    assert (found.peak_rps, found.requests, found.seconds) == (70, 60, 30.0)
+
+
+@pytest.mark.parametrize(("limit_rps", "peak_rps", "seconds"), [(10, 0, 5.0), (200, 100, 10.0)])
+def test_its_search_ends_at_an_end_that_does_not_bracket(limit_rps, peak_rps, seconds):
+    found = peer_search.search(lambda rate: Level(rate <= limit_rps, 1, 5.0), 20, 100, 5)
+    assert (found.peak_rps, found.seconds) == (peak_rps, seconds)
+
+
+def test_blocking_senders_hide_an_overload_that_async_shows():
+    def passed(*, blocking: bool) -> bool:
+        rng = np.random.default_rng(1)
+        mode = Mode(blocking, window_s=60)
+        return peer_search.simulated_level(220, deterministic(0.005), SLA, rng, mode).passed
+
+    assert passed(blocking=True) and not passed(blocking=False)
+
+
+# --- the ramp
+
+
+def test_the_ramp_takes_the_running_maximum_and_rises_after_a_violation():
+    slow = {20.0, 40.0, 50.0, 60.0}
+
+    def offer(rate_rps: float) -> Pass:
+        return Pass(rate_rps, np.full(REQUESTS, 90.0 if rate_rps in slow else 10.0))
+
+    found = ramp.climb(offer, [10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0], SLA)
+    assert (found.peak_rps, found.passes, found.requests) == (30.0, 6, 6 * REQUESTS)
+
+
+def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
+    service = exponential(0.005)
+    case = search_cost.Case("M/M/1", service, 0.005, SLA)
+    cost = search_cost.ramp_cost(case, MM1_LIMIT_RPS, np.random.default_rng(3))
+    assert cost.error < 0.1
+    assert 20 <= cost.requests / REQUESTS <= 35  # the fewest that published logs show are 27
+
+
+# --- the proof of the intervals
+
+
+def test_coverage_is_counted_against_the_truth():
+    found = [
+        coverage.Found(100, 90, 95, 105, 60),
+        coverage.Found(104, 102, 101, 108, 60),
+        coverage.Found(np.nan, np.nan, np.nan, np.nan, 20),
+    ]
+    figures = {row.metric: row.ours for row in coverage.rows_of("server", 100.0, found)}
+    above, covered, *_ = figures.values()
+    assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
+    assert figures["certified / truth"] == pytest.approx(0.96)
+
+
+def test_the_truth_of_a_simulated_server_is_that_of_theory():
+    server = coverage.SERVERS["M/M/1, 5 ms, p95 <= 50 ms"]
+    assert coverage.limit_rps(server) == pytest.approx(MM1_LIMIT_RPS, rel=0.02)
+
+
+# --- the distance to the limit
+
+
+def test_the_certified_rate_is_the_highest_of_the_ladder_that_a_server_keeps_up_with():
+    rng = np.random.default_rng(1)
+    server = SimulatedServer([deterministic(0.01)], rng, arrivals=Arrivals("constant"))
+    certified_rps = limit.certified_rps(server, 130, 0.01, lambda text: None)
+    assert certified_rps == pytest.approx(0.75 * 130)
+
+
+def test_the_model_is_written_where_triton_looks_for_them(tmp_path):
+    name = write_sleep(tmp_path, Sleep(5, stall_every=500, stall_ms=300))
+    config = text_format.Parse((tmp_path / name / "config.pbtxt").read_text(), ModelConfig())
+    assert (config.name, config.max_batch_size, config.instance_group[0].count) == (name, 1, 1)
+    assert (SLEEP_BACKENDS / config.backend / "model.py").is_file()
+    assert (tmp_path / name / "1").is_dir()
+    assert config.parameters["stall_ms"].string_value == "300"
+
+
+# --- rows and the page
+
+
+def test_every_search_has_its_requests_seconds_and_error_beside_every_peer():
+    rows = list(search_cost.rows_of(search_cost.CASES[2], seeds=2))
+    assert len(rows) == 2 * 4 * 3
+    assert {row.metric for row in rows if row.goal} == {
+        search_cost.REQUESTS,
+        search_cost.SECONDS,
+        search_cost.ERROR,
+    }
+    assert all(math.isfinite(row.ours) and math.isfinite(row.peer) for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("goal", "text", "met"),
+    [
+        (Goal(">=", 2), ">= 2", "true"),
+        (Goal("<=", 1.9), "<= 1.9", "false"),
+        (Goal("<", 30, "ours"), "ours < 30", "false"),
+        (Goal("<=", 30, "ours"), "ours <= 30", "true"),
+        (Goal(">=", 2, condition="luck", holds=False), ">= 2 with luck", "false"),
+    ],
+)
+def test_a_goal_bounds_the_ratio_or_our_figure(goal, text, met):
+    row = Row("client", "case", "metric", 30.0, 15.0, "peer", goal)
+    assert row.cells()[-3:] == ("2", text, met)
+
+
+def test_a_figure_that_does_not_exist_is_empty_and_meets_no_goal():
+    row = Row("client", "case", "metric", math.nan, 15.0, "peer", Goal("<=", 2))
+    assert row.cells() == ("client", "case", "metric", "", "15", "peer", "", "<= 2", "false")
+
+
+def test_figures_have_four_digits_and_no_exponent():
+    cells = Row("b", "c", "m", 145623.4, 0.000123456, "p").cells()
+    assert cells[3:5] == ("145600", "0.0001235")
+
+
+def test_a_table_is_read_as_it_was_written(tmp_path):
+    row = Row("client", 'a, "b"', "metric", 1.5, 3.0, "peer", Goal("<=", 0.5))
+    write_rows(tmp_path / "client.csv", [row])
+    (cells,) = read_cells(tmp_path / "client.csv")
+    assert tuple(cells) == COLUMNS and tuple(cells.values()) == row.cells()
+
+
+def test_the_page_is_made_from_the_tables():
+    assert page(RESULTS) == PAGE.read_text()
