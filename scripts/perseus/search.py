@@ -255,7 +255,9 @@ class _Search:
 
     def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
         windows = self._on_the_line
-        spoilt = [t.reason for w in windows for t in w.tenants if t.verdict == "invalid"]
+        valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
+        lost = [w for w in windows if w.scale not in valid]  # spoilt at every attempt
+        spoilt = [t.reason for w in lost for t in w.tenants if t.verdict == "invalid"]
         passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
         if spoilt and not self.server_failed_above(passing):
             return Outcome.CLIENT_LIMITED, spoilt[-1]
