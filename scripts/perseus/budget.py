@@ -103,4 +103,4 @@ def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
     windows_s = sum(
         count * (overhead_s + effort(phase, settings).max_s) for phase, count in most.items()
     )
-    return s.warm_up_s + 2 * STEADY_S + ATTEMPTS * windows_s
+    return 2 * (s.warm_up_s + STEADY_S) + ATTEMPTS * windows_s

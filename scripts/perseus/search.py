@@ -94,8 +94,8 @@ def find_peak(
     )
     search = _Search(system, line, tuple(slas), settings, queue, tuple(names), rng, on_window)
     light_rps = tuple(LIGHT * rate for rate in line.rates_rps(start))
-    before = search.steady(Phase.WARM_UP, light_rps, settings.warm_up_s)
-    if problem := search.not_steady(before):
+    before, problem = search.warm_up(light_rps)
+    if problem:
         return search.ended(Outcome.UNSTEADY, problem)
     low, high = search.bracket(start)
     if low == 0:
@@ -153,14 +153,22 @@ class _Search:
 
         return self._steadiness(self._window(phase, np.nan, rates_rps, 0.0, looks_s, done))
 
-    def not_steady(self, found: Sequence[Steadiness]) -> str:
-        """Which tenants are not steady, and how they change; empty when all are."""
-        return "; ".join(
+    def warm_up(self, rates_rps: Sequence[float]) -> tuple[tuple[Steadiness, ...], str]:
+        """How the server runs under a light load, and which tenants do not become steady.
+
+        When one does not, a second window says whether that was a passing disturbance.
+        """
+        first = self.steady(Phase.WARM_UP, rates_rps, self.settings.warm_up_s)
+        if all(found.steady for found in first):
+            return first, ""
+        second = self.steady(Phase.WARM_UP, rates_rps, self.settings.warm_up_s)
+        problem = "; ".join(
             f"{name}: a light load does not become steady: its lower quartile went from"
-            f" {one.first.quartile_ms:.1f} to {one.last.quartile_ms:.1f} ms"
-            for name, one in zip(self.names, found, strict=True)
-            if not one.steady
+            f" {old.first.quartile_ms:.2f} to {new.last.quartile_ms:.2f} ms"
+            for name, old, new in zip(self.names, first, second, strict=True)
+            if not new.settled_after(old)
         )
+        return second, problem
 
     def drifted(self, before: Sequence[Steadiness], rates_rps: Sequence[float]) -> str:
         """Whether the server is slower or faster than before the search; seen twice, to be sure."""

@@ -60,6 +60,11 @@ class Steadiness:
         """Whether nothing speaks against it."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
+    def settled_after(self, before: Steadiness) -> bool:
+        """Whether this window is steady, at a level surely like one that the window before saw."""
+        seen = (before.first, before.last)
+        return self.steady and any(self.whole.is_like(level, ALIKE) for level in seen)
+
     @property
     def surely_steady(self) -> bool:
         """Whether the halves are known to be alike, so that waiting would tell no more."""

@@ -152,7 +152,7 @@ def start_a_cell_again(root: Path) -> subprocess.Popen[bytes]:
             command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
     deadline = time.monotonic() + 60
-    while "bracket" not in (root / "output.txt").read_text():
+    while "warm_up " not in (root / "output.txt").read_text():
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.1)
     return process
