@@ -18,8 +18,8 @@ RECORD = {
     "cell": "the slice of the configuration that the cell was measured from",
     "host": "processor, memory, kernel, cores of server and client, versions of the software;"
     " `client_realtime` says whether the clients were scheduled before ordinary processes"
-    " (SCHED_RR), null if none ran; `nvidia` the driver, the GPUs of the server, and whether MIG"
-    " and MPS are on, empty without any",
+    " (SCHED_RR), null if none ran; `nvidia` the driver, the GPUs of the server, and whether MIG and"
+    " MPS are on, empty without any",
     "started": "when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so that the"
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",

@@ -1,12 +1,12 @@
 """NVIDIA GPUs of this host by NVML: whether they are there, what they are, and what they do.
 
-Figures are NVML's own: power is an average over its sampling interval (some 25 to 100 ms); energy
-is the counter that newer GPUs (Volta on) have: consumption is taken from it, not from power.
+Figures are NVML's own: power is an average over its sampling interval (some 25 to 100 ms); energy is
+the counter that newer GPUs (Volta on) have, from which consumption is taken rather than from power.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
@@ -78,31 +78,28 @@ class Gpus:
     def sample(self) -> Iterator[tuple[str, float]]:
         """(metric, value) of each GPU; energy from the second sample on."""
         for each, gpu in self._handles.items():
-            for name, read in self._reads().items():
+            n = self._nvml
+            reads = {
+                "utilization": lambda g: n.nvmlDeviceGetUtilizationRates(g).gpu / 100,
+                "memory_used_bytes": lambda g: n.nvmlDeviceGetMemoryInfo(g).used,
+                "power_watts": lambda g: n.nvmlDeviceGetPowerUsage(g) / 1000,
+                "sm_clock_mhz": lambda g: n.nvmlDeviceGetClockInfo(g, n.NVML_CLOCK_SM),
+                "memory_clock_mhz": lambda g: n.nvmlDeviceGetClockInfo(g, n.NVML_CLOCK_MEM),
+                "throttle_reasons": n.nvmlDeviceGetCurrentClocksEventReasons,
+                "temperature_celsius": lambda g: n.nvmlDeviceGetTemperature(
+                    g, n.NVML_TEMPERATURE_GPU
+                ),
+            }
+            for name, read in reads.items():
                 value = self._told(read, gpu)
                 if value is not None:
                     yield f"gpu_{each}_{name}", float(value)
-            energy_mj = self._told(self._nvml.nvmlDeviceGetTotalEnergyConsumption, gpu)
+            energy_mj = self._told(n.nvmlDeviceGetTotalEnergyConsumption, gpu)
             if energy_mj is not None:
                 if each in self._energy_mj:
                     spent_mj = energy_mj - self._energy_mj[each]
                     yield f"gpu_{each}_energy_joules", spent_mj / 1000
                 self._energy_mj[each] = energy_mj
-
-    def _reads(self) -> dict[str, Callable[[Any], float]]:
-        """What is read of a GPU, by the rest of the metric's name."""
-        n = self._nvml
-        return {
-            "utilization": lambda gpu: n.nvmlDeviceGetUtilizationRates(gpu).gpu / 100,
-            "memory_used_bytes": lambda gpu: n.nvmlDeviceGetMemoryInfo(gpu).used,
-            "power_watts": lambda gpu: n.nvmlDeviceGetPowerUsage(gpu) / 1000,
-            "sm_clock_mhz": lambda gpu: n.nvmlDeviceGetClockInfo(gpu, n.NVML_CLOCK_SM),
-            "memory_clock_mhz": lambda gpu: n.nvmlDeviceGetClockInfo(gpu, n.NVML_CLOCK_MEM),
-            "throttle_reasons": n.nvmlDeviceGetCurrentClocksEventReasons,
-            "temperature_celsius": lambda gpu: n.nvmlDeviceGetTemperature(
-                gpu, n.NVML_TEMPERATURE_GPU
-            ),
-        }
 
     def energy_joules(self) -> float:
         """Energy of all of them since the driver was loaded; NaN if one has no counter, or none."""

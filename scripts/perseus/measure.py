@@ -98,7 +98,7 @@ def measure(
         errors = verify(server, cell, inputs.references)
         gpus = stack.enter_context(opened(cell["server"]["gpus"]))
         monitor = Monitor(
-            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores, gpus=gpus
+            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores, gpus
         )
         stack.enter_context(monitor)
         routes = stack.enter_context(_routes(cell, inputs, server))

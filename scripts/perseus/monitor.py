@@ -114,8 +114,8 @@ class Monitor:
         server_pid: process id of the server, or None if it runs on another host.
         server_cores: CPU ids of the server on this host (may be empty).
         client_cores: CPU ids of the client.
-        period_s: seconds from sample to sample.
         gpus: of the server, if it has any.
+        period_s: seconds from sample to sample.
 
     Raises:
         Exception: on leaving, what ended the thread, if the body itself did not raise.
@@ -128,8 +128,8 @@ class Monitor:
         server_pid: int | None,
         server_cores: Sequence[int],
         client_cores: Sequence[int],
-        period_s: float = 1.0,
         gpus: gpu.Gpus | None = None,
+        period_s: float = 1.0,
     ) -> None:
         self._path = path
         self._partial = path.with_name(path.name + ".partial")

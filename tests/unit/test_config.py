@@ -238,7 +238,7 @@ def on(server):
 @pytest.mark.parametrize(
     ("server", "expected"),
     [
-        ({**GPU, "gpus": []}, r"servers\[0\]\.gpus: must have at least 1 item"),
+        ({**GPU, "gpus": []}, r"servers\[0\]\.gpus: must be a list, not empty"),
         ({k: v for k, v in GPU.items() if k != "gpus"}, r"gpus: is missing: device gpu needs"),
         ({**GPU, "device": "cpu"}, r"gpus: is of device: gpu only, and device is 'cpu'"),
         ({**GPU, "runtime": "openvino"}, r"runtime: 'openvino' does not run on device 'gpu'"),
