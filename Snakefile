@@ -39,8 +39,6 @@ rule measurements:
 
 
 onstart:
-    if workflow.local_exec:
-        require_gpus_here(workflow.dag.needrun_jobs())
     about_s, most_s = plan.load_s(STUDY)
     print(
         f"Study {STUDY.name!r}: {len(plan.cells(STUDY))} cells. Measuring all of them takes about"

@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, str(Path(workflow.basedir, "scripts")))
 
-from perseus import gpu, plan
+from perseus import plan
 from perseus.config import ConfigError, load_study
 
 try:
@@ -36,17 +36,6 @@ wildcard_constraints:
     cell=r"[A-Za-z0-9_.-]+",
     server="[A-Za-z0-9_-]+",
     figure="[a-z_]+",
-
-
-def require_gpus_here(jobs):
-    """Stop before any job runs if a measurement among them needs a GPU that is not here."""
-    cells = [plan.cell(STUDY, job.wildcards.cell) for job in jobs if job.rule.name == "measure"]
-    servers = {cell.scenario.server for cell in cells if cell.scenario.server.gpus}
-    try:
-        for server in sorted(servers, key=lambda server: server.name):
-            gpu.require(server.name, server.gpus)
-    except gpu.GpuError as error:
-        raise WorkflowError(str(error)) from None
 
 
 def code(script):

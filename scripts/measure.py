@@ -5,7 +5,6 @@ from pathlib import Path
 from perseus.arrivals import TraceError
 from perseus.client import ClientError
 from perseus.entry import job
-from perseus.gpu import GpuError
 from perseus.host import TooFewCoresError
 from perseus.measure import Inputs, Outputs, measure
 from perseus.route import RouteError
@@ -19,7 +18,6 @@ EXPECTED = (
     ClientError,
     RouteError,
     TraceError,
-    GpuError,
 )
 
 cell = snakemake.params.slice

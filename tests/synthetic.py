@@ -162,7 +162,6 @@ def _repeats(
                 "estimate_scale": float(estimate),
                 "certified_scale": float(0.9 * estimate),
                 "certified_window": 7,
-                "joules_per_inference": None,
                 "first_failing_scale": float(1.15 * estimate),
                 "bootstrap_scales": (estimate * scatter).tolist(),
                 "requests": 20000,
@@ -270,8 +269,6 @@ def window_rows(record: Record) -> list[tuple[dict[str, Any], Requests]]:
                     "start_ns": start_ns,
                     "window_verdict": worst,
                     "tenant": name,
-                    "answered": 400,
-                    "gpu_energy_joules": None,
                     **seen.as_dict(),
                     "queue_ms": 0.4 * seen.p50_ms,
                     "compute_input_ms": 0.1,
@@ -296,7 +293,7 @@ def sweep_record() -> Record:
     line = {"kind": "concurrency", "name": "concurrency", "concurrencies": list(LEVELS)}
     named = {"line": line, "cell": "cpu1.shared.concurrency.r1"}
     parts = ("line", "dedicated_rps", "estimate_scale", "certified_scale", "certified_window")
-    searched = {*parts, "first_failing_scale", "bootstrap_scales", "joules_per_inference"}
+    searched = {*parts, "first_failing_scale", "bootstrap_scales"}
     levels = [
         {
             "concurrency": level,

@@ -18,8 +18,7 @@ RECORD = {
     "cell": "the slice of the configuration that the cell was measured from",
     "host": "processor, memory, kernel, cores of server and client, versions of the software;"
     " `client_realtime` says whether the clients were scheduled before ordinary processes"
-    " (SCHED_RR), null if none ran; `nvidia` the driver, the GPUs of the server, and whether MIG and"
-    " MPS are on, empty without any",
+    " (SCHED_RR), null if none ran",
     "started": "when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so that the"
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",
@@ -36,7 +35,6 @@ RECORD = {
     "estimate_scale": "most likely limit, as s",
     "certified_scale": "highest s that passed fresh windows",
     "certified_window": "the last of those windows; -1 if there is none",
-    "joules_per_inference": "energy of the server's GPUs per image answered in that window, J",
     "first_failing_scale": "lowest s above the certified one that failed",
     "bootstrap_scales": "draws from the posterior of the estimate of s",
     "requests": "requests counted in all windows",

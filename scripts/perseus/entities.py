@@ -42,7 +42,7 @@ class Price:
 class Server:
     """Hardware, launcher and runtime; `price` says which cloud instance it stands for.
 
-    `image` is that of a container, None if the server is none. `gpus` are ids on its machine.
+    `image` is that of a container, None if the server is none.
     """
 
     name: str
@@ -52,12 +52,6 @@ class Server:
     cores: int
     price: Price
     image: str | None
-    gpus: tuple[int, ...] = ()
-
-    @property
-    def visible_gpus(self) -> tuple[int, ...]:
-        """Their ids as the server sees them: a container numbers its own from 0."""
-        return self.gpus if self.launcher == "embedded" else tuple(range(len(self.gpus)))
 
 
 @dataclass(frozen=True)

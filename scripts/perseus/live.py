@@ -48,10 +48,6 @@ class Ended:
 
     start_ns: int
     decompositions: tuple[Decomposition, ...]
-    gpu_energy_joules: float
-    """Of all GPUs of the server from start to end; NaN without any."""
-    answered: tuple[int, ...]
-    """Requests of each tenant that were answered, counted or not."""
 
 
 class LiveSystem:
@@ -68,10 +64,8 @@ class LiveSystem:
         server_cores: Sequence[int],
         client_cores: Sequence[int],
         patience_s: float,
-        energy_joules: Callable[[], float] = lambda: float("nan"),
     ) -> None:
         self._server, self._clients, self._writer = server, clients, writer
-        self._energy_joules = energy_joules
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._patience_s = patience_s
@@ -109,7 +103,6 @@ class LiveSystem:
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
         names = [client.name for client in self._clients]
         before = [server_times(self._server, name) for name in names]
-        energy_joules = self._energy_joules()
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
         load = LiveLoad(
@@ -138,9 +131,7 @@ class LiveSystem:
             decompose(a, b, result.requests)
             for a, b, result in zip(before, after, results, strict=True)
         ]
-        answered = tuple(int(np.sum(result.requests.answered)) for result in results)
-        spent_joules = self._energy_joules() - energy_joules
-        self.ended.append(Ended(start_ns, tuple(parts), spent_joules, answered))
+        self.ended.append(Ended(start_ns, tuple(parts)))
 
     def _require_answers(self, results: Sequence[Result]) -> None:
         for client, result in zip(self._clients, results, strict=True):

@@ -18,8 +18,6 @@ from perseus.arrivals import Arrivals, read_gaps_s, stream
 from perseus.budget import expected_s, longest_s
 from perseus.client import Client, processes_each, sequential_ms
 from perseus.files import write_json
-from perseus.gpu import Gpus, opened
-from perseus.gpu import require as require_gpus
 from perseus.launcher import launch
 from perseus.live import LiveSystem
 from perseus.load import LoadLine, Window
@@ -73,10 +71,8 @@ def measure(
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict. Raises ServerError when the server does not start, VerificationError when it serves
-    wrong answers, TooFewCoresError and GpuError.
+    wrong answers, and TooFewCoresError.
     """
-    if cell["server"]["gpus"]:
-        require_gpus(cell["server"]["name"], cell["server"]["gpus"])
     server_cores, client_cores = host.split_cores(cell["server"]["cores"])
     os.sched_setaffinity(0, client_cores)
     started = {"unix_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
@@ -96,16 +92,14 @@ def measure(
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
         first_ms = first_inferences(server, cell, inputs.references)
         errors = verify(server, cell, inputs.references)
-        gpus = stack.enter_context(opened(cell["server"]["gpus"]))
         monitor = Monitor(
-            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores, gpus
+            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores
         )
         stack.enter_context(monitor)
         routes = stack.enter_context(_routes(cell, inputs, server))
         measured = _Measured(
-            cell, inputs, server, routes, requests, (server_cores, client_cores), gpus, say
+            cell, inputs, server, routes, requests, (server_cores, client_cores), say
         )
-        about_gpus = gpus.describe()
         found = measured.sweep() if cell["line"]["kind"] == "concurrency" else measured.search()
     raw.write_windows(outputs.windows, measured.rows)
     write_json(
@@ -113,7 +107,7 @@ def measure(
         {
             "cell": dict(cell),
             "host": host.describe(server_cores, client_cores)
-            | {"client_realtime": measured.client_realtime, "nvidia": about_gpus},
+            | {"client_realtime": measured.client_realtime},
             "started": started,
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
@@ -136,10 +130,8 @@ class _Measured:
         routes: Mapping[str, Route],
         requests: raw.RequestsWriter,
         cores: tuple[Sequence[int], Sequence[int]],
-        gpus: Gpus,
         say: Callable[[str], None],
     ) -> None:
-        self._gpus = gpus
         self._cell, self._server, self._requests, self._say = cell, server, requests, say
         self._arrivals = arrivals(cell, inputs.trace)
         self._server_cores, self._client_cores = cores
@@ -176,7 +168,6 @@ class _Measured:
             "estimate_scale": peak.estimate,
             "certified_scale": peak.certified,
             "certified_window": peak.certified_window,
-            "joules_per_inference": self._joules_per_inference(peak.certified_window),
             "first_failing_scale": peak.first_failing,
             "bootstrap_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
         }
@@ -202,13 +193,6 @@ class _Measured:
             "reason": reason,
             "levels": [asdict(level) for level in levels],
         }
-
-    def _joules_per_inference(self, window: int) -> float:
-        """Energy of the GPUs over the images answered in a window; NaN without either."""
-        rows = [row for row in self.rows if row["window"] == window]
-        sizes = {each["name"]: each["request_batch_size"] for each in self._cell["tenants"]}
-        images = sum(row["answered"] * sizes[row["tenant"]] for row in rows)
-        return rows[0]["gpu_energy_joules"] / images if images else float("nan")
 
     def record(self) -> dict[str, Any]:
         """What every cell tells beside its windows."""
@@ -274,7 +258,6 @@ class _Measured:
                 server_cores=self._server_cores,
                 client_cores=self._client_cores,
                 patience_s=slowest_s,
-                energy_joules=self._gpus.energy_joules,
             )
             self._errors = system.errors
             yield system
@@ -285,8 +268,8 @@ class _Measured:
     def _keep(self, system: LiveSystem, window: Window, seconds_left: float) -> None:
         """Turn a window into rows, one per tenant, and tell of it."""
         ended = system.ended[-1]
-        for name, seen, parts, answered in zip(
-            self._names, window.tenants, ended.decompositions, ended.answered, strict=True
+        for name, seen, parts in zip(
+            self._names, window.tenants, ended.decompositions, strict=True
         ):
             self.rows.append(
                 {
@@ -298,8 +281,6 @@ class _Measured:
                     "start_ns": ended.start_ns,
                     "window_verdict": window.verdict,
                     "tenant": name,
-                    "answered": answered,
-                    "gpu_energy_joules": ended.gpu_energy_joules,
                 }
                 | seen.as_dict()
                 | asdict(parts)

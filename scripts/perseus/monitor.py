@@ -27,7 +27,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
 
-from perseus import gpu
 from perseus.procfs import (
     PAGE_BYTES,
     TICKS_PER_S,
@@ -54,7 +53,6 @@ METRICS = {
     "host, else all other interfaces",
     "network_sent_bytes": "bytes since the previous sample, as network_received_bytes",
     "scrape_failures": "failed scrapes of Triton's metrics since the previous sample (0 or 1)",
-    **gpu.METRICS,
     "nv_inference_*": "Triton's counters per model (the tenant): increase since the previous "
     "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
     "among them (nv_inference_pending_request_count): the value itself",
@@ -114,7 +112,6 @@ class Monitor:
         server_pid: process id of the server, or None if it runs on another host.
         server_cores: CPU ids of the server on this host (may be empty).
         client_cores: CPU ids of the client.
-        gpus: of the server, if it has any.
         period_s: seconds from sample to sample.
 
     Raises:
@@ -128,13 +125,12 @@ class Monitor:
         server_pid: int | None,
         server_cores: Sequence[int],
         client_cores: Sequence[int],
-        gpus: gpu.Gpus | None = None,
         period_s: float = 1.0,
     ) -> None:
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._period_s = period_s
-        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores, gpus)
+        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores)
         self._leaving = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -209,10 +205,8 @@ class Sampler:
         server_pid: int | None,
         server_cores: Sequence[int],
         client_cores: Sequence[int],
-        gpus: gpu.Gpus | None = None,
     ) -> None:
         self._scraper = _Scraper(metrics_url)
-        self._gpus = gpus
         self._server_pid = server_pid
         self._server_ticks = None if server_pid is None else start_ticks(server_pid)
         self._cores = {"server_cores_busy": server_cores, "client_cores_busy": client_cores}
@@ -231,8 +225,6 @@ class Sampler:
         values.update(self._processes(elapsed_s))
         values.update(self._host(elapsed_s))
         values.update(self._triton())
-        if self._gpus is not None:
-            values.update(((metric, None), value) for metric, value in self._gpus.sample())
         return [Row(now_ns, metric, tenant, value) for (metric, tenant), value in values.items()]
 
     def close(self) -> None:

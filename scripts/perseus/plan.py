@@ -163,7 +163,6 @@ def repository_slice(study: Study, scenario_id: str, tenant_name: str) -> Slice:
     of, served = scenario(study, scenario_id), tenant(study, scenario_id, tenant_name)
     settings = asdict(served) | {
         "runtime": of.server.runtime,
-        "gpus": of.server.visible_gpus,
         "precision": model(study, served.model).precision,
     }
     del settings["request_batch_size"]  # how it is asked, not how it is served
@@ -185,7 +184,6 @@ def measure_slice(study: Study, of: Cell) -> Slice:
                 "device": server.device,
                 "launcher": server.launcher,
                 "image": server.image,
-                "gpus": server.gpus,
                 "runtime": server.runtime,
                 "cores": server.cores,
             },

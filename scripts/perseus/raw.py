@@ -66,10 +66,6 @@ WINDOWS_SCHEMA = pa.schema(
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
-        column("answered", WHOLE, "requests", "requests answered in the whole window, counted or"
-               " not"),
-        column("gpu_energy_joules", REAL, "J", "energy of all GPUs of the server in the whole"
-               " window; null without any"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "why, in words"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),

@@ -54,7 +54,6 @@ class TenantSpec:
     priority: share of the cores among tenants that have one: an instance of priority 1 gets twice
         as many turns as one of priority 2; see model_config.
     intra_op_threads: threads of each instance.
-    gpus: ids of the GPUs that have `instances` each; none for the CPU.
     """
 
     name: str
@@ -67,7 +66,6 @@ class TenantSpec:
     preferred_batch_sizes: tuple[int, ...] = ()
     priority: int | None = None
     intra_op_threads: int = 1
-    gpus: tuple[int, ...] = ()
 
 
 def write_tenant(
@@ -118,11 +116,9 @@ def model_config(
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[classes])],
     )
     # Always count and kind: Triton's defaults differ between backends.
-    kinds = pb.ModelInstanceGroup.Kind
     group = config.instance_group.add(
-        count=tenant.instances, kind=kinds.KIND_GPU if tenant.gpus else kinds.KIND_CPU
+        count=tenant.instances, kind=pb.ModelInstanceGroup.Kind.KIND_CPU
     )
-    group.gpus.extend(tenant.gpus)
     if tenant.priority is not None:
         group.rate_limiter.priority = tenant.priority
         group.rate_limiter.resources.add(
@@ -171,8 +167,6 @@ def _problems(tenant: TenantSpec) -> Iterator[str]:
         yield f"runtime {tenant.runtime!r} is not one of {', '.join(get_args(Runtime))}"
     if tenant.precision not in get_args(Precision):
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
-    if tenant.gpus and tenant.runtime == "openvino":
-        yield "openvino does not compute on NVIDIA's GPUs: use onnxruntime"
     if tenant.precision == "bf16" and tenant.runtime != "openvino":
         yield f"{tenant.runtime} does not compute in bf16 on CPUs: use fp32, or runtime openvino"
     for name in ("instances", "max_batch_size", "intra_op_threads", "priority"):

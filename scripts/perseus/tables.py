@@ -251,9 +251,7 @@ def _costs(found: Sequence[Line], settings: Mapping[str, Any]) -> Iterator[Row]:
                 **_ends("usd_per_million_inferences", each, ("ci_low_usd", "ci_high_usd")),
                 "usd_per_million_certified": float(certified),
                 "dedicated_usd_per_million": each.value * ratio,
-                "joules_per_inference": float(
-                    np.mean([number(each["joules_per_inference"]) for each in line.records])
-                ),
+                "joules_per_inference": None,
                 "price_source": price["source"],
             }
 

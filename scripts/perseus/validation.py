@@ -20,11 +20,7 @@ from perseus.named_files import images_problems, trace_problems, weights_problem
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
 # Which arithmetic each runtime offers on each device.
-PRECISIONS = {
-    ("cpu", "onnxruntime"): {"fp32"},
-    ("cpu", "openvino"): {"fp32", "bf16"},
-    ("gpu", "onnxruntime"): {"fp32"},
-}
+PRECISIONS = {("cpu", "onnxruntime"): {"fp32"}, ("cpu", "openvino"): {"fp32", "bf16"}}
 
 LOCAL_LAUNCHERS = {"embedded", "apptainer"}  # whose servers share the memory of this host
 CONTAINER_LAUNCHERS = {"docker", "podman", "apptainer"}  # whose servers come from an image
@@ -134,7 +130,6 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
     yield from _model_problems(models, root)
     yield from _price_problems(servers, prices)
     yield from _image_problems(servers)
-    yield from _gpu_problems(servers)
     yield from _client_problems(full, servers)
     yield from _unused(models, scenarios)
     yield from _tenant_conflicts(scenarios)
@@ -247,18 +242,6 @@ def _image_problems(servers: Items) -> Iterator[str]:
             yield f"{at}.image: {launcher} takes names without '://' (say {rest!r})"
         if launcher == "apptainer" and scheme not in ("", "docker", "oras", "library"):
             yield f"{at}.image: apptainer's are a path, docker://, oras:// or library://"
-
-
-def _gpu_problems(servers: Items) -> Iterator[str]:
-    for at, server in servers:
-        if server.get("device") == "gpu" and "gpus" not in server:
-            yield f"{at}.gpus: is missing: device gpu needs the ids of its GPUs, such as [0]"
-        if server.get("device") == "cpu" and "gpus" in server:
-            yield f"{at}.gpus: is of device: gpu only, and device is 'cpu'"
-        able = sorted(run for on, run in PRECISIONS if on == server.get("device"))
-        if able and server.get("runtime") not in able:
-            runtime, device = server.get("runtime"), server.get("device")
-            yield f"{at}.runtime: {runtime!r} does not run on device {device!r} ({', '.join(able)})"
 
 
 def _client_problems(full: Json, servers: Items) -> Iterator[str]:

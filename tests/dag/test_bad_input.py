@@ -1,10 +1,5 @@
 """A configuration with mistakes ends `snakemake -n` with all of them, and without a traceback."""
 
-import contextlib
-import subprocess
-import sys
-
-import pynvml
 import pytest
 
 
@@ -44,29 +39,6 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
         assert line in said
-
-
-def test_a_gpu_study_stops_before_its_first_job_where_no_gpu_is(empty, tmp_path):
-    """With one sentence; what it would do can be looked at anywhere."""
-    with contextlib.suppress(pynvml.NVMLError):
-        pynvml.nvmlInit()
-        pynvml.nvmlShutdown()
-        pytest.skip("this machine has a GPU")
-    workflow = empty.copy(tmp_path / "workflow")
-    study = ["--configfile", "config/studies/gpu.yaml"]
-    assert any(job[0] == "measure" for job in workflow.jobs(*study))
-    done = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "1", "all", *study],
-        cwd=workflow.root,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1
-    assert "server 't4' needs GPU 0, and NVML finds none here" in said
-    assert "Traceback" not in said
-    assert not (workflow.root / "results").exists()
 
 
 @pytest.mark.parametrize("text", ["models: 3", "scenarios: null", "servers: [null, 3, {}]"])

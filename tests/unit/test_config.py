@@ -212,43 +212,6 @@ def test_a_trace_is_in_the_slices_of_the_measurements(tmp_path):
     assert (measured["arrivals"]["process"], measured["trace"]) == ("trace", change["trace"])
 
 
-GPU = {
-    "name": "t4",
-    "device": "gpu",
-    "gpus": [0, 2],
-    "cores": 4,
-    "price": {"instance": "g4dn.xlarge", "region": "us-east-1"},
-}
-
-
-def test_a_container_numbers_its_gpus_from_zero():
-    image = {"launcher": "docker", "image": "nvcr.io/nvidia/tritonserver:24.10-py3"}
-    for more, seen in (({}, [0, 2]), (image, [0, 1])):
-        study = load({"servers": [GPU | more], **on("t4")})
-        cell = plan.cells(study)[0]
-        assert plan.measure_slice(study, cell)["server"]["gpus"] == [0, 2]
-        tenant = cell.scenario.tenants[0].name
-        assert plan.repository_slice(study, cell.scenario.id, tenant)["tenant"]["gpus"] == seen
-
-
-def on(server):
-    return {"scenarios": [scenario(*PAIR, servers=(server,))]}
-
-
-@pytest.mark.parametrize(
-    ("server", "expected"),
-    [
-        ({**GPU, "gpus": []}, r"servers\[0\]\.gpus: must be a list, not empty"),
-        ({k: v for k, v in GPU.items() if k != "gpus"}, r"gpus: is missing: device gpu needs"),
-        ({**GPU, "device": "cpu"}, r"gpus: is of device: gpu only, and device is 'cpu'"),
-        ({**GPU, "runtime": "openvino"}, r"runtime: 'openvino' does not run on device 'gpu'"),
-    ],
-)
-def test_a_gpu_server_that_cannot_be_is_explained(server, expected):
-    with pytest.raises(ConfigError, match=expected):
-        load({"servers": [server], **on("t4")})
-
-
 def test_a_coefficient_of_variation_is_of_gamma_arrivals_only():
     gamma = load({"measurement": {"arrivals": {"process": "gamma", "cv": 2}}})
     assert (gamma.arrivals, gamma.arrivals_cv) == ("gamma", 2.0)

@@ -1,4 +1,4 @@
-"""Triton python-based backend that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
+"""Triton python-based backend that runs 1/model.onnx with onnxruntime on the CPU.
 
 It serves what NVIDIA's C++ backend of the same name serves, from the same config.pbtxt, and reads
 the parameter `intra_op_thread_count` (threads per instance). The requests of one call are computed
@@ -34,20 +34,8 @@ class TritonPythonModel:
         self.input = config["input"][0]["name"]
         self.output = config["output"][0]["name"]
         self.session = onnxruntime.InferenceSession(
-            str(path), options, providers=self._providers(args)
+            str(path), options, providers=["CPUExecutionProvider"]
         )
-
-    def _providers(self, args: dict[str, str]) -> list[Any]:
-        """Of an instance on a GPU CUDA on that device; what CUDA cannot do is left to the CPU."""
-        if args["model_instance_kind"] != "GPU":
-            return ["CPUExecutionProvider"]
-        if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
-            raise pb_utils.TritonModelException(
-                f"onnxruntime {onnxruntime.__version__} has no CUDA: install onnxruntime-gpu in"
-                " place of onnxruntime into the environment that serves"
-            )
-        device = {"device_id": int(args["model_instance_device_id"])}
-        return [("CUDAExecutionProvider", device), "CPUExecutionProvider"]
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
