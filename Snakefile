@@ -15,6 +15,7 @@ configfile: "config/config.yaml"
 
 include: "rules/common.smk"
 include: "rules/export.smk"
+include: "rules/tensorrt.smk"
 include: "rules/repository.smk"
 include: "rules/measure.smk"
 include: "rules/ceiling.smk"
@@ -39,6 +40,8 @@ rule measurements:
 
 
 onstart:
+    if workflow.local_exec:  # elsewhere, each job looks for itself
+        require_gpus(workflow.dag.needrun_jobs())
     about_s, most_s = plan.load_s(STUDY)
     print(
         f"Study {STUDY.name!r}: {len(plan.cells(STUDY))} cells. Measuring all of them takes about"

@@ -8,7 +8,7 @@ from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, str(Path(workflow.basedir, "scripts")))
 
-from perseus import plan
+from perseus import gpu, plan
 from perseus.config import ConfigError, load_study
 
 try:
@@ -36,6 +36,22 @@ wildcard_constraints:
     cell=r"[A-Za-z0-9_.-]+",
     server="[A-Za-z0-9_-]+",
     figure="[a-z_]+",
+
+
+def scenarios_with(kind):
+    """A pattern of the scenarios whose server loads model files of this kind."""
+    names = "|".join(plan.server_names(STUDY, kind))
+    return rf"(?:{names})\.[A-Za-z0-9_.-]+" if names else "(?!)"
+
+
+def require_gpus(jobs):
+    """Stop when some of the jobs that are to run here need GPUs that are not here."""
+    cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
+    try:
+        for gpus in {plan.cell(STUDY, cell).scenario.server.gpus for cell in cells}:
+            gpu.require(gpus)
+    except gpu.GpuError as error:
+        raise WorkflowError(str(error)) from None
 
 
 def code(script):

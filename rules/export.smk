@@ -1,7 +1,8 @@
 """Export: torchvision CNN -> ONNX, checked against torch.
 
 inputs:   a state_dict file, if the model's weights are one; its images, if it has any
-outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}
+outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
+          it also model.fp16.onnx or model.pt2
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
 """
 
@@ -28,3 +29,47 @@ rule export:
         "Exporting {wildcards.model} to ONNX"
     script:
         "../scripts/export.py"
+
+
+rule export_fp16:
+    """The same ONNX in fp16, with inputs and outputs in fp32, and how close it comes to torch."""
+    input:
+        model=f"{RESULTS}/models/{{model}}/model.onnx",
+        reference=f"{RESULTS}/models/{{model}}/reference.npz",
+        code=code("export_fp16"),
+    output:
+        model=f"{RESULTS}/models/{{model}}/model.fp16.onnx",
+        check=f"{RESULTS}/models/{{model}}/check.fp16.json",
+    log:
+        f"{LOGS}/export/{{model}}.fp16.log",
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    message:
+        "Converting {wildcards.model} to fp16"
+    script:
+        "../scripts/export_fp16.py"
+
+
+rule export_program:
+    """A model as a program of torch.export, for runtime pytorch, compared with torch itself."""
+    input:
+        weights=lambda w: plan.weights_files(plan.model(STUDY, w.model)),
+        images=lambda w: list(plan.model(STUDY, w.model).images),
+        code=code("export_program"),
+    output:
+        model=f"{RESULTS}/models/{{model}}/model.pt2",
+        check=f"{RESULTS}/models/{{model}}/check.pt2.json",
+    log:
+        f"{LOGS}/export/{{model}}.pt2.log",
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        slice=lambda w: plan.export_slice(STUDY, plan.model(STUDY, w.model)),
+    message:
+        "Exporting {wildcards.model} as a program of torch"
+    script:
+        "../scripts/export_program.py"

@@ -16,7 +16,7 @@ rule measure:
             STUDY, plan.dedicated_cells(STUDY, plan.cell(STUDY, w.cell))
         ),
         trace=plan.trace_files(STUDY),
-        backend=lambda w: f"scripts/backends/{plan.cell(STUDY, w.cell).scenario.server.runtime}/model.py",
+        backend=lambda w: plan.backend_files(plan.cell(STUDY, w.cell).scenario.server),
         code=code("measure"),
     output:
         requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",

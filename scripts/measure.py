@@ -5,6 +5,7 @@ from pathlib import Path
 from perseus.arrivals import TraceError
 from perseus.client import ClientError
 from perseus.entry import job
+from perseus.gpu import GpuError
 from perseus.host import TooFewCoresError
 from perseus.measure import Inputs, Outputs, measure
 from perseus.route import RouteError
@@ -15,6 +16,7 @@ EXPECTED = (
     ServerError,
     VerificationError,
     TooFewCoresError,
+    GpuError,
     ClientError,
     RouteError,
     TraceError,

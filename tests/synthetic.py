@@ -169,6 +169,7 @@ def _repeats(
                 "unloaded_p50_ms": {name: SLA_MS.get(name, 100.0) / 5 for name in names},
                 "dedicated_rps": dict(peaks),
                 "errors": {name: {} for name in names},
+                "gpu_watts": None,
             }
         )
     return cells

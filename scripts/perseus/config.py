@@ -161,6 +161,7 @@ def _server(item: Mapping[str, Json], prices: Sequence[Price]) -> Server:
         cores=item["cores"],
         price=next(row for row in prices if (row.instance, row.region) == wanted),
         image=item.get("image"),
+        gpus=tuple(item.get("gpus", ())),
     )
 
 

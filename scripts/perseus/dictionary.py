@@ -17,8 +17,12 @@ from perseus.table_schemas import CEILINGS, CONCURRENCY, COSTS, PEAKS, SAVINGS, 
 RECORD = {
     "cell": "the slice of the configuration that the cell was measured from",
     "host": "processor, memory, kernel, cores of server and client, versions of the software;"
+    " `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its MIG"
+    " instances;"
     " `client_realtime` says whether the clients were scheduled before ordinary processes"
     " (SCHED_RR), null if none ran",
+    "gpu_watts": "mean power of all GPUs of the server in the last certified window, W; null"
+    " without one, or where the GPUs do not tell",
     "started": "when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so that the"
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",

@@ -42,7 +42,7 @@ class Price:
 class Server:
     """Hardware, launcher and runtime; `price` says which cloud instance it stands for.
 
-    `image` is that of a container, None if the server is none.
+    `gpus` are none for a CPU server. `image` is that of a container, None if the server is none.
     """
 
     name: str
@@ -52,6 +52,7 @@ class Server:
     cores: int
     price: Price
     image: str | None
+    gpus: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,38 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
     Raises ExportError for an unknown architecture or weights name, a state_dict that does not
     fit, an image that cannot be read, an input size that the network refuses, and a failed check.
     """
+    torch, _ = import_torchvision()
+    network, images, output = answered(spec)
+    with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
+        opset, ir_version = _write_onnx(network, images[:2], onnx_file)
+        check = check_onnx(onnx_file, images, output, what=spec.architecture)
+        with npz.open("wb") as stream:
+            np.savez(stream, input=images, output=output)
+        digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
+    return {
+        "architecture": spec.architecture,
+        "weights": spec.weights,
+        "seed": spec.seed,
+        "images": list(spec.images),
+        "input_shape": [int(n) for n in images.shape[1:]],
+        "classes": int(output.shape[1]),
+        **check,
+        "sha256": digest,
+        "size_bytes": size_bytes,
+        "opset": opset,
+        "ir_version": ir_version,
+        "versions": {
+            name: importlib.metadata.version(name)
+            for name in ("torch", "torchvision", "onnx", "onnxruntime")
+        },
+    }
+
+
+def answered(spec: ModelSpec) -> tuple[torch.nn.Module, Array, Array]:
+    """(network, images (n, 3, H, W), its answers to them (n, classes)), the same at every call.
+
+    Raises ExportError for a spec that is unknown or does not fit together.
+    """
     torch, torchvision = import_torchvision()
     require_known(
         "architecture", spec.architecture, torchvision.models.list_models(torchvision.models)
@@ -92,29 +124,7 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
                 "Leave input_size out to use "
                 f"{default_input_size(spec.architecture, spec.weights)}."
             ) from error
-        with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
-            opset, ir_version = _write_onnx(network, images[:2], onnx_file)
-            check = check_onnx(onnx_file, images, output, what=spec.architecture)
-            with npz.open("wb") as stream:
-                np.savez(stream, input=images, output=output)
-            digest, size_bytes = _sha256(onnx_file), onnx_file.stat().st_size
-    return {
-        "architecture": spec.architecture,
-        "weights": spec.weights,
-        "seed": spec.seed,
-        "images": list(spec.images),
-        "input_shape": [int(n) for n in images.shape[1:]],
-        "classes": int(output.shape[1]),
-        **check,
-        "sha256": digest,
-        "size_bytes": size_bytes,
-        "opset": opset,
-        "ir_version": ir_version,
-        "versions": {
-            name: importlib.metadata.version(name)
-            for name in ("torch", "torchvision", "onnx", "onnxruntime")
-        },
-    }
+    return network, images, output
 
 
 def _images(spec: ModelSpec, size: int) -> Array:
@@ -223,6 +233,7 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Of a file, in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()

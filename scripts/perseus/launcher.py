@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perseus.container import apptainer_triton, engine_triton
+from perseus.gpu import visible
 from perseus.running_server import RunningServer
 from perseus.server import embedded_triton
 
@@ -35,7 +36,7 @@ def launch(
     start: Callable[..., AbstractContextManager[RunningServer]]
     match server["launcher"]:
         case "embedded":
-            start = embedded_triton
+            start = partial(embedded_triton, gpus=server.get("gpus", ()))
         case "docker" | "podman" as program:
             start = partial(engine_triton, program, **_container(server), say=say)
         case "apptainer":
@@ -47,5 +48,5 @@ def _container(server: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "image": server["image"],
         "runtime": server["runtime"],
-        "gpus": server.get("gpus", ()),
+        "gpus": visible(server.get("gpus", ())),
     }

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from perseus import host, raw, stats
+from perseus import gpu, host, raw, stats
 from perseus.arrivals import Arrivals, read_gaps_s, stream
 from perseus.budget import expected_s, longest_s
 from perseus.client import Client, processes_each, sequential_ms
+from perseus.energy import window_watts
 from perseus.files import write_json
 from perseus.launcher import launch
 from perseus.live import LiveSystem
@@ -71,8 +72,10 @@ def measure(
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict. Raises ServerError when the server does not start, VerificationError when it serves
-    wrong answers, and TooFewCoresError.
+    wrong answers, TooFewCoresError, and GpuError for a GPU that this machine has not.
     """
+    gpus = cell["server"]["gpus"]
+    of_gpus = gpu.describe(gpus)
     server_cores, client_cores = host.split_cores(cell["server"]["cores"])
     os.sched_setaffinity(0, client_cores)
     started = {"unix_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
@@ -93,7 +96,7 @@ def measure(
         first_ms = first_inferences(server, cell, inputs.references)
         errors = verify(server, cell, inputs.references)
         monitor = Monitor(
-            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores
+            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores, gpus=gpus
         )
         stack.enter_context(monitor)
         routes = stack.enter_context(_routes(cell, inputs, server))
@@ -107,7 +110,7 @@ def measure(
         {
             "cell": dict(cell),
             "host": host.describe(server_cores, client_cores)
-            | {"client_realtime": measured.client_realtime},
+            | {"client_realtime": measured.client_realtime, "gpu": of_gpus},
             "started": started,
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
@@ -115,6 +118,9 @@ def measure(
             "relative_errors": errors,
             **measured.record(),
             **found,
+            "gpu_watts": window_watts(
+                outputs.monitor, measured.rows, found.get("certified_window", -1)
+            ),
         },
     )
 

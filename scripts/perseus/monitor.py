@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
 
+from perseus import gpu
 from perseus.procfs import (
     PAGE_BYTES,
     TICKS_PER_S,
@@ -57,6 +58,7 @@ METRICS = {
     "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
     "among them (nv_inference_pending_request_count): the value itself",
     "nv_cpu_*": "Triton's gauges of its host: utilization 0..1, memory in bytes",
+    **gpu.METRICS,
 }
 """Every metric with its unit and meaning; `*` stands for the rest of a name that Triton gives."""
 
@@ -84,6 +86,11 @@ MONITOR_SCHEMA = pa.schema(
             pa.float64(),
             nullable=False,
             metadata={"unit": "per metric", **METRICS},
+        ),
+        pa.field(
+            "gpu",
+            pa.int32(),
+            metadata={"unit": "", "meaning": "number of the GPU; null for all other metrics"},
         ),
     ]
 )
@@ -113,8 +120,10 @@ class Monitor:
         server_cores: CPU ids of the server on this host (may be empty).
         client_cores: CPU ids of the client.
         period_s: seconds from sample to sample.
+        gpus: GPUs of the server on this host.
 
     Raises:
+        GpuError: when made, one of the GPUs is missing.
         Exception: on leaving, what ended the thread, if the body itself did not raise.
     """
 
@@ -126,11 +135,12 @@ class Monitor:
         server_cores: Sequence[int],
         client_cores: Sequence[int],
         period_s: float = 1.0,
+        gpus: Sequence[int] = (),
     ) -> None:
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._period_s = period_s
-        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores)
+        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores, gpus)
         self._leaving = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -183,6 +193,7 @@ class Row(NamedTuple):
     metric: str
     tenant: str | None
     value: float
+    gpu: int | None = None
 
 
 def _table(rows: Sequence[Row]) -> pa.Table:
@@ -205,7 +216,9 @@ class Sampler:
         server_pid: int | None,
         server_cores: Sequence[int],
         client_cores: Sequence[int],
+        gpus: Sequence[int] = (),
     ) -> None:
+        self._gpus = gpu.GpuSampler(gpus, server_cores)
         self._scraper = _Scraper(metrics_url)
         self._server_pid = server_pid
         self._server_ticks = None if server_pid is None else start_ticks(server_pid)
@@ -225,11 +238,21 @@ class Sampler:
         values.update(self._processes(elapsed_s))
         values.update(self._host(elapsed_s))
         values.update(self._triton())
-        return [Row(now_ns, metric, tenant, value) for (metric, tenant), value in values.items()]
+        return [
+            *(Row(now_ns, metric, tenant, value) for (metric, tenant), value in values.items()),
+            *self._of_gpus(),
+        ]
 
     def close(self) -> None:
         """Close the connection to the server."""
         self._scraper.close()
+        self._gpus.close()
+
+    def _of_gpus(self) -> Iterator[Row]:
+        """With a time of their own: energy is told of the moment at which it was read."""
+        now_ns = time.monotonic_ns()
+        for number, metric, value in self._gpus.sample():
+            yield Row(now_ns, metric, None, value, number)
 
     def _processes(self, elapsed_s: float | None) -> Iterator[tuple[Key, float]]:
         table = process_table()

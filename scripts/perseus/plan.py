@@ -67,6 +67,11 @@ def tenant(study: Study, scenario_id: str, name: str) -> Tenant:
     return next(t for t in scenario(study, scenario_id).tenants if t.name == name)
 
 
+def model_of(study: Study, server_name: str, tenant_name: str) -> str:
+    """The model of a tenant, which has a dedicated scenario of its name on its servers."""
+    return tenant(study, f"{server_name}.{tenant_name}", tenant_name).model
+
+
 def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
     """The cells that measured a tenant of the shared cell `of` alone on the same server."""
     if of.line.kind in ("dedicated", "concurrency"):
@@ -121,8 +126,34 @@ def records(study: Study, of: Sequence[Cell]) -> list[str]:
 
 def repository_files(study: Study, of: Scenario) -> list[str]:
     root = f"model_repository/{study.name}/{of.id}"
-    names = ("config.pbtxt", "1/model.onnx")
+    names = ("config.pbtxt", f"1/model.{served_kind(of.server)}")
     return [f"{root}/{tenant.name}/{name}" for tenant in of.tenants for name in names]
+
+
+def served_kind(of: Server) -> str:
+    """The ending of the model files that a server's runtime loads."""
+    return {"pytorch": "pt2", "tensorrt": "plan"}.get(of.runtime, "onnx")
+
+
+def server_names(study: Study, kind: str) -> list[str]:
+    """The servers whose runtime loads files of this kind."""
+    return sorted(name for name, each in servers(study).items() if served_kind(each) == kind)
+
+
+def served_file(study: Study, scenario_id: str, tenant_name: str) -> str:
+    """The file that the repository has a copy of."""
+    of, served = scenario(study, scenario_id), tenant(study, scenario_id, tenant_name)
+    if of.server.runtime == "tensorrt":
+        return f"results/{study.name}/plans/{of.server.name}/{tenant_name}/model.plan"
+    if of.server.runtime == "pytorch":
+        return f"results/{study.name}/models/{served.model}/model.pt2"
+    return onnx_file(study, served.model)
+
+
+def onnx_file(study: Study, name: str) -> str:
+    """The ONNX file of a model in the precision that it is served in; bf16 is the runtime's."""
+    fp16 = ".fp16" if model(study, name).precision == "fp16" else ""
+    return f"results/{study.name}/models/{name}/model{fp16}.onnx"
 
 
 def checks(study: Study, of: Server) -> list[str]:
@@ -133,6 +164,11 @@ def checks(study: Study, of: Server) -> list[str]:
 
 def references(study: Study, of: Scenario) -> list[str]:
     return [f"results/{study.name}/models/{tenant.model}/reference.npz" for tenant in of.tenants]
+
+
+def backend_files(of: Server) -> list[str]:
+    """Our own backend that serves the runtime; TensorRT's plans are served by Triton's."""
+    return [] if of.runtime == "tensorrt" else [f"scripts/backends/{of.runtime}/model.py"]
 
 
 def weights_files(of: Model) -> list[str]:
@@ -164,9 +200,30 @@ def repository_slice(study: Study, scenario_id: str, tenant_name: str) -> Slice:
     settings = asdict(served) | {
         "runtime": of.server.runtime,
         "precision": model(study, served.model).precision,
+        # A server numbers the GPUs that it is given from 0 on.
+        "gpus": range(len(of.server.gpus)),
     }
     del settings["request_batch_size"]  # how it is asked, not how it is served
     return plain({"tenant": settings, "siblings": sorted(t.name for t in of.tenants)})
+
+
+def tensorrt_slice(study: Study, server_name: str, tenant_name: str) -> Slice:
+    """What a plan of TensorRT depends on besides the ONNX file."""
+    server = servers(study)[server_name]
+    served = tenant(study, f"{server_name}.{tenant_name}", tenant_name)
+    return plain(
+        {
+            "server": server_name,
+            "gpus": server.gpus,
+            "precision": model(study, served.model).precision,
+            "tenant": {
+                "max_batch_size": served.max_batch_size,
+                "request_batch_size": served.request_batch_size,
+                "dynamic_batching": served.max_queue_delay_us is not None,
+                "preferred_batch_sizes": served.preferred_batch_sizes,
+            },
+        }
+    )
 
 
 def measure_slice(study: Study, of: Cell) -> Slice:
@@ -186,6 +243,7 @@ def measure_slice(study: Study, of: Cell) -> Slice:
                 "image": server.image,
                 "runtime": server.runtime,
                 "cores": server.cores,
+                "gpus": server.gpus,
             },
             "tenants": [_measured_tenant(study, tenant) for tenant in of.scenario.tenants],
             "precision": study.precision,
@@ -254,6 +312,6 @@ def plain(value: Any) -> Any:
         value = asdict(value)
     if isinstance(value, Mapping):
         return {key: plain(value[key]) for key in sorted(value)}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, range)):
         return [plain(item) for item in value]
     return value

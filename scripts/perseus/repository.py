@@ -1,6 +1,7 @@
 """Write the Triton model repository of one scenario.
 
-`write_tenant` makes `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/model.onnx`.
+`write_tenant` makes `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/model.onnx` (model.pt2
+for PyTorch, model.plan for TensorRT).
 `model_config` says what stands in a config.pbtxt. The same repository is served by our
 python-based backends (scripts/backends) and, unchanged, by the C++ backends of NVIDIA's container.
 What the two do differently with it:
@@ -27,10 +28,15 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.files import whole
 
-Runtime = Literal["onnxruntime", "openvino"]
-Precision = Literal["fp32", "bf16"]
+Runtime = Literal["onnxruntime", "openvino", "pytorch", "tensorrt"]
+Precision = Literal["fp32", "bf16", "fp16"]
 
-MODEL_FILE: Final = "1/model.onnx"
+MODEL_FILES: Final = {
+    "onnxruntime": "1/model.onnx",
+    "openvino": "1/model.onnx",
+    "pytorch": "1/model.pt2",
+    "tensorrt": "1/model.plan",
+}
 # The rate limiter's resource that tenants with a priority share, see model_config.
 RESOURCE: Final = "cores"
 
@@ -45,8 +51,10 @@ class TenantSpec:
 
     name: the name Triton serves it under, of letters, digits, '_' and '-'.
     model: the name of the model in the study; not written, it explains error messages.
-    runtime, precision: what executes it, and how. bf16 is OpenVINO's alone.
-    instances: copies of the model that may execute at the same time.
+    runtime, precision: what executes it, and how. bf16 is OpenVINO's alone, on CPUs; fp16 is for
+        GPUs. Inputs and outputs are fp32 whatever the precision.
+    gpus: as the server numbers them; none for a CPU.
+    instances: copies of the model that may execute at the same time, on each of the GPUs.
     max_batch_size: at least 1.
     max_queue_delay_us: how long a request may wait for others to share its batch, in
         microseconds; None switches dynamic batching off.
@@ -66,12 +74,13 @@ class TenantSpec:
     preferred_batch_sizes: tuple[int, ...] = ()
     priority: int | None = None
     intra_op_threads: int = 1
+    gpus: tuple[int, ...] = ()
 
 
 def write_tenant(
-    root: Path, tenant: TenantSpec, siblings: Sequence[str], onnx: Path, check: Mapping[str, Any]
+    root: Path, tenant: TenantSpec, siblings: Sequence[str], model: Path, check: Mapping[str, Any]
 ) -> None:
-    """Write one tenant of the repository `root`: `config.pbtxt`, and a copy of `onnx`.
+    """Write one tenant of the repository `root`: `config.pbtxt`, and a copy of the file `model`.
 
     siblings: names of all tenants of the scenario. Triton serves whatever lies in a repository, so
         what was written earlier for a tenant that is no longer among them is removed.
@@ -86,9 +95,11 @@ def write_tenant(
     config = model_config(tenant, (channels, height, width), check["classes"])
     for folder in _stale_tenants(root, {tenant.name, *siblings}):
         shutil.rmtree(folder)
+    for name in {*MODEL_FILES.values()} - {MODEL_FILES[tenant.runtime]}:
+        (root / tenant.name / name).unlink(missing_ok=True)  # of the runtime that it had before
     # The model first: a config.pbtxt stands only beside its model.
-    with whole(root / tenant.name / MODEL_FILE) as partial:
-        shutil.copyfile(onnx, partial)
+    with whole(root / tenant.name / MODEL_FILES[tenant.runtime]) as partial:
+        shutil.copyfile(model, partial)
     with whole(root / tenant.name / "config.pbtxt") as partial:
         partial.write_text(text_format.MessageToString(config))
 
@@ -109,15 +120,20 @@ def model_config(
     _valid(tenant)
     config = pb.ModelConfig(
         name=tenant.name,
-        backend=tenant.runtime,
+        # TensorRT's plans are a platform; the others are backends by the runtime's name.
+        backend="" if tenant.runtime == "tensorrt" else tenant.runtime,
+        platform="tensorrt_plan" if tenant.runtime == "tensorrt" else "",
         max_batch_size=tenant.max_batch_size,
-        default_model_filename="model.onnx",
+        default_model_filename=Path(MODEL_FILES[tenant.runtime]).name,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_FP32, dims=input_shape)],
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[classes])],
     )
     # Always count and kind: Triton's defaults differ between backends.
+    kinds = pb.ModelInstanceGroup.Kind
     group = config.instance_group.add(
-        count=tenant.instances, kind=pb.ModelInstanceGroup.Kind.KIND_CPU
+        count=tenant.instances,
+        kind=kinds.KIND_GPU if tenant.gpus else kinds.KIND_CPU,
+        gpus=tenant.gpus,
     )
     if tenant.priority is not None:
         group.rate_limiter.priority = tenant.priority
@@ -135,6 +151,16 @@ def model_config(
 
 def _parameters(tenant: TenantSpec) -> dict[str, str]:
     """Parameters of the runtime, by the names that the C++ backends read."""
+    if tenant.runtime == "tensorrt":
+        return {}
+    if tenant.runtime == "pytorch":
+        parameters = {"intra_op_thread_count": str(tenant.intra_op_threads)}
+        if tenant.precision == "fp16":
+            parameters["precision"] = "fp16"
+        if tenant.gpus:
+            sizes = captured_sizes(tenant.max_batch_size, tenant.preferred_batch_sizes)
+            parameters["captured_batch_sizes"] = ",".join(map(str, sizes))
+        return parameters
     if tenant.runtime == "onnxruntime":
         return {
             "intra_op_thread_count": str(tenant.intra_op_threads),
@@ -153,6 +179,15 @@ def _parameters(tenant: TenantSpec) -> dict[str, str]:
     return parameters
 
 
+def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
+    """Batch sizes that are worth a CUDA graph: the powers of two, the preferred and the largest.
+
+    A batch between two of them is filled up to the next, so that it computes at most twice itself.
+    """
+    powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
+    return sorted({*powers, *preferred, largest})
+
+
 def _valid(tenant: TenantSpec) -> TenantSpec:
     problem = next(_problems(tenant), None)
     if problem:
@@ -169,6 +204,12 @@ def _problems(tenant: TenantSpec) -> Iterator[str]:
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
     if tenant.precision == "bf16" and tenant.runtime != "openvino":
         yield f"{tenant.runtime} does not compute in bf16 on CPUs: use fp32, or runtime openvino"
+    if tenant.precision == "fp16" and tenant.runtime == "openvino":
+        yield "openvino does not compute in fp16 on CPUs: use fp32 or bf16, or a GPU"
+    if tenant.runtime == "openvino" and tenant.gpus:
+        yield "openvino serves on CPUs alone: take another runtime for a GPU"
+    if tenant.runtime == "tensorrt" and not tenant.gpus:
+        yield "tensorrt serves on GPUs alone: name some, or take another runtime"
     for name in ("instances", "max_batch_size", "intra_op_threads", "priority"):
         value = getattr(tenant, name)
         if value is not None and value < 1:
@@ -190,7 +231,8 @@ def _stale_tenants(root: Path, names: Set[str]) -> list[Path]:
         if path.name in names or path.name.startswith("."):
             continue
         files = {str(p.relative_to(path)) for p in path.rglob("*") if not p.is_dir()}
-        if path.is_symlink() or not path.is_dir() or not files <= {"config.pbtxt", MODEL_FILE}:
+        ours = {"config.pbtxt", *MODEL_FILES.values()}
+        if path.is_symlink() or not path.is_dir() or not files <= ours:
             raise RepositoryError(
                 f"{path} is not part of this scenario, and Triton would try to serve it: "
                 "move it away, or choose another folder for the repository"

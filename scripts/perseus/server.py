@@ -24,6 +24,7 @@ from pathlib import Path
 
 import psutil
 
+from perseus.gpu import cuda_environment
 from perseus.leftovers import make_folder, remove, sweep_dead_owners
 from perseus.running_server import RunningServer
 from perseus.server_failures import ServerError
@@ -53,6 +54,7 @@ def embedded_triton(
     backends: Path = BACKENDS,
     shm_mib: int = 16,
     rate_limited_cores: int = 0,
+    gpus: Sequence[int] = (),
 ) -> Iterator[RunningServer]:
     """Serve a model repository with the tritonserver of nvidia-pytriton while the context is open.
 
@@ -69,8 +71,10 @@ def embedded_triton(
         shm_mib: shared memory per model instance in MiB, initially and per growth step, at least 4.
         rate_limited_cores: cores that tenants with a priority share by Triton's rate limiter; 0
             switches it off.
+        gpus: GPUs of this host that the server sees, and numbers from 0 on.
 
     Raises:
+        GpuError: CUDA_VISIBLE_DEVICES does not leave these GPUs to this process.
         ServerError: no or an unsuitable installation, cores that are not available, a server that
             ends early, a model that does not load, or a time-out. Nothing stays behind then.
     """
@@ -94,7 +98,7 @@ def embedded_triton(
             command,
             cores,
             log_path,
-            _environment(installation),
+            _environment(installation) | cuda_environment(gpus),
             ready=_serves,
             ready_timeout_s=ready_timeout_s,
             end=stop,

@@ -118,7 +118,9 @@ COSTS = pa.schema(
         column("usd_per_million_certified", REAL, "USD", "the same at the certified rate"),
         column("dedicated_usd_per_million", REAL, "USD", "the same million inferences on dedicated"
                " servers (fractions of servers allowed)"),
-        column("joules_per_inference", REAL, "J", "energy of the server, where measured"),
+        column("joules_per_inference", REAL, "J", "energy of the server's GPUs (whole boards, idle"
+               " power included; not of the host) for an inference, at the certified rate, mean of"
+               " the repeats; null without GPUs"),
         column("price_source", TEXT, "", "where the price was read"),
     ]
 )  # fmt: skip

@@ -251,9 +251,20 @@ def _costs(found: Sequence[Line], settings: Mapping[str, Any]) -> Iterator[Row]:
                 **_ends("usd_per_million_inferences", each, ("ci_low_usd", "ci_high_usd")),
                 "usd_per_million_certified": float(certified),
                 "dedicated_usd_per_million": each.value * ratio,
-                "joules_per_inference": None,
+                "joules_per_inference": _joules_per_inference(line),
                 "price_source": price["source"],
             }
+
+
+def _joules_per_inference(line: Line) -> float:
+    """Mean of the repeats, each at its certified rate; NaN where no power was measured."""
+    each = [
+        number(record.get("gpu_watts"))
+        / (lines.rates_rps(record, number(record["certified_scale"])) @ line.images_per_request)
+        for record in line.records
+    ]
+    known = [joules for joules in each if np.isfinite(joules)]
+    return float(np.mean(known)) if known else np.nan
 
 
 def _savings(found: Sequence[Line]) -> Iterator[Row]:

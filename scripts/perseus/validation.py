@@ -14,14 +14,12 @@ from typing import Any
 
 import jsonschema
 
+from perseus.devices import device_problems, precision_problems
 from perseus.entities import LoadLineSpec, Price
 from perseus.named_files import images_problems, trace_problems, weights_problems
 
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
-# Which arithmetic each runtime offers on each device.
-PRECISIONS = {("cpu", "onnxruntime"): {"fp32"}, ("cpu", "openvino"): {"fp32", "bf16"}}
-
 LOCAL_LAUNCHERS = {"embedded", "apptainer"}  # whose servers share the memory of this host
 CONTAINER_LAUNCHERS = {"docker", "podman", "apptainer"}  # whose servers come from an image
 
@@ -130,6 +128,7 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
     yield from _model_problems(models, root)
     yield from _price_problems(servers, prices)
     yield from _image_problems(servers)
+    yield from device_problems(servers)
     yield from _client_problems(full, servers)
     yield from _unused(models, scenarios)
     yield from _tenant_conflicts(scenarios)
@@ -319,7 +318,7 @@ def _tenant_problems(
             yield f"{place}.model: {model!r} is not in models{hint}"
         else:
             for server in (servers[name] for name in names if name in servers):
-                yield from _precision_problems(place, models[model], server)
+                yield from precision_problems(place, models[model], server)
         batching, largest = tenant.get("dynamic_batching"), tenant.get("max_batch_size")
         sizes = batching.get("preferred_batch_sizes") if isinstance(batching, dict) else None
         asked = tenant.get("request_batch_size")
@@ -332,20 +331,6 @@ def _tenant_problems(
         if count > 1:
             hint = "give each tenant a name: of its own"
             yield f"{at}.tenants: {name!r} appears {count} times ({hint})"
-
-
-def _precision_problems(
-    place: str, model: Mapping[str, Json], server: Mapping[str, Json]
-) -> Iterator[str]:
-    precision, device, runtime = (
-        str(part) for part in (model.get("precision"), server.get("device"), server.get("runtime"))
-    )
-    able = [run for (on, run), known in PRECISIONS.items() if on == device and precision in known]
-    if able and runtime not in able and (device, runtime) in PRECISIONS:
-        yield (
-            f"{place}.model: server {server['name']!r} with runtime {runtime!r} cannot run"
-            f" {model['name']!r} in {precision} (it needs runtime: {' or '.join(able)})"
-        )
 
 
 def _experiment_problems(at: str, scenario: Mapping[str, Json]) -> Iterator[str]:

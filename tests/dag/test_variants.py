@@ -105,7 +105,9 @@ def test_a_feature_measures_what_it_should(cells, name):
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_that_is_shipped_can_be_planned(empty, study):
     jobs = empty.jobs("--configfile", f"config/studies/{study}.yaml")
-    assert {job[0] for job in jobs} >= {"export", "repository", "measure", "tables", "report"}
+    # A repository of programs of torch, say, is a rule of its own: repository_program.
+    steps = {job[0].partition("_")[0] for job in jobs}
+    assert steps >= {"export", "repository", "measure", "tables", "report"}
 
 
 def test_an_export_is_shared_by_all_scenarios(empty):

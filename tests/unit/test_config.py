@@ -308,7 +308,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             {"models": [model(), model()]},
             r"models\[1\]\.name: 'squeezenet1_1' is already the name of models",
         ),
-        ({"models": [model(precision="fp16")]}, r"models\[0\]\.precision: 'fp16' .*mean 'bf16'"),
+        ({"models": [model(precision="bf61")]}, r"models\[0\]\.precision: 'bf61' .*mean 'bf16'"),
         (
             {"models": [model("a/b", architecture="squeezenet1_1")]},
             r"'a/b' is not a name \(use letters",

@@ -11,10 +11,12 @@ from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import fake_nvml
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from perseus.gpu import GpuError
 from perseus.monitor import (
     METRICS,
     MONITOR_SCHEMA,
@@ -138,10 +140,11 @@ def values(path: Path, metric: str, tenant: str | None = None) -> list[float]:
 
 
 def test_file_has_the_schema_and_every_metric_has_a_meaning(
-    tmp_path: Path, triton: FakeTriton
+    tmp_path: Path, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
     path = tmp_path / "monitor.parquet"
-    with Monitor(path, triton.url, os.getpid(), [0], [0], period_s=0.3):
+    with Monitor(path, triton.url, os.getpid(), [0], [0], period_s=0.3, gpus=[0, 1]):
         time.sleep(0.4)
     table = pq.read_table(path)
     assert table.schema.equals(MONITOR_SCHEMA, check_metadata=True)
@@ -150,6 +153,19 @@ def test_file_has_the_schema_and_every_metric_has_a_meaning(
     assert not unexplained
     fixed = {name for name in METRICS if "*" not in name}
     assert found >= fixed - {"client_cpu_cores"}  # this process is the server here
+    for row in table.to_pylist():
+        assert row["gpu"] in ((0, 1) if row["metric"].startswith("gpu_") else (None,))
+    assert set(table["gpu"].to_pylist()) == {0, 1, None}
+
+
+def test_a_monitor_of_a_gpu_that_is_not_there_is_not_made(
+    tmp_path: Path, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvml = fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
+    with pytest.raises(GpuError, match="this machine has 2"):
+        Monitor(tmp_path / "monitor.parquet", triton.url, None, [], [0], gpus=[5])
+    assert nvml.opened == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_increases_sum_to_what_the_server_counted(tmp_path: Path, triton: FakeTriton) -> None:

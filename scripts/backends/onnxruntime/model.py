@@ -1,4 +1,4 @@
-"""Triton python-based backend that runs 1/model.onnx with onnxruntime on the CPU.
+"""Triton python-based backend that runs 1/model.onnx with onnxruntime, on the CPU or a GPU.
 
 It serves what NVIDIA's C++ backend of the same name serves, from the same config.pbtxt, and reads
 the parameter `intra_op_thread_count` (threads per instance). The requests of one call are computed
@@ -33,9 +33,8 @@ class TritonPythonModel:
         path = Path(args["model_repository"], args["model_version"], filename)
         self.input = config["input"][0]["name"]
         self.output = config["output"][0]["name"]
-        self.session = onnxruntime.InferenceSession(
-            str(path), options, providers=["CPUExecutionProvider"]
-        )
+        self.session = onnxruntime.InferenceSession(str(path), options, providers=_providers(args))
+        _require_first(self.session, _providers(args))
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
@@ -57,3 +56,27 @@ class TritonPythonModel:
 
     def finalize(self) -> None:
         self.session = None
+
+
+def _providers(args: dict[str, str]) -> list[Any]:
+    """What computes the instance; what a GPU has no kernel for, the CPU does."""
+    if args["model_instance_kind"] != "GPU":
+        return ["CPUExecutionProvider"]
+    if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
+        raise pb_utils.TritonModelException(
+            f"onnxruntime {onnxruntime.__version__} was built without CUDA: install onnxruntime-gpu"
+            " in place of onnxruntime, or take runtime: pytorch"
+        )
+    # fp32 means fp32: TF32 would round its products to 10 bits.
+    cuda = {"device_id": args["model_instance_device_id"], "use_tf32": "0"}
+    return [("CUDAExecutionProvider", cuda), "CPUExecutionProvider"]
+
+
+def _require_first(session: onnxruntime.InferenceSession, wanted: list[Any]) -> None:
+    """onnxruntime falls back to the CPU in silence when CUDA's libraries do not load."""
+    first = wanted[0] if isinstance(wanted[0], str) else wanted[0][0]
+    if session.get_providers()[0] != first:
+        raise pb_utils.TritonModelException(
+            f"onnxruntime could not use {first}, and would have computed with"
+            f" {session.get_providers()[0]}: the server's log says which library is missing"
+        )

@@ -1,0 +1,156 @@
+"""Pack a study for a machine that has a GPU, PyTorch and no way to install anything.
+
+export PYTHONPATH=scripts
+python scripts/carried/pack.py STUDY.yaml FOLDER [--python 3.12] [--libpython FILE]
+
+FOLDER gets perseus-carried.tar.xz: the library, the backends of PyTorch, Triton's server with the
+stub for that machine's Python, the client, and the cells of the study. There:
+
+tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
+
+What that machine's python3 must have itself: torch, torchvision, numpy, scipy, pandas, pyarrow,
+psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml, pillow and nvidia-ml-py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import io
+import json
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+
+from perseus import plan
+from perseus.config import ConfigError, load_study
+from perseus.entities import Cell, Study
+from perseus.files import whole
+
+ROOT = Path(__file__).resolve().parents[2]
+NAME = "perseus-carried"
+# Of Python 3.13, for Triton's own programs in the wheel, which the server does not need.
+LEFT_OUT = "libpython3-"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("study", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--python", default="3.12", help="version of python3 there")
+    parser.add_argument("--libpython", type=Path, help="its libpython, if it has none")
+    asked = parser.parse_args()
+    try:
+        study = load_study(yaml.safe_load(asked.study.read_text()), ROOT)
+        archive = pack(study, asked.folder, asked.python, asked.libpython)
+    except (ConfigError, OSError, ValueError) as error:
+        sys.exit(str(error))
+    print(f"{archive}: {archive.stat().st_size / 2**20:.0f} MiB")
+
+
+def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
+    """Write the archive into `folder`; raises ValueError for a study that cannot be carried."""
+    job = json.dumps(cells_to_run(study), indent=1).encode()
+    path = folder / f"{NAME}.tar.xz"
+    with whole(path) as partial, tarfile.open(partial, "w:xz", preset=2) as archive:
+        for source, name in files(python, libpython):
+            archive.add(source, f"{NAME}/{name}", filter=_nobody_s)
+        entry = tarfile.TarInfo(f"{NAME}/study.json")
+        entry.size = len(job)
+        archive.addfile(entry, io.BytesIO(job))
+    return path
+
+
+def cells_to_run(study: Study) -> dict:
+    """All that the other machine must know: what each step depends on, as Snakemake's jobs do."""
+    runtimes = {server.runtime for server in plan.servers(study).values()}
+    launchers = {server.launcher for server in plan.servers(study).values()}
+    if runtimes != {"pytorch"} or launchers != {"embedded"}:
+        raise ValueError(
+            "only a study whose servers have runtime: pytorch and launcher: embedded can be"
+            f" carried; this one has {', '.join(sorted(runtimes | launchers))}"
+        )
+    for model in study.models:
+        if plan.weights_files(model) or model.images:
+            raise ValueError(f"{model.name}: files of weights and images are not carried")
+    return {
+        "models": {model.name: plan.export_slice(study, model) for model in study.models},
+        "tenants": {
+            scenario.id: [
+                plan.repository_slice(study, scenario.id, tenant.name)
+                for tenant in scenario.tenants
+            ]
+            for scenario in study.scenarios
+        },
+        "cells": [plan.measure_slice(study, cell) for cell in in_turn(study)],
+        "dedicated": {
+            cell.id: [each.id for each in plan.dedicated_cells(study, cell)]
+            for cell in plan.cells(study)
+        },
+        "tables": plan.tables_slice(study),
+    }
+
+
+def in_turn(study: Study) -> list[Cell]:
+    """The cells, those first that matter most when time runs out: shared ones and the dedicated
+    peaks that they need, then sweeps, then other peaks."""
+    cells = plan.cells(study)
+    shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]
+    needed = {each.id for cell in shared for each in plan.dedicated_cells(study, cell)}
+
+    def rank(cell: Cell) -> int:
+        if cell.id in needed:
+            return 0
+        return 1 if cell in shared else 2 if cell.line.kind == "concurrency" else 3
+
+    return sorted(cells, key=rank)
+
+
+def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
+    """(file here, name in the archive)."""
+    yield Path(__file__).with_name("run.py"), "run.py"
+    scripts = ROOT / "scripts"
+    for path in [*scripts.glob("perseus/*.py"), scripts / "backends" / "pytorch" / "model.py"]:
+        yield path, f"scripts/{path.relative_to(scripts)}"
+    # Beside the library: whatever imports that, finds these.
+    server = _package("pytriton")
+    triton, site = server / "tritonserver", server.parent
+    stub = triton / "python_backend_stubs" / python / "triton_python_backend_stub"
+    if not stub.exists():
+        raise ValueError(f"nvidia-pytriton has no stub for Python {python}")
+    libraries = [
+        path
+        for path in (site / "nvidia_pytriton.libs").iterdir()
+        if not path.name.startswith(LEFT_OUT)
+    ]
+    backend = triton / "backends" / "python"
+    kept = [triton / "bin" / "tritonserver", stub, *libraries]
+    kept += [backend / "libtriton_python.so", backend / "triton_python_backend_utils.py"]
+    kept += _package("tritonclient").rglob("*.py")
+    for name in ("nvidia-pytriton", "tritonclient"):
+        kept.append(Path(str(importlib.metadata.distribution(name)._path)) / "METADATA")
+    for path in kept:
+        yield path, f"scripts/{path.relative_to(site)}"
+    if libpython is not None:
+        yield libpython, f"scripts/nvidia_pytriton.libs/libpython{python}.so.1.0"
+
+
+def _package(name: str) -> Path:
+    spec = importlib.util.find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise ValueError(f"{name} is missing here: pip install -r requirements.txt")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _nobody_s(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+if __name__ == "__main__":
+    main()

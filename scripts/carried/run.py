@@ -1,0 +1,204 @@
+"""Run a study that `pack.py` packed, on a machine without Snakemake, within a time limit.
+
+python3 perseus-carried/run.py RESULTS [--limit-s 450]
+
+It exports the models, measures the cells in turn, each in a process of its own as Snakemake's jobs
+are, and stops when the time is up; the cells that were not reached are listed. RESULTS gets
+summary.json (the host and each cell's record), the tables as CSV, raw.tar.xz with all else, and
+run.log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "scripts"))
+
+Job = dict[str, Any]
+LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
+SPARE_S = 30.0  # for the tables and the archive
+LEAST_S = 20.0  # a cell that has less is not begun
+RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--limit-s", type=float, default=450.0)
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    job = json.loads((HERE / "study.json").read_text())
+    if asked.cell:
+        measure_cell(job, asked.cell, asked.results)
+    else:
+        run(job, asked.results, time.monotonic() + asked.limit_s)
+
+
+def run(job: Job, results: Path, end_s: float) -> None:
+    """Everything, until `end_s` of the monotonic clock."""
+    results.mkdir(parents=True, exist_ok=True)
+    work = results / "work"
+    with (results / "run.log").open("w", buffering=1) as log:
+
+        def say(message: str) -> None:
+            line = f"[{end_s - time.monotonic():4.0f} s left] {message}"
+            print(line, flush=True)
+            print(line, file=log)
+
+        require(job)
+        for name, spec in job["models"].items():
+            say(f"exporting {name}")
+            prepare(job, name, spec, work)
+        missed = [
+            cell["cell"]
+            for cell in job["cells"]
+            if not begin(cell["cell"], results, end_s - SPARE_S, say)
+        ]
+        say("writing the tables")
+        summarise(job, results, missed)
+        say(f"done; not measured: {', '.join(missed) or 'nothing'}")
+
+
+def require(job: Job) -> None:
+    """Ends with one sentence on a machine that cannot run the study."""
+    from perseus import gpu, triton_wheel
+    from perseus.server_failures import ServerError
+
+    try:
+        triton_wheel.find_installation()
+        for cell in job["cells"]:
+            gpu.require(cell["server"]["gpus"])
+    except (gpu.GpuError, ServerError) as error:
+        sys.exit(str(error))
+    library = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
+    folders = [HERE / "scripts" / "nvidia_pytriton.libs", sysconfig.get_config_var("LIBDIR")]
+    if not any(Path(folder, library).exists() for folder in [*folders, *LIBRARIES]):
+        sys.exit(
+            f"this machine has no {library}, which the server's Python stub needs: pack the study"
+            " again with --libpython and such a file (of Debian's or Ubuntu's libpython packages)"
+        )
+
+
+def prepare(job: Job, name: str, spec: Job, work: Path) -> None:
+    """The program of a model, torch's answers, and its place in every repository."""
+    from perseus.export import ModelSpec
+    from perseus.program import export_program, write_reference
+    from perseus.repository import TenantSpec, write_tenant
+
+    folder = work / "models" / name
+    shape = write_reference(ModelSpec(**spec), folder / "reference.npz")
+    export_program(ModelSpec(**spec), folder / "model.pt2")
+    for scenario, tenants in job["tenants"].items():
+        for tenant in tenants:
+            if tenant["tenant"]["model"] == name:
+                write_tenant(
+                    work / "repository" / scenario,
+                    TenantSpec(**tenant["tenant"]),
+                    tenant["siblings"],
+                    folder / "model.pt2",
+                    shape,
+                )
+
+
+def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
+    """Measure a cell in a process of its own; whether it has a record."""
+    left_s = end_s - time.monotonic()
+    if left_s < LEAST_S:
+        return False
+    say(f"measuring {cell}")
+    command = [sys.executable, __file__, str(results), "--cell", cell]
+    log_path = results / "work" / "raw" / cell / "cell.log"
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    with log_path.open("w") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            status = process.wait(left_s)
+        except subprocess.TimeoutExpired:
+            process.terminate()  # it ends its server
+            process.wait()
+            say(f"  no time left for the rest of {cell}")
+            return False
+    told = log_path.read_text(errors="replace").strip().splitlines()
+    say("  " + (told[-1] if told else f"exit code {status}"))
+    return status == 0
+
+
+def measure_cell(job: Job, name: str, results: Path) -> None:
+    """What the rule `measure` does."""
+    from perseus.client import ClientError
+    from perseus.gpu import GpuError
+    from perseus.host import TooFewCoresError
+    from perseus.measure import Inputs, Outputs, measure
+    from perseus.route import RouteError
+    from perseus.server_failures import ServerError
+    from perseus.verify import VerificationError
+
+    cell = next(each for each in job["cells"] if each["cell"] == name)
+    work = results.resolve() / "work"
+    records = [work / "raw" / each / "record.json" for each in job["dedicated"][name]]
+    missing = [path.parent.name for path in records if not path.exists()]
+    if missing:
+        sys.exit(f"not measured: it needs {', '.join(missing)}")
+    outputs = {path.split(".")[0]: work / "raw" / name / path for path in RAW}
+    outputs["server_log"] = outputs.pop("server")
+    expected = (
+        ClientError,
+        GpuError,
+        RouteError,
+        ServerError,
+        TooFewCoresError,
+        VerificationError,
+    )
+    try:
+        measure(
+            cell,
+            Inputs(
+                repository=work / "repository" / cell["scenario"],
+                references={
+                    tenant["name"]: work / "models" / tenant["model"] / "reference.npz"
+                    for tenant in cell["tenants"]
+                },
+                dedicated_records=records,
+                trace=None,
+            ),
+            Outputs(**outputs),
+            lambda message: print(message, flush=True),
+        )
+    except expected as error:
+        sys.exit(str(error))
+
+
+def summarise(job: Job, results: Path, missed: list[str]) -> None:
+    """summary.json, the tables and the archive of everything else."""
+    from perseus import tables
+    from perseus.files import write_json
+    from perseus.schema import write
+
+    raw = results / "work" / "raw"
+    folders = [raw / cell["cell"] for cell in job["cells"] if cell["cell"] not in missed]
+    records = [folder / "record.json" for folder in folders]
+    made = tables.make(
+        tables.read(records, [folder / "windows.parquet" for folder in folders], []), job["tables"]
+    )
+    for name in ("peaks", "tenants", "costs", "concurrency"):
+        write(made[name], raw / f"{name}.parquet", results / f"{name}.csv")
+    shown = [json.loads(path.read_text()) for path in records]
+    for record in shown:
+        record.pop("bootstrap_scales", None)  # thousands, and in the archive
+    write_json(results / "summary.json", {"cells": shown, "not_measured": missed})
+    with tarfile.open(results / "raw.tar.xz", "w:xz", preset=1) as archive:
+        archive.add(raw, "raw")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""Build the TensorRT plan of one tenant."""
+
+import json
+from pathlib import Path
+
+from perseus.entry import job
+from perseus.files import write_json
+from perseus.gpu import GpuError
+from perseus.tensorrt_plan import TensorRtError, build
+
+with job(snakemake.log[0], GpuError, TensorRtError):
+    plan = Path(snakemake.output.model)
+    record = build(
+        snakemake.params.slice,
+        Path(snakemake.input.model),
+        json.loads(Path(snakemake.input.check).read_text()),
+        plan,
+        plan.parents[1] / "timing.cache",
+        Path(snakemake.log[0]).with_suffix(".trtexec.log"),
+    )
+    write_json(Path(snakemake.output.record), record)

@@ -1,0 +1,82 @@
+"""A GPU study on a machine without GPUs: planned anywhere, stopped before any job where it would
+measure here."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
+STUDY = """\
+study: gpu
+models:
+  - {{name: resnet18, precision: {precision}, sla: {{latency_ms: 50}}}}
+servers:
+  - {{name: gpu1, device: gpu, gpus: [0, 1], runtime: {runtime}, {launcher} cores: 1,
+      price: {{instance: n1-standard-1, region: us-central1}}}}
+scenarios:
+  - {{name: resnet18, servers: [gpu1], tenants: [{{model: resnet18}}]}}
+"""
+CONTAINER = f"launcher: docker, image: '{IMAGE}',"
+
+
+@pytest.fixture
+def study(empty, tmp_path):
+    """A function that writes a GPU study and returns the options that choose it."""
+
+    def write(runtime="pytorch", precision="fp32", launcher=""):
+        path = tmp_path / "study.yaml"
+        text = STUDY.format(runtime=runtime, precision=precision, launcher=launcher)
+        path.write_text(text)
+        return ["--configfile", str(path)]
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("options", "steps"),
+    [
+        ({}, {"export", "export_program", "repository_program"}),
+        ({"precision": "fp16"}, {"export", "export_program", "repository_program"}),
+        ({"runtime": "onnxruntime"}, {"export", "repository"}),
+        (
+            {"runtime": "onnxruntime", "precision": "fp16"},
+            {"export", "export_fp16", "repository"},
+        ),
+        (
+            {"runtime": "tensorrt", "launcher": CONTAINER},
+            {"export", "tensorrt", "repository_plan"},
+        ),
+        (
+            {"runtime": "tensorrt", "precision": "fp16", "launcher": CONTAINER},
+            {"export", "export_fp16", "tensorrt", "repository_plan"},
+        ),
+    ],
+)
+def test_each_runtime_of_a_gpu_has_its_steps(empty, study, options, steps):
+    jobs = {job[0] for job in empty.jobs(*study(**options))}
+    always = {"measure", "ceiling", "tables", "figure", "report"}
+    assert jobs - always == steps
+
+
+def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, study, tmp_path):
+    workflow = empty.copy(tmp_path / "workflow")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "all", *study()]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}  # also on a machine that has some
+    done = subprocess.run(
+        command, cwd=workflow.root, env=environment, capture_output=True, text=True, timeout=120
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode != 0
+    assert said.count("the study measures on GPUs 0, 1, ") == 1
+    assert "Traceback" not in said
+    assert not (workflow.root / "results").exists()
+
+
+def test_a_run_that_measures_nothing_needs_no_gpu(empty, study, tmp_path):
+    """The tables and figures of a GPU study can be made again on any machine."""
+    workflow = empty.copy(tmp_path / "workflow")
+    # As if a machine with GPUs had measured: without hooks nothing looks for them.
+    workflow.run("--cores", "2", "--no-hooks", "measurements", *study())
+    workflow.run("--cores", "2", "all", *study())

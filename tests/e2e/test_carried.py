@@ -1,0 +1,126 @@
+"""A study packed for a machine without Snakemake runs there; here on a CPU, with nothing of this
+repository in reach."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
+STUDY = {
+    "study": "carried",
+    "models": [{"name": "mobilenet_v3_small", "input_size": 64, "sla": {"latency_ms": 50}}],
+    "servers": [
+        {
+            "name": "cpu1",
+            "runtime": "pytorch",
+            "cores": 1,
+            "price": {"instance": "n1-standard-1", "region": "us-central1"},
+        }
+    ],
+    "scenarios": [
+        {
+            "name": "mobilenet_v3_small",
+            "servers": ["cpu1"],
+            "tenants": [{"model": "mobilenet_v3_small"}],
+            "experiments": [{"kind": "concurrency", "concurrencies": [2]}],
+        }
+    ],
+    "measurement": {"precision": "smoke"},
+}
+
+
+def pack(tmp_path: Path, study: dict, *options: str) -> subprocess.CompletedProcess[str]:
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    return subprocess.run(
+        [sys.executable, ROOT / "scripts/carried/pack.py", "study.yaml", ".", *options],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "scripts")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory) -> Path:
+    """The unpacked archive."""
+    folder = tmp_path_factory.mktemp("carried")
+    done = pack(folder, STUDY, "--python", VERSION)
+    assert done.returncode == 0, done.stderr
+    archive = folder / "perseus-carried.tar.xz"
+    assert archive.stat().st_size < 60 * 2**20
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    return folder / "perseus-carried"
+
+
+def test_one_command_exports_serves_and_measures(carried, tmp_path):
+    command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "240"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    results = tmp_path / "results"
+    told = json.loads((results / "summary.json").read_text())
+    assert told["not_measured"] == []
+    peak, loop = sorted(told["cells"], key=lambda each: "levels" in each)
+    # What else runs on this machine may keep the client from its rates; the server it must not.
+    assert peak["outcome"] not in ("failed", "infeasible"), peak["reason"]
+    assert peak["requests"] > 100
+    assert peak["relative_errors"]["mobilenet_v3_small"] < 1e-3
+    assert loop["levels"][0]["concurrency"] == 2
+    assert pd.read_csv(results / "peaks.csv")["runtime"].tolist() == ["pytorch"]
+    with tarfile.open(results / "raw.tar.xz") as tar:
+        logs = [each for each in tar.getmembers() if each.name.endswith("/server.log")]
+        said = [tar.extractfile(each).read().decode(errors="replace") for each in logs]
+        assert sum(name.endswith("/requests.parquet") for name in tar.getnames()) == 2
+    assert len(said) == 2
+    assert str(ROOT) not in "".join(said), "the server came from elsewhere"
+
+
+def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
+    command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "1"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads((tmp_path / "results" / "summary.json").read_text())
+    assert told["cells"] == []
+    assert len(told["not_measured"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        ({"servers": [{**STUDY["servers"][0], "runtime": "onnxruntime"}]}, [], "runtime: pytorch"),
+        ({}, ["--python", "3.99"], "no stub for Python 3.99"),
+        ({"models": []}, [], "models: must have at least 1 item"),
+    ],
+)
+def test_what_cannot_be_carried_is_said_in_words(tmp_path, change, options, message):
+    done = pack(tmp_path, {**STUDY, **change}, *options)
+    assert done.returncode == 1
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("*.tar.xz"))
+
+
+def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(tmp_path):
+    server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
+    done = pack(tmp_path, {**STUDY, "servers": [server]}, "--python", VERSION)
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(tmp_path / "perseus-carried.tar.xz") as tar:
+        tar.extractall(tmp_path, filter="data")
+    command = [sys.executable, "-I", tmp_path / "perseus-carried" / "run.py", "results"]
+    environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120,
+                          cwd=tmp_path)  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.count("the study measures on GPU 0, ") == 1
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,89 @@
+"""The runtime pytorch on a real server: programs answer like torch, in filled-up batches too."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import InferenceServerClient, InferInput
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.answers import relative_error, signal
+from perseus.export import ModelSpec, export_model
+from perseus.program import export_program
+from perseus.repository import TenantSpec, write_tenant
+from perseus.server import embedded_triton
+
+CORE = sorted(os.sched_getaffinity(0))[-1:]
+TENANTS = (
+    TenantSpec("plain", "model", runtime="pytorch", max_batch_size=4),
+    TenantSpec("padded", "model", runtime="pytorch", max_batch_size=4, max_queue_delay_us=200_000),
+    TenantSpec("half", "model", runtime="pytorch", max_batch_size=4, precision="fp16"),
+)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("exported")
+    spec, reference = ModelSpec("mobilenet_v3_small", input_size=64), folder / "reference.npz"
+    check = export_model(spec, folder / "model.onnx", reference)
+    told = export_program(spec, folder / "model.pt2")
+    assert told["relative_error"] < 1e-3
+    return folder / "model.pt2", reference, check
+
+
+@pytest.fixture(scope="module")
+def server(exported, tmp_path_factory):
+    root = tmp_path_factory.mktemp("served")
+    program, _, check = exported
+    names = [tenant.name for tenant in TENANTS]
+    for tenant in TENANTS:
+        write_tenant(root / "repository", tenant, names, program, check)
+    path = root / "repository" / "padded" / "config.pbtxt"
+    config = text_format.Parse(path.read_text(), pb.ModelConfig())
+    config.parameters["captured_batch_sizes"].string_value = "1,4"  # as for a GPU
+    path.write_text(text_format.MessageToString(config))
+    with embedded_triton(root / "repository", root / "server.log", CORE) as running:
+        yield running
+
+
+def request(images) -> InferInput:
+    made = InferInput("input", list(images.shape), "FP32")
+    made.set_data_from_numpy(np.ascontiguousarray(images))
+    return made
+
+
+@pytest.mark.parametrize(("name", "limit"), [("plain", 1e-3), ("padded", 1e-3), ("half", 0.5)])
+def test_every_batch_size_is_answered_like_torch(server, exported, name, limit):
+    with np.load(exported[1]) as arrays:
+        images, expected = arrays["input"], arrays["output"]
+    with InferenceServerClient(server.grpc_address) as client:
+        for first, last in ((0, 1), (1, 3), (0, 3), (0, 4), (3, 4)):
+            answer = client.infer(name, [request(images[first:last])]).as_numpy("output")
+            error = relative_error(answer, expected[first:last], signal(expected))
+            assert error < limit, (first, last)
+            if name == "half":
+                assert error > 1e-5  # it did compute in half precision
+
+
+def executions(client: InferenceServerClient) -> int:
+    return client.get_inference_statistics("padded").model_stats[0].execution_count
+
+
+def test_requests_that_share_a_padded_batch_get_their_own_answers(server, exported):
+    with np.load(exported[1]) as arrays:
+        images, expected = arrays["input"], arrays["output"]
+    with InferenceServerClient(server.grpc_address) as client:
+        before = executions(client)
+        with ThreadPoolExecutor(3) as pool:
+            asked = [request(images[i : i + 1]) for i in range(3)]
+            results = list(pool.map(lambda each: client.infer("padded", [each]), asked))
+        for i, result in enumerate(results):
+            answer = result.as_numpy("output")
+            assert relative_error(answer, expected[i : i + 1], signal(expected)) < 1e-3
+        assert executions(client) - before < 3, "no two requests shared a batch"
