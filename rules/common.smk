@@ -25,8 +25,15 @@ FIGURES = expand(
 )
 
 # A user's own `--resources local_server=2` wins.
-if "local_server" not in workflow.global_resources:
-    workflow.register_resource("local_server", 1)
+for slot in plan.slots(STUDY):
+    if slot not in workflow.global_resources:
+        workflow.register_resource(slot, 1)
+
+# A measurement takes the slot of its server's host.
+SLOTS = {
+    slot: lambda w, slot=slot: int(plan.slot(plan.cell(STUDY, w.cell)) == slot)
+    for slot in plan.slots(STUDY)
+}
 
 
 wildcard_constraints:
@@ -48,7 +55,7 @@ def require_gpus(jobs):
     """Stop when some of the jobs that are to run here need GPUs that are not here."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     try:
-        for gpus in {plan.cell(STUDY, cell).scenario.server.gpus for cell in cells}:
+        for gpus in {plan.cell(STUDY, cell).scenario.server.gpus_here for cell in cells}:
             gpu.require(gpus)
     except gpu.GpuError as error:
         raise WorkflowError(str(error)) from None

@@ -8,7 +8,7 @@ steps:    start Triton, check its answers, search the peak, sample the host, sto
 
 
 rule measure:
-    """One cell. Nothing else runs meanwhile: a second job would be measured with it."""
+    """One cell. Nothing else runs beside a server on this host; a remote one leaves cores free."""
     input:
         repository=lambda w: plan.repository_files(STUDY, plan.cell(STUDY, w.cell).scenario),
         references=lambda w: plan.references(STUDY, plan.cell(STUDY, w.cell).scenario),
@@ -28,10 +28,9 @@ rule measure:
         f"{LOGS}/measure/{{cell}}.log",
     conda:
         "../envs/perseus.yaml"
-    # More than any machine has: Snakemake lowers it to all the cores that it was given.
-    threads: 100000
+    threads: lambda w: plan.threads(plan.cell(STUDY, w.cell))
     resources:
-        local_server=1,
+        **SLOTS,
         mem_mb=4000,
     params:
         slice=lambda w: plan.measure_slice(STUDY, plan.cell(STUDY, w.cell)),

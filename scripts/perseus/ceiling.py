@@ -80,7 +80,10 @@ def measure(
 
     `spec` is a `plan.ceiling_slice`. Raises ServerError, ClientError and TooFewCoresError.
     """
-    server_cores, client_cores = host.split_cores(spec["cores"])
+    if spec["client_cores"] is None:
+        server_cores, client_cores = host.split_cores(spec["cores"])
+    else:
+        server_cores, client_cores = host.beside_client(spec["client_cores"])
     os.sched_setaffinity(0, client_cores)
     processes = processes_each(spec["client"]["processes"], client_cores, tenants=1)
     started_unix_ns, found = time.time_ns(), []

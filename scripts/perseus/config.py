@@ -13,9 +13,11 @@ import yaml
 from perseus.entities import (
     DEDICATED,
     ClientSpec,
+    HeaderSpec,
     LoadLineSpec,
     Model,
     Price,
+    Remote,
     Scenario,
     Server,
     Study,
@@ -162,6 +164,21 @@ def _server(item: Mapping[str, Json], prices: Sequence[Price]) -> Server:
         price=next(row for row in prices if (row.instance, row.region) == wanted),
         image=item.get("image"),
         gpus=tuple(item.get("gpus", ())),
+        remote=_remote(item["remote"]) if "remote" in item else None,
+    )
+
+
+def _remote(item: Mapping[str, Json]) -> Remote:
+    host = f"[{item['host']}]" if ":" in item["host"] else item["host"]
+    return Remote(
+        host=item["host"],
+        grpc=item.get("grpc", f"{host}:8001"),
+        http=item.get("http", f"{host}:8000"),
+        metrics=item.get("metrics", f"http://{host}:8002/metrics"),
+        tls=item["tls"],
+        headers=tuple(HeaderSpec(**header) for header in item["headers"]),
+        foreign_models=item["foreign_models"],
+        client_cores=item["client_cores"],
     )
 
 

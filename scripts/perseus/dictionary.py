@@ -27,6 +27,9 @@ RECORD = {
     " monotonic times of the other files can be dated",
     "finished_monotonic_ns": "when it ended, ns",
     "startup_s": "from the start of the server to all models ready, s",
+    "triton_version": "what the server says of itself",
+    "round_trip_p50_ms": "median of 20 health requests over gRPC, one after another, before any"
+    " load: what the network and the server's front end add to every latency, ms",
     "first_inference_ms": "per tenant, the very first request to the server, ms",
     "relative_errors": "per tenant, how far the served answers are from torch's",
     "outcome": "ok, uncertified (an estimate, but no rate passed with confidence), infeasible (the"

@@ -39,10 +39,43 @@ class Price:
 
 
 @dataclass(frozen=True)
+class HeaderSpec:
+    """A header of every call: `prefix` and the value of the environment variable `env`."""
+
+    name: str
+    env: str
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A server that runs elsewhere: addresses as host:port, and how it is spoken to.
+
+    `tls` is "none", "system" or a file of certificates. `client_cores` are of the host that
+    measures.
+    """
+
+    host: str
+    grpc: str
+    http: str
+    metrics: str
+    tls: str
+    headers: tuple[HeaderSpec, ...]
+    foreign_models: str
+    client_cores: int
+
+    @property
+    def slot(self) -> str:
+        """The name, as Snakemake's resource, of what one cell at a time may use."""
+        return "remote_" + re.sub(r"[^A-Za-z0-9]", "_", self.host)
+
+
+@dataclass(frozen=True)
 class Server:
     """Hardware, launcher and runtime; `price` says which cloud instance it stands for.
 
     `gpus` are none for a CPU server. `image` is that of a container, None if the server is none.
+    `remote` is None for a server that is started here.
     """
 
     name: str
@@ -53,6 +86,17 @@ class Server:
     price: Price
     image: str | None
     gpus: tuple[int, ...] = ()
+    remote: Remote | None = None
+
+    @property
+    def gpus_here(self) -> tuple[int, ...]:
+        """Those that this host must have."""
+        return () if self.remote else self.gpus
+
+    @property
+    def served_gpus(self) -> tuple[int, ...]:
+        """As the server itself numbers them: from 0 on when it was given them here."""
+        return self.gpus if self.remote else tuple(range(len(self.gpus)))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 from perseus.container import apptainer_triton, engine_triton
 from perseus.gpu import visible
+from perseus.remote import remote_triton
 from perseus.running_server import RunningServer
 from perseus.server import embedded_triton
 
@@ -41,6 +42,8 @@ def launch(
             start = partial(engine_triton, program, **_container(server), say=say)
         case "apptainer":
             start = partial(apptainer_triton, **_container(server), say=say)
+        case "remote":
+            return remote_triton(server["remote"], repository, log_path, say=say)
     return start(repository, log_path, cores, rate_limited_cores=rate_limited_cores)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,13 +18,12 @@ from perseus.running_server import RunningServer
 from perseus.server_failures import ServerError
 from perseus.window import MS, Observation, Requests, Status
 
-# The server is on this host: a proxy of the environment must not come between.
-DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 LEAD_S = 0.05  # from the decision to start a window to its start
 IDLE_S = 20.0  # for the server to work off its queue after a window
 ALIVE_S = 0.5  # between two looks whether the server is alive
 SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
 SILENT_SLAS = 10  # the same in multiples of the longest SLA
+UNHEARD_S = 3.0  # in addition, without its statistics: one or two looks may fail under load
 
 
 @dataclass(frozen=True)
@@ -167,6 +165,7 @@ class LiveLoad:
         self._cpu = read_cpu(server_cores, server.pid)
         self._times = [server_times(server, client.name) for client in clients]
         self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
+        self._heard_s = time.monotonic()
 
     def until(self, elapsed_s: float) -> Observation:
         """Raises ServerError as soon as the server is seen to be dead or silent."""
@@ -196,8 +195,9 @@ class LiveLoad:
                 new = server_times(self._server, client.name, timeout_s=1.0)
             except ServerError:  # too busy, or about to be found dead
                 return
+            self._heard_s = time.monotonic()
             old = self._times[i]
-            if new.requests > old.requests:
+            if new.requests > old.requests and new.queue_ns >= old.queue_ns:
                 seconds = (time.monotonic_ns() - self._start_ns) / 1e9
                 served = new.requests - old.requests
                 self._queue_ms[i].append((seconds, (new.queue_ns - old.queue_ns) / served / MS))
@@ -206,6 +206,10 @@ class LiveLoad:
     def _require_life(self) -> None:
         if not self._server.alive():
             raise ServerError("the server died in mid-run")
+        # A server on another host has no process to look at, and its refusals come at once.
+        unheard_s = time.monotonic() - self._heard_s
+        if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
+            raise ServerError(f"the server has told no statistics for {unheard_s:.0f} s")
         silent_s = max(client.silent_s() for client in self._clients)
         if silent_s > SILENT_S and self._server.stopped():
             raise ServerError("the server is stopped (SIGSTOP?)")
@@ -225,40 +229,45 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    url = f"http://{server.http_address}/v2/models/{model}/stats"
+    """Raises ServerError when the server does not answer with statistics of the model."""
+    url = f"{server.access.scheme}://{server.http_address}/v2/models/{model}/stats"
     try:
-        with DIRECT.open(url, timeout=timeout_s) as reply:
-            stats = json.load(reply)["model_stats"][0]["inference_stats"]
-    except (OSError, ValueError, LookupError) as error:
-        raise ServerError(f"no statistics of {model} from the server: {error}") from error
-    return ServerTimes(
-        requests=int(stats["success"]["count"]),
-        queue_ns=int(stats["queue"]["ns"]),
-        compute_input_ns=int(stats["compute_input"]["ns"]),
-        compute_ns=int(stats["compute_infer"]["ns"]),
-        compute_output_ns=int(stats["compute_output"]["ns"]),
-    )
+        stats = json.loads(server.access.get(url, timeout_s))["model_stats"][0]["inference_stats"]
+        return ServerTimes(
+            requests=int(stats["success"]["count"]),
+            queue_ns=int(stats["queue"]["ns"]),
+            compute_input_ns=int(stats["compute_input"]["ns"]),
+            compute_ns=int(stats["compute_infer"]["ns"]),
+            compute_output_ns=int(stats["compute_output"]["ns"]),
+        )
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+        message = server.access.hide(f"no statistics of {model} from the server: {error}")
+        raise ServerError(message) from None
 
 
 def decompose(before: ServerTimes, after: ServerTimes, requests: Requests) -> Decomposition:
     """Mean milliseconds per request between two readings.
 
-    NaN when nothing was served, or when the server also worked on requests that the end of the
-    window cancelled, so that its figures and the client's are not of the same requests.
+    NaN when nothing was served, when the server also worked on requests that the end of the window
+    cancelled, so that its figures and the client's are not of the same requests, and when a time
+    would be below 0: the counters went back, or tell of more time than passed.
     """
+    nothing = Decomposition(*[float("nan")] * 5)
     served = after.requests - before.requests
     if served == 0 or served != int(np.sum(requests.answered)):
-        nan = float("nan")
-        return Decomposition(nan, nan, nan, nan, nan)
+        return nothing
     queue, given, compute, taken = (
         (getattr(after, name) - getattr(before, name)) / served / MS
         for name in ("queue_ns", "compute_input_ns", "compute_ns", "compute_output_ns")
     )
     mean_ms = float(np.mean((requests.done_ns - requests.intended_ns)[requests.answered])) / MS
+    client = mean_ms - queue - given - compute - taken
+    if min(queue, given, compute, taken, client) < 0:
+        return nothing
     return Decomposition(
         queue_ms=queue,
         compute_input_ms=given,
         compute_ms=compute,
         compute_output_ms=taken,
-        client_ms=mean_ms - queue - given - compute - taken,
+        client_ms=client,
     )

@@ -28,6 +28,7 @@ from perseus.progress import describe_peak, describe_window
 from perseus.route import Route, request_images, route_to
 from perseus.running_server import RunningServer
 from perseus.search import Outcome, Peak, find_peak, no_peak
+from perseus.server_facts import server_facts
 from perseus.server_failures import ServerError
 from perseus.settings import Effort, Settings
 from perseus.signals import terminate_as_exit
@@ -76,12 +77,12 @@ def measure(
     """
     gpus = cell["server"]["gpus"]
     of_gpus = gpu.describe(gpus)
-    server_cores, client_cores = host.split_cores(cell["server"]["cores"])
-    os.sched_setaffinity(0, client_cores)
-    started = {"unix_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
-    say("starting the server")
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
+        server_cores, client_cores = stack.enter_context(host.cores_of(cell["server"]))
+        os.sched_setaffinity(0, client_cores)
+        started = {"unix_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
+        say("starting the server")
         requests = stack.enter_context(raw.RequestsWriter(outputs.requests))
         launcher = launch(
             cell["server"],
@@ -95,8 +96,15 @@ def measure(
         startup_s = (time.monotonic_ns() - started["monotonic_ns"]) / 1e9
         first_ms = first_inferences(server, cell, inputs.references)
         errors = verify(server, cell, inputs.references)
+        facts = server_facts(server)
         monitor = Monitor(
-            outputs.monitor, server.metrics_url, server.pid, server_cores, client_cores, gpus=gpus
+            outputs.monitor,
+            server.metrics_url,
+            server.pid,
+            server_cores,
+            client_cores,
+            gpus=gpus,
+            access=server.access,
         )
         stack.enter_context(monitor)
         routes = stack.enter_context(_routes(cell, inputs, server))
@@ -114,6 +122,7 @@ def measure(
             "started": started,
             "finished_monotonic_ns": time.monotonic_ns(),
             "startup_s": startup_s,
+            **facts,
             "first_inference_ms": first_ms,
             "relative_errors": errors,
             **measured.record(),

@@ -11,7 +11,9 @@ measurement.
 from __future__ import annotations
 
 import http.client
+import math
 import os
+import ssl
 import threading
 import time
 from collections import defaultdict
@@ -28,6 +30,7 @@ import pyarrow.parquet as pq
 from prometheus_client.parser import text_string_to_metric_families
 
 from perseus import gpu
+from perseus.access import PLAIN, Access, read_within
 from perseus.procfs import (
     PAGE_BYTES,
     TICKS_PER_S,
@@ -59,6 +62,8 @@ METRICS = {
     "among them (nv_inference_pending_request_count): the value itself",
     "nv_cpu_*": "Triton's gauges of its host: utilization 0..1, memory in bytes",
     **gpu.METRICS,
+    "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
+    "bytes, power in watts",
 }
 """Every metric with its unit and meaning; `*` stands for the rest of a name that Triton gives."""
 
@@ -121,6 +126,7 @@ class Monitor:
         client_cores: CPU ids of the client.
         period_s: seconds from sample to sample.
         gpus: GPUs of the server on this host.
+        access: TLS and headers of the metrics.
 
     Raises:
         GpuError: when made, one of the GPUs is missing.
@@ -136,11 +142,13 @@ class Monitor:
         client_cores: Sequence[int],
         period_s: float = 1.0,
         gpus: Sequence[int] = (),
+        *,
+        access: Access = PLAIN,
     ) -> None:
         self._path = path
         self._partial = path.with_name(path.name + ".partial")
         self._period_s = period_s
-        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores, gpus)
+        self._sampler = Sampler(metrics_url, server_pid, server_cores, client_cores, gpus, access)
         self._leaving = threading.Event()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
@@ -217,9 +225,10 @@ class Sampler:
         server_cores: Sequence[int],
         client_cores: Sequence[int],
         gpus: Sequence[int] = (),
+        access: Access = PLAIN,
     ) -> None:
         self._gpus = gpu.GpuSampler(gpus, server_cores)
-        self._scraper = _Scraper(metrics_url)
+        self._scraper = _Scraper(metrics_url, access)
         self._server_pid = server_pid
         self._server_ticks = None if server_pid is None else start_ticks(server_pid)
         self._cores = {"server_cores_busy": server_cores, "client_cores_busy": client_cores}
@@ -316,17 +325,20 @@ def parse_metrics(text: str) -> Scrape:
     """Read Triton's metrics in Prometheus's text format.
 
     Counters and gauges called `nv_inference_*` are summed per model over all other labels (version,
-    reason of failure, GPU); gauges called `nv_cpu_*` are taken as they are.
+    reason of failure, GPU), gauges called `nv_cpu_*` and `nv_gpu_*` over theirs. What is not a
+    finite number is left out.
 
     Raises:
         ValueError: the text is not in that format.
     """
     found: dict[str, dict[Key, float]] = {"counter": defaultdict(float), "gauge": {}}
     for family in text_string_to_metric_families(text):
-        wanted = family.name.startswith(("nv_inference_", "nv_cpu_"))
+        wanted = family.name.startswith(("nv_inference_", "nv_cpu_", "nv_gpu_"))
         if wanted and family.type in found:
             values = found[family.type]
             for sample in family.samples:
+                if not math.isfinite(sample.value):
+                    continue
                 # the family's name: the parser appends "_total" to the samples of a counter
                 key = (family.name, sample.labels.get("model"))
                 values[key] = values.get(key, 0.0) + sample.value
@@ -348,24 +360,34 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 class _Scraper:
     """Keeps one connection to the metrics endpoint: a new one each time costs twice as much."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)
         if parts.hostname is None:
             raise ValueError(f"{url}: not the URL of a server's metrics")
         self.is_local = parts.hostname in ("127.0.0.1", "::1", "localhost")
-        self._path = parts.path or "/metrics"
-        self._connection = http.client.HTTPConnection(
-            parts.hostname, parts.port or 80, timeout=_SCRAPE_TIMEOUT_S
-        )
+        self._path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/metrics"
+        self._headers = access.values(parts.scheme)
+        self._connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            context = access.ssl_context() or ssl.create_default_context()
+            self._connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=_SCRAPE_TIMEOUT_S, context=context
+            )
+        else:
+            self._connection = http.client.HTTPConnection(
+                parts.hostname, parts.port or 80, timeout=_SCRAPE_TIMEOUT_S
+            )
 
     def get(self) -> Scrape | None:
         """The metrics of now, or None if they cannot be had."""
         try:
-            self._connection.request("GET", self._path)
+            deadline_s = time.monotonic() + _SCRAPE_TIMEOUT_S
+            self._connection.request("GET", self._path, headers=self._headers)
             response = self._connection.getresponse()
-            text = response.read().decode()
+            text = read_within(response, deadline_s).decode()
             return parse_metrics(text) if response.status == http.HTTPStatus.OK else None
-        except (OSError, http.client.HTTPException, ValueError):
+        # The parser of the format raises more than ValueError at what is not in it.
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
             self._connection.close()
             return None
 

@@ -88,6 +88,29 @@ def dedicated_cells(study: Study, of: Cell) -> tuple[Cell, ...]:
     )
 
 
+# What a cell needs of Snakemake
+
+ALL_THREADS = 100_000
+"""More than any machine has: Snakemake lowers it to all the cores that it was given."""
+
+
+def threads(of: Cell) -> int:
+    """All cores for a server on this host; a remote server's client has its own."""
+    remote = of.scenario.server.remote
+    return remote.client_cores if remote else ALL_THREADS
+
+
+def slots(study: Study) -> list[str]:
+    """What only one measurement at a time may use: this host, and each host of remote servers."""
+    remotes = [server.remote for server in servers(study).values() if server.remote]
+    return ["local_server", *sorted({remote.slot for remote in remotes})]
+
+
+def slot(of: Cell) -> str:
+    remote = of.scenario.server.remote
+    return remote.slot if remote else "local_server"
+
+
 # Costs
 
 
@@ -200,8 +223,7 @@ def repository_slice(study: Study, scenario_id: str, tenant_name: str) -> Slice:
     settings = asdict(served) | {
         "runtime": of.server.runtime,
         "precision": model(study, served.model).precision,
-        # A server numbers the GPUs that it is given from 0 on.
-        "gpus": range(len(of.server.gpus)),
+        "gpus": of.server.served_gpus,
     }
     del settings["request_batch_size"]  # how it is asked, not how it is served
     return plain({"tenant": settings, "siblings": sorted(t.name for t in of.tenants)})
@@ -243,7 +265,8 @@ def measure_slice(study: Study, of: Cell) -> Slice:
                 "image": server.image,
                 "runtime": server.runtime,
                 "cores": server.cores,
-                "gpus": server.gpus,
+                "gpus": server.gpus_here,
+                "remote": server.remote,
             },
             "tenants": [_measured_tenant(study, tenant) for tenant in of.scenario.tenants],
             "precision": study.precision,
@@ -276,10 +299,13 @@ def ceiling_slice(study: Study, server: Server) -> Slice:
     It is found on a server of our own, whatever the launcher and the runtime.
     """
     tenants = [t for s in study.scenarios if s.server == server for t in s.tenants]
+    remote = server.remote
     return plain(
         {
             "server": server.name,
-            "cores": server.cores,
+            # Beside a remote server the client has so many cores, and the null model the others.
+            "cores": None if remote else server.cores,
+            "client_cores": remote.client_cores if remote else None,
             "client": study.client,
             "seed": study.seed,
             "requests": sorted({(t.model, t.request_batch_size) for t in tenants}),
@@ -312,6 +338,6 @@ def plain(value: Any) -> Any:
         value = asdict(value)
     if isinstance(value, Mapping):
         return {key: plain(value[key]) for key in sorted(value)}
-    if isinstance(value, (list, tuple, range)):
+    if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     return value

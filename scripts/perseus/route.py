@@ -15,6 +15,7 @@ import tritonclient.grpc as triton
 from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
+from perseus.access import PLAIN, Access
 from perseus.leftovers import SHM, unique_name
 from perseus.running_server import RunningServer
 
@@ -62,6 +63,7 @@ class Route:
     model: str
     inputs: tuple[Input, ...]
     timeout_s: float
+    access: Access = PLAIN
 
 
 def inline(batches: Sequence[Batch]) -> tuple[Input, ...]:
@@ -90,7 +92,7 @@ def route_to(
     protocol = client["protocol"]
     address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
     if not client["shared_memory"]:
-        yield Route(protocol, address, model, inline(batches), timeout_s)
+        yield Route(protocol, address, model, inline(batches), timeout_s, server.access)
         return
     with shared(batches, server.grpc_address) as inputs:
         yield Route(protocol, address, model, inputs, timeout_s)

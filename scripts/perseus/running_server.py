@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import psutil
 
+from perseus.access import PLAIN, Access
+
 
 @dataclass(frozen=True)
 class RunningServer:
@@ -19,6 +21,8 @@ class RunningServer:
     """URL of the Prometheus metrics."""
     pid: int | None
     """Process id of the server itself; None if it runs on another host."""
+    access: Access = PLAIN
+    """TLS and headers."""
 
     def alive(self) -> bool:
         """Whether the server's own process still runs; on another host only its answers tell."""

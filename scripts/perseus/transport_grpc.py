@@ -13,6 +13,7 @@ from typing import Self
 
 import grpc
 import numpy as np
+from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
 
@@ -43,7 +44,9 @@ class GrpcTransport:
         self._requests = [serialise(route.model, each) for each in route.inputs]
         self._timeout_s = route.timeout_s
         self._calls: dict[int, grpc.Future] = {}
-        self._channel = grpc.insecure_channel(route.address, CHANNEL_OPTIONS)
+        self._access = route.access
+        self._metadata = tuple(route.access.values().items())
+        self._channel = route.access.channel(route.address, CHANNEL_OPTIONS)
         self._infer = self._channel.unary_unary(METHOD)
 
     def __enter__(self) -> Self:
@@ -62,7 +65,9 @@ class GrpcTransport:
         return len(self._calls)
 
     def send(self, number: int, answered: Answered) -> None:
-        call = self._infer.future(self._request(number), timeout=self._timeout_s)
+        call = self._infer.future(
+            self._request(number), timeout=self._timeout_s, metadata=self._metadata
+        )
         self._calls[number] = call
         call.add_done_callback(partial(self._done, number, answered))
 
@@ -73,7 +78,7 @@ class GrpcTransport:
         elif (code := call.code()) is grpc.StatusCode.OK:
             answered(done_ns, Status.OK, "")
         else:
-            message = f"{code.name}: {call.details()}"
+            message = self._access.hide(f"{code.name}: {call.details()}")
             answered(done_ns, _STATUS.get(code, Status.ERROR), message)
         # Last: whoever waits for nothing in flight has then seen all of it.
         del self._calls[number]
@@ -87,9 +92,11 @@ class GrpcTransport:
 
     def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
         try:
-            return decode(self._infer(self._request(number), timeout=timeout_s))
+            answer = self._infer(self._request(number), timeout=timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise RequestFailedError(f"{error.code().name}: {error.details()}") from error
+            message = self._access.hide(f"{error.code().name}: {error.details()}")
+            raise RequestFailedError(message) from None
+        return decode(answer)
 
     def _request(self, number: int) -> bytes:
         return self._requests[number % len(self._requests)]
@@ -110,7 +117,10 @@ def serialise(model: str, tensor: Input) -> bytes:
 
 
 def decode(answer: bytes) -> NDArray[np.float32]:
-    """The output of a ModelInferResponse."""
-    response = service_pb2.ModelInferResponse.FromString(answer)
-    output = np.frombuffer(response.raw_output_contents[0], np.float32)
-    return output.reshape(response.outputs[0].shape)
+    """The output of a ModelInferResponse. Raises RequestFailedError when it is none."""
+    try:
+        response = service_pb2.ModelInferResponse.FromString(answer)
+        output = np.frombuffer(response.raw_output_contents[0], np.float32)
+        return output.reshape(response.outputs[0].shape)
+    except (DecodeError, LookupError, ValueError) as error:
+        raise RequestFailedError(f"the answer is not one of a model: {error}") from error

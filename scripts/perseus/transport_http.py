@@ -46,8 +46,10 @@ class HttpTransport:
     most_in_flight = 500  # a process may commonly open 1024 files, here and in the server
 
     def __init__(self, route: Route) -> None:
-        self._alive = f"http://{route.address}/v2/health/live"
-        self._url = f"http://{route.address}/v2/models/{route.model}/infer"
+        self._access = route.access
+        base = f"{route.access.scheme}://{route.address}/v2"
+        self._alive = f"{base}/health/live"
+        self._url = f"{base}/models/{route.model}/infer"
         self._requests = [serialise(each) for each in route.inputs]
         self._timeout_s = route.timeout_s
         self._tasks: dict[int, asyncio.Task[Reply] | None] = {}
@@ -60,17 +62,25 @@ class HttpTransport:
             self._wait(self._open())
         except (aiohttp.ClientError, TimeoutError) as error:
             self.__exit__()
-            raise RequestFailedError(f"no HTTP connection: {error}") from error
+            message = self._access.hide(f"no HTTP connection: {error}")
+            raise RequestFailedError(message) from None
         return self
 
     async def _open(self) -> None:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context() or True),
+            headers=self._access.values(),
             skip_auto_headers=["User-Agent", "Accept"],
             timeout=aiohttp.ClientTimeout(None),  # aiohttp would round what is over 5 s
         )
-        async with asyncio.timeout(CONNECT_S), self._session.get(self._alive) as reply:
+        # No redirect is followed: it would carry the headers to another server.
+        async with (
+            asyncio.timeout(CONNECT_S),
+            self._session.get(self._alive, allow_redirects=False) as reply,
+        ):
             await reply.read()
+            if reply.status != 200:
+                raise aiohttp.ClientError(f"HTTP {reply.status} of {self._alive}")
 
     def __exit__(self, *exc: object) -> None:
         self._wait(self._session.close())
@@ -96,7 +106,7 @@ class HttpTransport:
             answered(time.monotonic_ns(), Status.PENDING, "")
         else:
             reply = task.result()
-            answered(reply.done_ns, reply.status, reply.message)
+            answered(reply.done_ns, reply.status, self._access.hide(reply.message))
         # Last: whoever waits for nothing in flight has then seen all of it.
         del self._tasks[number]
 
@@ -110,7 +120,7 @@ class HttpTransport:
     def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
         reply = self._wait(self._exchange(number, timeout_s))
         if reply.status is not Status.OK:
-            raise RequestFailedError(reply.message)
+            raise RequestFailedError(self._access.hide(reply.message))
         return decode(reply)
 
     def _wait(self, what: Coroutine[Any, Any, T]) -> T:
@@ -123,7 +133,10 @@ class HttpTransport:
             async with (
                 asyncio.timeout(timeout_s),
                 self._session.post(
-                    self._url, data=body, headers={HEADER_LENGTH: str(json_bytes)}
+                    self._url,
+                    data=body,
+                    headers={HEADER_LENGTH: str(json_bytes)},
+                    allow_redirects=False,
                 ) as answer,
             ):
                 return _reply(answer, await answer.read())
@@ -172,6 +185,9 @@ def serialise(tensor: Input) -> tuple[bytes, int]:
 
 
 def decode(reply: Reply) -> NDArray[np.float32]:
-    """The output that an answer carries."""
-    (output,) = json.loads(reply.body[: reply.json_bytes])["outputs"]
-    return np.frombuffer(reply.body[reply.json_bytes :], np.float32).reshape(output["shape"])
+    """The output that an answer carries. Raises RequestFailedError when it carries none."""
+    try:
+        (output,) = json.loads(reply.body[: reply.json_bytes])["outputs"]
+        return np.frombuffer(reply.body[reply.json_bytes :], np.float32).reshape(output["shape"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise RequestFailedError(f"the answer is not one of a model: {error}") from error

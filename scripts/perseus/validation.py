@@ -17,6 +17,7 @@ import jsonschema
 from perseus.devices import device_problems, precision_problems
 from perseus.entities import LoadLineSpec, Price
 from perseus.named_files import images_problems, trace_problems, weights_problems
+from perseus.remote_config import priority_problems, remote_problems
 
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
@@ -63,6 +64,7 @@ def _explain(error: jsonschema.ValidationError) -> Iterator[str]:
                     yield f"{_join(where, key)}: is missing ({meaning})"
         case "pattern":
             kind = "an image" if where.endswith(".image") else "a name"
+            kind = "what this can be" if ".remote." in where else kind
             yield f"{where}: {value!r} is not {kind} (use {schema['description']})"
         case "enum":
             choices = [str(choice) for choice in wanted]
@@ -129,6 +131,7 @@ def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterato
     yield from _price_problems(servers, prices)
     yield from _image_problems(servers)
     yield from device_problems(servers)
+    yield from remote_problems(servers, root)
     yield from _client_problems(full, servers)
     yield from _unused(models, scenarios)
     yield from _tenant_conflicts(scenarios)
@@ -233,7 +236,7 @@ def _image_problems(servers: Items) -> Iterator[str]:
                 f"{at}.image: is missing: launcher {launcher!r} starts a container of it (such as"
                 " nvcr.io/nvidia/tritonserver:24.10-py3)"
             )
-        if "image" in server and launcher == "embedded":
+        if "image" in server and launcher in ("embedded", "remote"):
             known = ", ".join(sorted(CONTAINER_LAUNCHERS))
             yield f"{at}.image: is of the launchers {known} only, and launcher is {launcher!r}"
         scheme, _, rest = str(server.get("image")).rpartition("://")
@@ -319,6 +322,7 @@ def _tenant_problems(
         else:
             for server in (servers[name] for name in names if name in servers):
                 yield from precision_problems(place, models[model], server)
+                yield from priority_problems(place, tenant, server)
         batching, largest = tenant.get("dynamic_batching"), tenant.get("max_batch_size")
         sizes = batching.get("preferred_batch_sizes") if isinstance(batching, dict) else None
         asked = tenant.get("request_batch_size")

@@ -1,0 +1,67 @@
+"""Remote servers are measured side by side, each by one cell at a time; a local one alone."""
+
+from collections import Counter
+from itertools import combinations
+
+import pytest
+from dag.test_exclusive import SLEEP
+
+STUDY = """
+study: remote
+models:
+  - {name: squeezenet1_1, sla: {percentile: 95, latency_ms: 100}}
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 100}}
+servers:
+  - &local
+    name: local
+    cores: 1
+    price: {instance: n1-standard-1, region: us-central1}
+  - {<<: *local, name: near, launcher: remote, remote: {host: 127.0.0.1}}
+  - {<<: *local, name: far, launcher: remote, remote: {host: triton.example.org}}
+  - {<<: *local, name: same, launcher: remote, remote: {host: triton.example.org, grpc: "a:1"}}
+scenarios:
+  - name: shared
+    servers: [local, near, far, same]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
+    experiments: [{kind: peak, mixes: [[1, 1]]}]
+measurement: {precision: quick}
+"""
+HOSTS = {"local": "here", "near": "127.0.0.1", "far": "example", "same": "example"}
+
+
+@pytest.fixture(scope="module")
+def spans(empty, tmp_path_factory):
+    """(host of the server, start, end) of each measurement."""
+    workflow = empty.copy(tmp_path_factory.mktemp("slots") / "workflow")
+    (workflow.root / "config" / "config.yaml").write_text(STUDY)
+    for step in ("export", "repository", "measure"):
+        workflow.fake(step, SLEEP.replace("0.15", "0.5"))
+    workflow.run("measurements", "--cores", "4")
+    return [
+        (HOSTS[file.name.split("-")[1].split(".")[0]], *map(int, file.read_text().split()))
+        for file in (workflow.root / "spans").iterdir()
+        if file.name.startswith("measure-")
+    ]
+
+
+def together(spans):
+    """How often measurements of two hosts overlap in time."""
+    return Counter(
+        tuple(sorted((one, other)))
+        for (one, start, end), (other, begin, finish) in combinations(spans, 2)
+        if start < finish and begin < end
+    )
+
+
+def test_remote_servers_are_measured_side_by_side(spans):
+    assert len(spans) == 12
+    assert together(spans)["127.0.0.1", "example"] > 0
+
+
+def test_a_host_is_measured_by_one_cell_at_a_time(spans):
+    found = together(spans)
+    assert not any(found[host, host] for host in HOSTS.values())
+
+
+def test_nothing_is_measured_beside_a_server_of_this_host(spans):
+    assert not any("here" in pair for pair in together(spans))

@@ -1,0 +1,106 @@
+"""A Triton that runs by itself in explicit model control, as a remote server would; for tests."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from perseus.server import BACKENDS
+from perseus.triton_process import free_ports
+from perseus.triton_wheel import fill_backends, find_installation
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The process and the ports of a server, all on one address."""
+
+    process: subprocess.Popen[bytes]
+    host: str
+    grpc_port: int
+    http_port: int
+    metrics_port: int
+
+    def remote(self, **more: object) -> dict[str, object]:
+        """The `remote` part of a server in a `plan.measure_slice`."""
+        return {
+            "host": self.host,
+            "grpc": f"{self.host}:{self.grpc_port}",
+            "http": f"{self.host}:{self.http_port}",
+            "metrics": f"http://{self.host}:{self.metrics_port}/metrics",
+            "tls": "none",
+            "headers": [],
+            "foreign_models": "refuse",
+            "client_cores": 1,
+            **more,
+        }
+
+
+@contextmanager
+def triton_elsewhere(
+    folder: Path,
+    *,
+    host: str = "127.0.0.1",
+    prefix: Sequence[str] = (),
+    control: str = "explicit",
+    backends: Path = BACKENDS,
+    arguments: Sequence[str] = (),
+) -> Iterator[Elsewhere]:
+    """`prefix` is a command that runs the server, such as `ip netns exec <name>`."""
+    installation = find_installation()
+    fill_backends(folder, installation, backends)
+    (folder / "empty").mkdir()
+    ports = free_ports()
+    command = [
+        *prefix,
+        str(installation.binary),
+        f"--model-repository={folder / 'empty'}",
+        f"--model-control-mode={control}",
+        f"--backend-directory={folder / 'backends'}",
+        "--disable-auto-complete-config",
+        f"--http-address={host}",
+        f"--http-port={ports.http}",
+        f"--grpc-address={host}",
+        f"--grpc-port={ports.grpc}",
+        f"--metrics-address={host}",
+        f"--metrics-port={ports.metrics}",
+        f"--backend-config=python,shm-region-prefix-name={folder.name}-",
+        "--backend-config=python,shm-default-byte-size=16777216",
+        *arguments,
+    ]
+    libraries = [str(installation.libraries), sysconfig.get_config_var("LIBDIR")]
+    environment = os.environ | {
+        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    }
+    with (folder / "triton.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+    try:
+        _wait(f"http://{host}:{ports.http}/v2/health/live", process, folder / "triton.log")
+        yield Elsewhere(process, host, ports.grpc, ports.http, ports.metrics)
+    finally:
+        process.kill()
+        process.wait()
+        time.sleep(0.6)  # the stubs see it and end
+        for region in Path("/dev/shm").glob(f"{folder.name}-*"):
+            region.unlink(missing_ok=True)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    deadline_s = time.monotonic() + 30
+    while time.monotonic() < deadline_s:
+        assert process.poll() is None, log.read_text()[-3000:]
+        try:
+            with opener.open(url, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(log.read_text()[-3000:])
