@@ -154,6 +154,8 @@ def _repeats(
                 "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
                 "finished_monotonic_ns": 10**12 + 100 * 10**9,
                 "startup_s": 1.1,
+                "triton_version": "2.51.0",
+                "round_trip_p50_ms": 0.3,
                 "first_inference_ms": dict.fromkeys(names, 30.0),
                 "relative_errors": dict.fromkeys(names, 1e-6),
                 "outcome": "ok",

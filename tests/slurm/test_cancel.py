@@ -33,7 +33,7 @@ def start_measuring(root: Path, profile: str):
     """Measure the cell; returns when its first window is over."""
     process = start(root, profile, RECORD)
     until(
-        lambda: (root / LOG).exists() and "bracket" in (root / LOG).read_text(), lambda: said(root)
+        lambda: (root / LOG).exists() and "warm_up " in (root / LOG).read_text(), lambda: said(root)
     )
     assert any("tritonserver" in found for found in left_behind(root))
     return process

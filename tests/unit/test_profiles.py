@@ -30,8 +30,8 @@ def rules():
 
 
 def measuring():
-    """The rules that take a whole machine."""
-    return {name for name, text in rules().items() if "local_server=1" in text}
+    """The rules that take a whole machine, or a remote server."""
+    return {name for name, text in rules().items() if re.search(r"local_server=1|\*\*SLOTS", text)}
 
 
 def pins(path):

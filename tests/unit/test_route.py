@@ -1,12 +1,11 @@
 """What requests carry: images in turn, in order, in or beside shared memory."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from perseus import route as route_module
 from perseus.route import RouteError, inline, request_images, route_to, shared
+from perseus.running_server import RunningServer
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ def test_inputs_are_the_bytes_of_their_batches():
 
 
 def test_a_route_leads_to_the_address_of_its_protocol():
-    server = SimpleNamespace(grpc_address="g", http_address="h")
+    server = RunningServer("g", "h", "", None)
     for protocol, address in (("grpc", "g"), ("http", "h")):
         client = {"protocol": protocol, "shared_memory": False}
         with route_to(server, "m", [np.zeros((1, 3, 2, 2), np.float32)], client, 5.0) as route:
