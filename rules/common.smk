@@ -43,6 +43,7 @@ wildcard_constraints:
     cell=r"[A-Za-z0-9_.-]+",
     server="[A-Za-z0-9_-]+",
     figure="[a-z_]+",
+    precision="fp16|int8",
 
 
 def scenarios_with(kind):

@@ -2,7 +2,7 @@
 
 inputs:   a state_dict file, if the model's weights are one; its images, if it has any
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
-          it also model.fp16.onnx or model.pt2
+          it also model.fp16.onnx, model.int8.onnx or model.pt2
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
 """
 
@@ -31,25 +31,25 @@ rule export:
         "../scripts/export.py"
 
 
-rule export_fp16:
-    """The same ONNX in fp16, with inputs and outputs in fp32, and how close it comes to torch."""
+rule convert:
+    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch."""
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
-        code=code("export_fp16"),
+        code=code("convert"),
     output:
-        model=f"{RESULTS}/models/{{model}}/model.fp16.onnx",
-        check=f"{RESULTS}/models/{{model}}/check.fp16.json",
+        model=f"{RESULTS}/models/{{model}}/model.{{precision}}.onnx",
+        check=f"{RESULTS}/models/{{model}}/check.{{precision}}.json",
     log:
-        f"{LOGS}/export/{{model}}.fp16.log",
+        f"{LOGS}/export/{{model}}.{{precision}}.log",
     conda:
         "../envs/perseus.yaml"
     resources:
         mem_mb=4000,
     message:
-        "Converting {wildcards.model} to fp16"
+        "Converting {wildcards.model} to {wildcards.precision}"
     script:
-        "../scripts/export_fp16.py"
+        "../scripts/convert.py"
 
 
 rule export_program:

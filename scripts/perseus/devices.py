@@ -10,11 +10,11 @@ Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the 
 
 PRECISIONS = {
     ("cpu", "onnxruntime"): {"fp32"},
-    ("cpu", "openvino"): {"fp32", "bf16"},
+    ("cpu", "openvino"): {"fp32", "bf16", "int8"},
     ("cpu", "pytorch"): {"fp32"},
     ("gpu", "onnxruntime"): {"fp32", "fp16"},
     ("gpu", "pytorch"): {"fp32", "fp16"},
-    ("gpu", "tensorrt"): {"fp32", "fp16"},
+    ("gpu", "tensorrt"): {"fp32", "fp16", "int8"},
 }
 """What is offered, by device and runtime."""
 

@@ -175,8 +175,9 @@ def served_file(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 def onnx_file(study: Study, name: str) -> str:
     """The ONNX file of a model in the precision that it is served in; bf16 is the runtime's."""
-    fp16 = ".fp16" if model(study, name).precision == "fp16" else ""
-    return f"results/{study.name}/models/{name}/model{fp16}.onnx"
+    precision = model(study, name).precision
+    converted = f".{precision}" if precision in ("fp16", "int8") else ""
+    return f"results/{study.name}/models/{name}/model{converted}.onnx"
 
 
 def checks(study: Study, of: Server) -> list[str]:

@@ -29,7 +29,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from perseus.files import whole
 
 Runtime = Literal["onnxruntime", "openvino", "pytorch", "tensorrt"]
-Precision = Literal["fp32", "bf16", "fp16"]
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
 
 MODEL_FILES: Final = {
     "onnxruntime": "1/model.onnx",
@@ -52,7 +52,7 @@ class TenantSpec:
     name: the name Triton serves it under, of letters, digits, '_' and '-'.
     model: the name of the model in the study; not written, it explains error messages.
     runtime, precision: what executes it, and how. bf16 is OpenVINO's alone, on CPUs; fp16 is for
-        GPUs. Inputs and outputs are fp32 whatever the precision.
+        GPUs, int8 for OpenVINO and TensorRT. Inputs and outputs are fp32 whatever the precision.
     gpus: as the server numbers them; none for a CPU.
     instances: copies of the model that may execute at the same time, on each of the GPUs.
     max_batch_size: at least 1.
@@ -205,7 +205,9 @@ def _problems(tenant: TenantSpec) -> Iterator[str]:
     if tenant.precision == "bf16" and tenant.runtime != "openvino":
         yield f"{tenant.runtime} does not compute in bf16 on CPUs: use fp32, or runtime openvino"
     if tenant.precision == "fp16" and tenant.runtime == "openvino":
-        yield "openvino does not compute in fp16 on CPUs: use fp32 or bf16, or a GPU"
+        yield "openvino does not compute in fp16 on CPUs: use fp32, bf16 or int8, or a GPU"
+    if tenant.precision == "int8" and tenant.runtime not in ("openvino", "tensorrt"):
+        yield f"{tenant.runtime} gains nothing from int8: use openvino, or tensorrt on a GPU"
     if tenant.runtime == "openvino" and tenant.gpus:
         yield "openvino serves on CPUs alone: take another runtime for a GPU"
     if tenant.runtime == "tensorrt" and not tenant.gpus:

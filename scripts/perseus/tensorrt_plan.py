@@ -4,7 +4,7 @@ A plan fits one kind of GPU and one version of TensorRT, so it is built on the m
 it, by the version that serves it; `trtexec` on the PATH may be a script that runs NVIDIA's
 container. From 11 on, TensorRT takes the precision of a network from its ONNX and has no --fp16;
 10 does the same with --stronglyTyped. Perseus always builds in this way: an fp16 plan is that of
-an fp16 ONNX (`fp16`), whose inputs and outputs are fp32.
+an fp16 or int8 ONNX (`convert`), whose inputs and outputs are fp32.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def study(empty, tmp_path):
         ({"runtime": "onnxruntime"}, {"export", "repository"}),
         (
             {"runtime": "onnxruntime", "precision": "fp16"},
-            {"export", "export_fp16", "repository"},
+            {"export", "convert", "repository"},
         ),
         (
             {"runtime": "tensorrt", "launcher": CONTAINER},
@@ -50,7 +50,7 @@ def study(empty, tmp_path):
         ),
         (
             {"runtime": "tensorrt", "precision": "fp16", "launcher": CONTAINER},
-            {"export", "export_fp16", "tensorrt", "repository_plan"},
+            {"export", "convert", "tensorrt", "repository_plan"},
         ),
     ],
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perseus.convert import convert
 from perseus.export import ModelSpec, export_model
 from perseus.repository import TenantSpec, write_tenant
 from perseus.server import embedded_triton
@@ -68,6 +69,15 @@ def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
     )
     assert len(errors) == 5
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
+
+
+def test_openvino_serves_a_quantised_network(exported, tmp_path):
+    onnx, reference, check = exported
+    quantised = tmp_path / "model.int8.onnx"
+    convert("int8", onnx, reference, quantised)
+    tenant = TenantSpec("int8", "model", runtime="openvino", precision="int8")
+    errors = serve_and_verify((quantised, reference, check), tmp_path, tenant)
+    assert 0.05 < errors["int8"] < 3
 
 
 @pytest.mark.parametrize(("protocol", "shared_memory"), [("http", False), ("grpc", True)])

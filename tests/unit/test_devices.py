@@ -20,6 +20,7 @@ GPU = {
     "cores": 1,
     "price": PRICE,
 }
+OPENVINO = {"name": "cpu1", "runtime": "openvino", "cores": 1, "price": PRICE}
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 TENSORRT = {**GPU, "runtime": "tensorrt", "launcher": "docker", "image": IMAGE}
 TENANT = TenantSpec("resnet", "resnet50", runtime="pytorch")
@@ -108,6 +109,9 @@ def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
         (GPU, "fp16", "results/base/models/squeezenet1_1/model.pt2", "1/model.pt2"),
         ({**GPU, "runtime": "onnxruntime"}, "fp16",
          "results/base/models/squeezenet1_1/model.fp16.onnx", "1/model.onnx"),
+        (OPENVINO, "int8",
+         "results/base/models/squeezenet1_1/model.int8.onnx", "1/model.onnx"),
+        (TENSORRT, "int8", "results/base/plans/cpu1/squeezenet1_1/model.plan", "1/model.plan"),
         (TENSORRT, "fp16", "results/base/plans/cpu1/squeezenet1_1/model.plan", "1/model.plan"),
     ],
 )  # fmt: skip
@@ -177,6 +181,7 @@ def test_captured_sizes_cover_every_batch_and_at_most_double_it(largest, preferr
         ({"runtime": "tensorrt"}, "tensorrt serves on GPUs alone"),
         ({"runtime": "openvino", "gpus": (0,)}, "openvino serves on CPUs alone"),
         ({"runtime": "openvino", "precision": "fp16"}, "openvino does not compute in fp16"),
+        ({"precision": "int8"}, "pytorch gains nothing from int8"),
     ],
 )
 def test_a_tenant_that_its_runtime_would_refuse_is_not_written(changes, match):
