@@ -36,7 +36,13 @@ from perseus.container_engine import (
     remove_container,
     sweep_containers,
 )
-from perseus.leftovers import make_folder, remove, sweep_dead_owners, unique_name
+from perseus.leftovers import (
+    make_folder,
+    remove,
+    sweep_dead_owners,
+    unique_name,
+    unlink_memory,
+)
 from perseus.running_server import RunningServer
 from perseus.server import BACKENDS
 from perseus.server_failures import ServerError
@@ -146,6 +152,7 @@ def apptainer_triton(
             ready_timeout_s=ready_timeout_s,
             end=partial(_stop_child, name),
         ) as (process, ports):
+            unlink_memory(name)
             yield ports.running(_pinned(process.pid, name, cores))
     finally:
         with signals_deferred():

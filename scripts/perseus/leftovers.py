@@ -72,6 +72,17 @@ def _host_tag() -> str:
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]
 
 
+def unlink_memory(name: str) -> None:
+    """Take the names off the shared memory of a server that is ready.
+
+    Those that share it have it mapped by then, and grow it without its name. The memory goes with
+    the last of them, however they end: a cluster may kill a whole job at once.
+    """
+    for region in SHM.glob(f"{name}-*"):
+        with contextlib.suppress(OSError):
+            region.unlink()
+
+
 def remove(folder: Path) -> None:
     """Remove what a server leaves on the host, after its last process has gone."""
     deadline = time.monotonic() + _REMOVE_S
@@ -80,9 +91,7 @@ def remove(folder: Path) -> None:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         time.sleep(_POLL_S)
-    for region in SHM.glob(f"{folder.name}-*"):
-        with contextlib.suppress(OSError):
-            region.unlink()
+    unlink_memory(folder.name)
     shutil.rmtree(folder, ignore_errors=True)
 
 

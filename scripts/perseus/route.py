@@ -102,7 +102,8 @@ def route_to(
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input, ...]]:
     """Inputs in system shared memory, one region for all: requests in flight share what they read.
 
-    The region's name tells its owner, so that it is swept if this process is killed (`leftovers`).
+    The region's name tells its owner, so that it is swept if this process is killed before the
+    server has mapped it (`leftovers`).
     Raises RouteError when /dev/shm is too small or the server does not take the region.
     """
     region = f"{unique_name()}-input"
@@ -111,6 +112,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input,
         try:
             inputs = _lay_out(batches, path)
             _register(server, path)
+            path.unlink()  # it is mapped: nothing stays behind, however this process ends
             yield inputs
         finally:
             with contextlib.suppress(InferenceServerException):  # the server may be gone

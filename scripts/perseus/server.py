@@ -25,7 +25,7 @@ from pathlib import Path
 import psutil
 
 from perseus.gpu import cuda_environment
-from perseus.leftovers import make_folder, remove, sweep_dead_owners
+from perseus.leftovers import make_folder, remove, sweep_dead_owners, unlink_memory
 from perseus.running_server import RunningServer
 from perseus.server_failures import ServerError
 from perseus.signals import signals_deferred
@@ -103,6 +103,7 @@ def embedded_triton(
             ready_timeout_s=ready_timeout_s,
             end=stop,
         ) as (process, ports):
+            unlink_memory(folder.name)
             yield ports.running(process.pid)
     finally:
         with signals_deferred():

@@ -4,6 +4,7 @@ The model is a Relu in a python-based backend of the test's own, so that no netw
 """
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -148,7 +149,10 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
         assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
         ports = {int(server.grpc_address.split(":")[1]), int(server.http_address.split(":")[1])}
         assert ports < {address.port for address in listening}
-        assert len(left_behind(os.getpid())["memory"]) == 2  # the prefix reaches every region
+        maps = Path(f"/proc/{server.pid}/maps").read_text()
+        assert len(set(re.findall(r"/dev/shm/(perseus-triton-\S+)", maps))) == 2
+        assert not re.search(r"/dev/shm/(?!perseus-triton-)\S*triton", maps)
+        assert left_behind(os.getpid())["memory"] == []  # nobody can leave it: it has no name
         left_s = time.monotonic()
     assert time.monotonic() - left_s < 2.0  # Triton alone takes 3.4 s for two instances
     assert left_behind(os.getpid()) == NOTHING
@@ -368,6 +372,7 @@ def test_a_measuring_process_that_is_killed_leaves_no_server_and_the_next_start_
     wait_for_ready(process)
     process.kill()
     process.wait()
+    assert left_behind(process.pid)["memory"] == []
     assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
 
     while_loading = measure(write_repository(tmp_path, load_s=30))
@@ -379,6 +384,25 @@ def test_a_measuring_process_that_is_killed_leaves_no_server_and_the_next_start_
     repository = write_repository(tmp_path)
     with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends):
         assert left_behind(while_loading.pid) == NOTHING
+
+
+def test_shared_memory_grows_without_its_name(tmp_path: Path, backends: Path) -> None:
+    repository = write_repository(tmp_path)
+    config = repository / "tiny" / "config.pbtxt"
+    config.write_text(config.read_text().replace("dims: 8", "dims: 512"))
+    with (
+        embedded_triton(
+            repository, tmp_path / "server.log", [0], backends=backends, shm_mib=4
+        ) as server,
+        triton_grpc.InferenceServerClient(
+            server.grpc_address, channel_args=[("grpc.max_receive_message_length", -1)]
+        ) as client,
+    ):
+        data = np.random.default_rng(0).normal(size=(4, 3, 512, 512)).astype(np.float32)
+        assert data.nbytes > 4 * 2**20
+        for _ in range(2):
+            np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
+        assert left_behind(os.getpid())["memory"] == []
 
 
 def test_a_second_server_takes_nothing_from_the_first(
