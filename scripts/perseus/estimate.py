@@ -10,7 +10,7 @@ windows, so that a server unlike the virtual one gets a wider interval, not a wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from scipy import stats
 
 from perseus.arrivals import Arrivals
 from perseus.stats import PRIOR_EPISODES, Exceedances, Floats, dispersion, similarity
-from perseus.virtual import VirtualQueue, long_run_share
+from perseus.virtual import Drawn, VirtualQueue, long_run_share
 
 RatesRps = Callable[[float], Sequence[float]]
 
@@ -78,11 +78,12 @@ def limit(
     similar = np.array([similarity(scale, scales) for scale in scales])
     counts = [seen.exceedances for seen in windows]
     weights = 1 / np.array([dispersion(counts, near) for near in similar])
-    queue = _fitted(queue, windows, weights, tenant)
+    drawn = [queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
+    queue = _fitted(queue, windows, drawn, weights, tenant)
     curve = _Curve.of(
         queue, tenant, rates_rps, allowed, arrivals, LONG_RUN if draws else LONG_RUN // 8
     )
-    late, remains = _controlled(windows, similar, tenant, queue, curve)
+    late, remains = _controlled(windows, drawn, similar, tenant, queue, curve)
     weights = np.minimum(1, weights / remains)
     requests = np.array([len(seen.late) for seen in windows])
     freedom = PRIOR_EPISODES + sum(
@@ -97,12 +98,19 @@ def limit(
 
 
 def _fitted(
-    queue: VirtualQueue, windows: Sequence[Evidence], weights: Floats, tenant: int
+    queue: VirtualQueue,
+    windows: Sequence[Evidence],
+    drawn: Sequence[Drawn],
+    weights: Floats,
+    tenant: int,
 ) -> VirtualQueue:
     """The queue, its work scaled so that it has as many late requests as the real server."""
 
     def surplus(queue: VirtualQueue) -> float:
-        counts = [_virtual(queue, seen, tenant)[0].sum() - seen.late.sum() for seen in windows]
+        counts = [
+            np.sum(waits_s > queue.spare_s[tenant]) / WORK_DRAWS - seen.late.sum()
+            for seen, waits_s in _waits(queue, windows, drawn, tenant)
+        ]
         return float(np.dot(weights, counts))
 
     if not any(seen.late.any() for seen in windows):
@@ -117,13 +125,12 @@ def _fitted(
     return queue.slowed(float(np.sqrt(low * high)))
 
 
-def _virtual(queue: VirtualQueue, seen: Evidence, tenant: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Of the tenant's requests that count, how likely each is late, and which have recovered."""
-    counted, spare_s = slice(seen.first, seen.last), queue.spare_s[tenant]
-    waits_s = np.array(
-        [queue.waits_s(seen.arrivals_s, seed)[tenant][counted] for seed in range(WORK_DRAWS)]
-    )
-    return np.mean(waits_s > spare_s, axis=0), np.mean(waits_s, axis=0) <= spare_s / 2
+def _waits(
+    queue: VirtualQueue, windows: Sequence[Evidence], drawn: Sequence[Drawn], tenant: int
+) -> Iterator[tuple[Evidence, Floats]]:
+    """Each window with the waits of the tenant's requests that count, shape (WORK_DRAWS, n)."""
+    for seen, requests in zip(windows, drawn, strict=True):
+        yield seen, requests.waits_s(tenant, queue.slowness)[:, seen.first : seen.last]
 
 
 @dataclass(frozen=True)
@@ -179,6 +186,7 @@ class _Curve:
 
 def _controlled(
     windows: Sequence[Evidence],
+    drawn: Sequence[Drawn],
     similar: Floats,
     tenant: int,
     queue: VirtualQueue,
@@ -186,8 +194,9 @@ def _controlled(
 ) -> tuple[Floats, Floats]:
     """Per window: late requests less the luck of the arrivals, and the share of variance left."""
     products, surplus, settles = [], [], []
-    for seen in windows:
-        late, recovered = _virtual(queue, seen, tenant)
+    spare_s = queue.spare_s[tenant]
+    for seen, waits_s in _waits(queue, windows, drawn, tenant):
+        late, recovered = np.mean(waits_s > spare_s, axis=0), waits_s.mean(axis=0) <= spare_s / 2
         episode = np.cumsum(seen.recovered & recovered)
         y, x = np.bincount(episode, seen.late), np.bincount(episode, late)
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +59,7 @@ def percentile_interval(latency_ms: Floats, percent: float, confidence: float = 
     return Interval(value, low, high)
 
 
+@cache
 def fewest_requests(allowed: float, confidence: float = 0.99) -> int:
     """Requests below which a window says nothing of its SLA: one late request must be allowed.
 

@@ -32,21 +32,46 @@ class VirtualQueue:
         work_s = (rate * float(np.mean(w)) for rate, w in zip(rates_rps, self.work_s, strict=True))
         return self.slowness * sum(work_s)
 
-    def waits_s(self, arrivals_s: Sequence[Floats], seed: int) -> list[Floats]:
-        """How long each request waits, per tenant, in a queue that is empty at time 0.
+    def draw(self, arrivals_s: Sequence[Floats], draws: int) -> Drawn:
+        """Draw the work of the requests of each tenant; the same work whenever it is called."""
+        work_s = np.empty((draws, sum(map(len, arrivals_s))))
+        for i in range(draws):
+            rng = np.random.default_rng(i)
+            pairs = zip(self.work_s, arrivals_s, strict=True)
+            work_s[i] = np.concatenate([rng.choice(work, len(times)) for work, times in pairs])
+        ends = np.cumsum([0, *map(len, arrivals_s)]).tolist()
+        return Drawn(np.concatenate(arrivals_s), work_s, tuple(ends))
 
-        The recursion of Lindley (1952), as a running maximum. The same seed draws the same work.
+
+@dataclass(frozen=True)
+class Drawn:
+    """Arrivals of n requests, shape (n,), and some draws of their work, shape (draws, n).
+
+    Those of tenant i are in the slice from `ends[i]` to `ends[i + 1]`, in order.
+    """
+
+    arrival_s: Floats
+    work_s: Floats
+    ends: tuple[int, ...]
+
+    def waits_s(self, tenant: int, slowness: float) -> Floats:
+        """How long a tenant's requests wait in a queue that is empty at time 0; shape (draws, m).
+
+        The recursion of Lindley (1952), as a running maximum.
         """
-        rng = np.random.default_rng(seed)
-        arrival = np.concatenate(arrivals_s)
-        drawn = [rng.choice(w, len(a)) for w, a in zip(self.work_s, arrivals_s, strict=True)]
-        work = self.slowness * np.concatenate(drawn)
-        order = np.argsort(arrival, kind="stable") if len(arrivals_s) > 1 else slice(None)
-        ordered, work = arrival[order], work[order]
-        before = np.cumsum(work) - work
-        waits = np.empty(len(arrival))
-        waits[order] = before + np.maximum.accumulate(ordered - before) - ordered
-        return np.split(waits, np.cumsum([len(times) for times in arrivals_s])[:-1])
+        ordered, work_s = self.arrival_s, slowness * self.work_s
+        mine = slice(self.ends[tenant], self.ends[tenant + 1])
+        if len(self.ends) == 2:
+            return _waits(ordered, work_s)
+        order = np.argsort(self.arrival_s, kind="stable")
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        return _waits(ordered[order], work_s[:, order])[:, places[mine]]
+
+
+def _waits(arrival_s: Floats, work_s: Floats) -> Floats:
+    before = np.cumsum(work_s, axis=1) - work_s
+    return before + np.maximum.accumulate(arrival_s - before, axis=1) - arrival_s
 
 
 def long_run_share(
@@ -67,5 +92,5 @@ def long_run_share(
         arrivals.times_s(rate, seconds, np.random.default_rng(i))
         for i, rate in enumerate(rates_rps)
     ]
-    waits_s = queue.waits_s(times, seed=0)[tenant]
+    (waits_s,) = queue.draw(times, draws=1).waits_s(tenant, queue.slowness)
     return float(np.mean(waits_s > queue.spare_s[tenant])) if len(waits_s) else 0.0
