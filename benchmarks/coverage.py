@@ -50,6 +50,7 @@ class Server:
     start_rps: float
     discipline: Discipline = one_worker
     alone_works: float = 1.0
+    batching: bool = False
 
 
 def jittered(mean_s: float) -> Service:
@@ -70,7 +71,12 @@ SERVERS = {
     "6 ms with 5 % jitter, p95 <= 30 ms": Server(jittered(0.006), Sla(95, 30), 100),
     "one request in ten slow, 5 ms, p95 <= 50 ms": Server(rarely_slow(0.005), Sla(95, 50), 120),
     "batches of up to 8, p95 <= 30 ms": Server(
-        deterministic(0.001), Sla(95, 30), 120, batching(8, 0.002, 0.004), alone_works=7.0
+        deterministic(0.001),
+        Sla(95, 30),
+        120,
+        batching(8, 0.002, 0.004),
+        alone_works=7.0,
+        batching=True,
     ),
 }
 
@@ -127,6 +133,7 @@ def search(name: str, seed: int) -> Found:
         unloaded_ms=[1000 * server.alone_works * server.service(rng, 40)],
         names=["tenant"],
         rng=rng,
+        batching=server.batching,
     )
     ends = np.quantile(peak.posterior, [0.025, 0.975]) if len(peak.posterior) else (np.nan, np.nan)
     low, high = map(float, ends)

@@ -165,6 +165,7 @@ def _repeats(
                 "certified_scale": float(0.9 * estimate),
                 "certified_window": 7,
                 "first_failing_scale": float(1.15 * estimate),
+                "cliff": "",
                 "bootstrap_scales": (estimate * scatter).tolist(),
                 "requests": 20000,
                 "measured_s": 90.0,
@@ -296,7 +297,7 @@ def sweep_record() -> Record:
     line = {"kind": "concurrency", "name": "concurrency", "concurrencies": list(LEVELS)}
     named = {"line": line, "cell": "cpu1.shared.concurrency.r1"}
     parts = ("line", "dedicated_rps", "estimate_scale", "certified_scale", "certified_window")
-    searched = {*parts, "first_failing_scale", "bootstrap_scales"}
+    searched = {*parts, "first_failing_scale", "cliff", "bootstrap_scales"}
     levels = [
         {
             "concurrency": level,

@@ -43,6 +43,7 @@ RECORD = {
     "certified_scale": "highest s that passed fresh windows",
     "certified_window": "the last of those windows; -1 if there is none",
     "first_failing_scale": "lowest s above the certified one that failed",
+    "cliff": "where latency leaps from within the SLA to far beyond it; empty where it does not",
     "bootstrap_scales": "draws from the posterior of the estimate of s",
     "requests": "requests counted in all windows",
     "measured_s": "length of all windows, s",

@@ -29,6 +29,12 @@ LONG_RUN = 100_000
 SLOPE_SPREAD = 1.0
 """Prior standard deviation of log(m), m the real curve's slope over the virtual one's."""
 
+NEAR = 0.1
+"""Loads that differ from the limit by this fraction count for less where the server joins requests:
+it has the virtual queue's curve in the neighbourhood only, for its own is steeper. (With all
+windows counted alike, the limit is 1.4 % too high, and 95 % intervals hold it in 87 % of searches.)
+"""
+
 SETTLES = 0.3
 """Share of late requests above which a queue does not get to its steady state within a window."""
 
@@ -90,11 +96,13 @@ def limit(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )
     counts = np.stack([late, requests - late], axis=1)
-    for _ in range(2):  # the second time knowing how much the windows scatter around the first
+    for _ in range(2):  # the second time knowing the scatter around the first, and what is near it
         posterior = _Posterior.of(np.log(scales), counts * weights[:, None], curve, freedom)
+        distances = (np.log(scales) - posterior.at(0.5)) / NEAR
         weights = weights / _scatter(posterior.fitted, late, requests, weights)
-    shares = np.cumsum(posterior.density) / posterior.density.sum()
-    return np.exp(np.interp([0.5, *rng.random(draws)], shares, posterior.log_limits))
+        if queue.batching and draws:
+            weights = weights * np.exp(-0.5 * distances**2)
+    return np.exp(posterior.at([0.5, *rng.random(draws)]))
 
 
 def _fitted(
@@ -234,6 +242,11 @@ class _Posterior:
     log_limits: Floats
     density: Floats
     fitted: Floats
+
+    def at(self, shares: float | Sequence[float]) -> Floats:
+        """Quantiles of the logarithm of the limit."""
+        summed = np.cumsum(self.density) / self.density.sum()
+        return np.asarray(np.interp(shares, summed, self.log_limits))
 
     @classmethod
     def of(cls, log_scales: Floats, counts: Floats, curve: _Curve, freedom: float) -> _Posterior:

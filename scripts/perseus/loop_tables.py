@@ -44,6 +44,8 @@ def ceilings(record: Record) -> Iterator[Row]:
 
 _FROM_LOOP = (
     "requests",
+    "effective_requests",
+    "batches",
     "errors",
     "p50_ms",
     "p95_ms",

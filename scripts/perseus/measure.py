@@ -184,6 +184,7 @@ class _Measured:
             "certified_scale": peak.certified,
             "certified_window": peak.certified_window,
             "first_failing_scale": peak.first_failing,
+            "cliff": peak.cliff,
             "bootstrap_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
         }
 
@@ -248,6 +249,7 @@ class _Measured:
                 unloaded_ms=[self._unloaded_ms[name] for name in self._names],
                 names=self._names,
                 rng=self._rng(),
+                batching=any(tenant["dynamic_batching"] for tenant in self._cell["tenants"]),
                 on_window=partial(self._keep, system),
             )
 

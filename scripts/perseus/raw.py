@@ -45,6 +45,7 @@ WINDOWS_SCHEMA = pa.schema(
                " that of its answers"),
         column("requests", WHOLE, "requests", "requests that count"),
         column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
+        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance (M6)"),
         column("errors", WHOLE, "requests", "the sum of the next four"),
         column("timeouts", WHOLE, "requests", "requests without an answer in time"),
         column("refused", WHOLE, "requests", "requests that the server did not take"),

@@ -28,6 +28,9 @@ GROWTH = 1.5  # of the load while the limit is not bracketed
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
+CLIFF_STEP, CLIFF_LEAP = 1.15, 5.0
+"""A cliff: a load higher by at most the first factor has a latency higher by over the second."""
+
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
 LOOKS_S = 1.0  # between looks whether the server is steady
 SHORTEST_S = {Phase.WARM_UP: 6.0, Phase.STEADY: 2.0}
@@ -55,7 +58,8 @@ class Peak:
 
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
     `windows`, else -1), `estimate` is the most likely limit, and `posterior` holds draws from its
-    posterior, shape (draws,), empty when there is no estimate.
+    posterior, shape (draws,), empty when there is no estimate. `cliff` says where latency leaps
+    from within the SLA to far beyond it, and is empty where it rises with the load.
     """
 
     outcome: Outcome
@@ -65,6 +69,7 @@ class Peak:
     estimate: float
     first_failing: float
     posterior: stats.Floats
+    cliff: str
     windows: tuple[Window, ...]
 
 
@@ -78,11 +83,13 @@ def find_peak(
     unloaded_ms: Sequence[stats.Floats],
     names: Sequence[str],
     rng: np.random.Generator,
+    batching: bool = False,
     on_window: Callable[[Window, float], None] = lambda window, seconds_left: None,
 ) -> Peak:
     """Search along `line` from scale `start`; one entry per tenant in `slas` and `names`.
 
-    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
+    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `batching` says
+    that the server joins requests, so that its limit is estimated with less trust. `on_window` is
     called after each window with a guess of the seconds that the rest will take.
     """
     queue = VirtualQueue(
@@ -91,6 +98,7 @@ def find_peak(
             max(sla.latency_ms - stats.percentile(ms, 50), 0) / 1000
             for sla, ms in zip(slas, unloaded_ms, strict=True)
         ),
+        batching=batching,
     )
     search = _Search(system, line, tuple(slas), settings, queue, tuple(names), rng, on_window)
     light_rps = tuple(LIGHT * rate for rate in line.rates_rps(start))
@@ -115,7 +123,7 @@ def find_peak(
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), tuple(windows))
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), "", tuple(windows))
 
 
 @dataclass
@@ -251,6 +259,7 @@ class _Search:
             estimate=estimate,
             first_failing=min(above, default=np.nan),
             posterior=posterior,
+            cliff=self._cliff(),
             windows=tuple(self.windows),
         )
 
@@ -281,6 +290,23 @@ class _Search:
         if certified is None:
             return Outcome.UNCERTIFIED, f"no rate passed with confidence ({reasons})"
         return Outcome.OK, ""
+
+    def _cliff(self) -> str:
+        """Between the highest load that passes and the lowest that fails, where they are close."""
+        valid = [w for w in self._on_the_line if w.verdict is not Verdict.INVALID]
+        passing = max((w for w in valid if w.passes_roughly), key=_scale, default=None)
+        if passing is None:
+            return ""
+        failing = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
+        if not failing:
+            return ""
+        above = min(failing, key=_scale)
+        return "; ".join(
+            f"{name} leaps from {low.sla_percentile_ms:.3g} ms at {low.offered_rps:.4g}/s to"
+            f" {high.sla_percentile_ms:.3g} ms at {high.offered_rps:.4g}/s"
+            for name, low, high in zip(self.names, passing.tenants, above.tenants, strict=True)
+            if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
+        )
 
     def _infeasible(self, lowest: Window) -> str:
         """Which tenants fail even at the lowest load that was tested, and by how much."""
@@ -413,6 +439,10 @@ class _Search:
             idle = window.tenants[i].offered_rps == 0
             found.append(IDLE if idle else steadiness(latency_ms))
         return tuple(found)
+
+
+def _scale(window: Window) -> float:
+    return window.scale
 
 
 def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:

@@ -167,8 +167,12 @@ PRIOR_CORRELATIONS = 1.5
 """What `dispersion` expects, in correlation times: short windows underestimate those."""
 
 
+BATCHES = 10
+"""Of a window, for the batch-means interval of its share of late requests."""
+
+
 def exceedance(
-    latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float, batch_count: int = 10
+    latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float
 ) -> Interval:
     """The share of requests over their SLA, with a two-sided interval at `confidence`.
 
@@ -185,7 +189,7 @@ def exceedance(
     over, under = hits / dispersion, (n - hits) / dispersion
     low = float(stats.beta.ppf(tail, over, under + 1)) if hits else 0.0
     high = float(stats.beta.ppf(1 - tail, over + 1, under)) if hits < n else 1.0
-    means = np.array([np.mean(b) for b in batches(late, batch_count)])
+    means = np.array([np.mean(b) for b in batches(late, BATCHES)])
     if len(means) > 1:
         half = stats.t.ppf(1 - tail, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
         low, high = min(low, share - half), max(high, share + half)

@@ -20,8 +20,6 @@ from perseus.load import Phase, Window
 from perseus.settings import Settings
 from perseus.window import Sla, grace_s, judge
 
-BATCHES = 10
-
 
 @dataclass(frozen=True)
 class Level:
@@ -82,6 +80,6 @@ def sweep(
 
 def answered_rps(done_ns: NDArray[np.int64], start_ns: int, end_ns: int) -> stats.Interval:
     """Answers/s between two times, with a 95 % interval by batch means."""
-    edges = np.linspace(start_ns, end_ns, BATCHES + 1)
+    edges = np.linspace(start_ns, end_ns, stats.BATCHES + 1)
     counts = np.histogram(done_ns, edges)[0]
     return stats.mean_interval(counts / np.diff(edges) * 1e9)

@@ -38,6 +38,8 @@ PEAKS = pa.schema(
                " together, mean of the repeats"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {_CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {_CI}"),
+        column("cliff", TEXT, "", "where latency leaps to over five times within 15 % of load, from"
+               " within the SLA to beyond it; empty where it does not"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
         column("certified_scale", REAL, "", "certified_rps as point s of the load line"),
@@ -76,6 +78,7 @@ TENANTS = pa.schema(
                " mean of the repeats)"),
         column("requests", WHOLE, "requests", "requests of the last certified window"),
         column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
+        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance (M6)"),
         column("errors", WHOLE, "requests", "requests that failed or timed out"),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
@@ -190,6 +193,8 @@ CONCURRENCY = pa.schema(
         column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end"),
         column("high_rps", REAL, "requests/s", "upper end"),
         column("requests", WHOLE, "requests", "requests that count"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
+        column("batches", WHOLE, "batches", "of the batch-means intervals"),
         column("errors", WHOLE, "requests", "requests that failed or timed out"),
         column("p50_ms", REAL, "ms", "median latency from the send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),

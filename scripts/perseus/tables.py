@@ -116,6 +116,7 @@ def _peak(line: Line, alone: Sequence[Line | None], ceilings: Sequence[Row]) -> 
         "certified_rps": float(certified.sum()),
         **_ends("estimate_rps", total, ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
+        "cliff": next((r["cliff"] for r in line.records if r["cliff"]), ""),
         "certified_scale": certified_scale,
         **_ends(
             "estimate_scale",
@@ -151,6 +152,7 @@ def _client_load(line: Line, ceilings: Sequence[Row]) -> float:
 _FROM_WINDOW = (
     "requests",
     "effective_requests",
+    "batches",
     "errors",
     "p50_ms",
     "p95_ms",

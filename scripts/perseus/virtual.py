@@ -18,12 +18,14 @@ class VirtualQueue:
     """A single server with a queue for all tenants; one entry per tenant.
 
     `work_s` holds service times, from which those of requests are drawn; `spare_s` is the waiting
-    time that the SLA leaves, `slowness` a factor on all work.
+    time that the SLA leaves, `slowness` a factor on all work. `batching` says that the real server
+    joins requests, which this one does not.
     """
 
     work_s: tuple[Floats, ...]
     spare_s: tuple[float, ...]
     slowness: float = 1.0
+    batching: bool = False
 
     def slowed(self, factor: float) -> VirtualQueue:
         return replace(self, slowness=self.slowness * factor)

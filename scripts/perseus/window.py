@@ -131,6 +131,7 @@ class TenantWindow:
     offered_rps: float
     requests: int
     effective_requests: float
+    batches: int
     errors: int
     timeouts: int
     refused: int
@@ -224,6 +225,7 @@ def judge(
         offered_rps=rate_rps,
         requests=len(part),
         effective_requests=len(part) / dispersion,
+        batches=len(stats.batches(due, stats.BATCHES)),
         errors=int(np.sum(part.status > Status.OK)),
         timeouts=part.count(Status.TIMEOUT),
         refused=part.count(Status.REFUSED),

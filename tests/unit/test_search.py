@@ -5,7 +5,10 @@ Shares are over many seeds. Bounds are those that docs/method.md states for the 
 
 from __future__ import annotations
 
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -13,10 +16,17 @@ import pytest
 from perseus.load import LoadLine, Phase
 from perseus.precision import PRESETS
 from perseus.search import Outcome, Peak, find_peak
-from perseus.simulation import SimulatedServer, batching, deterministic, exponential, workers
+from perseus.simulation import (
+    SimulatedServer,
+    batching,
+    deterministic,
+    exponential,
+    one_worker,
+    workers,
+)
 from perseus.window import Sla, Verdict
 
-SEEDS = 60
+SEEDS = 100
 QUICK = PRESETS["quick"].settings
 ONE = LoadLine((0.0,), (1.0,))
 MM1_SLA = Sla(95, 50)
@@ -24,7 +34,9 @@ MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # P(T > t) = exp(-(mu - lambda) t) in M
 MD1_LIMIT_RPS = 169.6  # M/D/1 with 5 ms and p95 <= 50 ms, by the Crommelin formula
 
 
-def search(seed: int, service=None, sla: Sla = MM1_SLA, settings=QUICK, **server) -> Peak:
+def search(
+    seed: int, service=None, sla: Sla = MM1_SLA, settings=QUICK, batching=False, **server
+) -> Peak:
     rng = np.random.default_rng(seed)
     service = service or exponential(0.005)
     system = SimulatedServer([service], rng, **server)
@@ -37,6 +49,7 @@ def search(seed: int, service=None, sla: Sla = MM1_SLA, settings=QUICK, **server
         unloaded_ms=[1000 * service(rng, 40)],
         names=["tenant"],
         rng=rng,
+        batching=batching,
     )
 
 
@@ -61,7 +74,7 @@ SERVERS = {
     "M/D/1": ({}, deterministic(0.005), MM1_SLA, MD1_LIMIT_RPS),
     "M/D/4": ({"discipline": workers(4)}, deterministic(0.020), Sla(95, 100), 182.8),
     "batching": (
-        {"discipline": batching(8, 0.002, 0.004)},
+        {"discipline": batching(8, 0.002, 0.004), "batching": True},
         deterministic(0.001),
         Sla(95, 30),
         577.6,
@@ -71,9 +84,16 @@ SERVERS = {
 
 @pytest.fixture(scope="module", params=SERVERS)
 def peaks(request) -> tuple[str, float, list[Peak]]:
-    server, service, sla, limit = SERVERS[request.param]
-    found = [search(seed, service, sla, **server) for seed in range(SEEDS)]
-    return request.param, limit, found
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        found = list(pool.map(partial(search_on, request.param), range(SEEDS)))
+    return request.param, SERVERS[request.param][-1], found
+
+
+def search_on(name: str, seed: int) -> Peak:
+    server, service, sla, _ = SERVERS[name]
+    peak = search(seed, service, sla, **server)
+    # A window's requests would take longer to hand over than to find.
+    return replace(peak, windows=tuple(replace(window, seen=None) for window in peak.windows))
 
 
 def test_the_certified_rate_seldom_exceeds_the_truth(peaks):
@@ -242,6 +262,30 @@ def test_the_first_failing_rate_lies_above_the_certified_one():
     known = [peak for peak in found if not np.isnan(peak.first_failing)]
     assert len(known) > 10
     assert all(peak.first_failing > peak.certified for peak in known)
+
+
+def overwhelmed_above(rate_rps: float):
+    """A server whose work is a hundredfold in windows with more requests than that."""
+
+    def serve(arrival, work):
+        busy = len(arrival) > rate_rps * arrival[-1]
+        return one_worker(arrival, 100 * work if busy else work)
+
+    return serve
+
+
+def test_a_cliff_is_said():
+    discipline = overwhelmed_above(90)
+    found = [search(seed, deterministic(0.005), discipline=discipline) for seed in range(10)]
+    assert all("tenant leaps from" in peak.cliff for peak in found)
+    assert not any(peak.certified > 90 for peak in found)
+    ends = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in found]
+    assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
+
+
+def test_a_latency_that_rises_with_the_load_is_no_cliff():
+    found = [search(seed) for seed in range(10)]
+    assert not any(peak.cliff for peak in found)
 
 
 def test_every_fresh_window_must_pass_when_several_are_asked_for():
