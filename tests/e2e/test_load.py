@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
 
@@ -58,18 +60,20 @@ def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
     with shared(BATCHES, server.grpc_address) as inputs:
         assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
         found = answers(route(server, inputs, protocol))
-        (region,) = regions()
+        assert len(input_regions(server.pid)) == 1
+        assert list(SHM.glob("*-input")) == []  # it has no name that could be left
     for answer, other, batch in zip(found, plain, BATCHES, strict=True):
         assert answer.tobytes() == other.tobytes()
         np.testing.assert_array_equal(answer, np.maximum(batch, 0))
-    assert region.startswith("perseus-triton-")
-    assert regions() == []
+    assert input_regions(server.pid) == set()
     with pytest.raises(RequestFailedError, match="Unable to find shared memory region"):
         answers(route(server, inputs, protocol))
 
 
-def regions() -> list[str]:
-    return [each.name for each in SHM.glob("*-input")]
+def input_regions(pid: int) -> set[str]:
+    """Those that a process has mapped."""
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    return set(re.findall(r"/dev/shm/(perseus-triton-\S+-input)", maps))
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -146,6 +150,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 import numpy as np
+import psutil
 from perseus.route import shared
 from perseus.transport import RequestFailedError
 from perseus.server import embedded_triton
@@ -170,9 +175,12 @@ def test_an_owner_that_is_ended_leaves_no_shared_memory(number, tmp_path, backen
         env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
     )
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
-    assert any(name.endswith("-input") for name in left_behind(process.pid)["memory"])
+    started = psutil.Process(process.pid).children(recursive=True)
+    (server,) = (child for child in started if child.name() == "tritonserver")
+    assert len(input_regions(server.pid)) == 1
     process.send_signal(number)
     process.communicate()
+    assert left_behind(process.pid)["memory"] == []
     if number == signal.SIGKILL:  # the next start sweeps
         assert wait_until(lambda: not left_behind(process.pid)["processes"], timeout_s=15)
         with embedded_triton(repository, tmp_path / "log", [0], backends=backends):
