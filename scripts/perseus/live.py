@@ -24,6 +24,7 @@ ALIVE_S = 0.5  # between two looks whether the server is alive
 SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
 SILENT_SLAS = 10  # the same in multiples of the longest SLA
 UNHEARD_S = 3.0  # in addition, without its statistics: one or two looks may fail under load
+DYING_S = 1.0  # a process closes its connections some time before it has ended
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,11 @@ class LiveSystem:
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
+        with naming_death(self._server), self._loaded(start) as load:
+            yield load
+
+    @contextmanager
+    def _loaded(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
         names = [client.name for client in self._clients]
         before = [server_times(self._server, name) for name in names]
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
@@ -144,6 +150,23 @@ class LiveSystem:
                     f"{client.name}: {failed} of {len(result.requests)} requests failed:"
                     f" {'; '.join(result.errors.values())}"
                 )
+
+
+@contextmanager
+def naming_death(server: RunningServer) -> Iterator[None]:
+    """Whatever fails because the server has died is told as its death.
+
+    Which of its connections is found closed first is chance: a request's, that of the statistics.
+    """
+    try:
+        yield
+    except ServerError as error:
+        deadline = time.monotonic() + DYING_S
+        while server.pid is not None and server.alive() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if server.alive():
+            raise
+        raise ServerError("the server died in mid-run") from error
 
 
 class LiveLoad:
@@ -205,7 +228,7 @@ class LiveLoad:
 
     def _require_life(self) -> None:
         if not self._server.alive():
-            raise ServerError("the server died in mid-run")
+            raise ServerError("the server is dead")
         # A server on another host has no process to look at, and its refusals come at once.
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
