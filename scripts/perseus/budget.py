@@ -9,7 +9,7 @@ from perseus.settings import Effort, Settings
 from perseus.window import Sla, grace_s
 
 USUAL_COARSE = 2  # windows of bracketing, and of bisection
-STEPS = (0.9, 0.8, 0.65)
+STEPS = (0.85, 0.75, 0.6)
 """Shares of the estimate that are tried to be certified, until one passes."""
 
 ATTEMPTS = 3

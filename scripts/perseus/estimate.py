@@ -1,24 +1,29 @@
-"""The limit of a load line, estimated from the windows near it (docs/method.md, "Estimate").
+"""The limit of a load line, estimated from the windows near it (docs/method.md, "The estimate").
 
 The luck of a window lies mostly in its arrivals, and these are known: they were drawn by us. So the
-same arrivals are given to a virtual queue, a single first-come first-served server whose speed is
-fitted to the windows. Its late requests are a control variate (Law, Simulation Modeling and
-Analysis, 5th ed., section 11.4): where they are more than they would be in the long run, the real
-ones are likely to be, too. How well that explains the real server is estimated from the same
-windows, so that a server unlike the virtual one gets a wider interval, not a wrong one.
+same arrivals are given to a virtual queue, a single first-come first-served server. Its late
+requests are a control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): where
+they are more than they would be in the long run, the real ones are likely to be, too.
+
+Where the real server answers one request after the other, the work of each is known as well
+(`observed_work`), and the virtual queue does what the real one did. Elsewhere work is drawn from
+what requests take without load, and the queue's speed is fitted to the windows; how well that
+explains the real server is estimated from the same windows, so that a server unlike the virtual one
+gets a wider interval, not a wrong one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from perseus.arrivals import Arrivals
-from perseus.stats import PRIOR_EPISODES, Exceedances, Floats, dispersion, similarity
+from perseus.observed_work import luck_of_work, observed_work
+from perseus.stats import PRIOR_EPISODES, Exceedances, Floats, dispersion, percentile, similarity
 from perseus.virtual import Drawn, VirtualQueue, long_run_share
 
 RatesRps = Callable[[float], Sequence[float]]
@@ -41,8 +46,12 @@ SETTLES = 0.3
 WORK_DRAWS = 8
 """Times that the work of a window's requests is drawn; their arrivals are what they are."""
 
-UNFORESEEN = 4.0
-"""Episodes that the virtual queue is assumed to have missed before it is tried."""
+UNFORESEEN, UNFORESEEN_OBSERVED = 4.0, 1.0
+"""Episodes that the virtual queue is assumed to have missed before it is tried: one whose work is
+drawn, and one whose work was read off the windows."""
+
+MORE_RUNS = 6
+"""Further long runs at the limit of the virtual queue, to know it better than one run does."""
 
 DISPERSIONS = 9
 """Quantiles of the uncertain dispersion over which the posterior is averaged."""
@@ -52,13 +61,15 @@ DISPERSIONS = 9
 class Evidence:
     """One window as it bears on the limit of one tenant.
 
-    `arrivals_s` are the times of all tenants' requests since the start of the window, `first` and
-    `last` the range of this tenant's that count, `late` and `recovered` say of each of those
-    whether it exceeded its SLA and whether the queue had worked off its backlog.
+    `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s`
+    those of this tenant's answers (NaN without one), `first` and `last` the range of its requests
+    that count; `late` and `recovered` say of each of those whether it exceeded its SLA, and
+    whether the queue had worked off its backlog.
     """
 
     scale: float
     arrivals_s: tuple[Floats, ...]
+    done_s: Floats
     first: int
     last: int
     late: NDArray[np.bool_]
@@ -84,8 +95,7 @@ def limit(
     similar = np.array([similarity(scale, scales) for scale in scales])
     counts = [seen.exceedances for seen in windows]
     weights = 1 / np.array([dispersion(counts, near) for near in similar])
-    drawn = [queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
-    queue = _fitted(queue, windows, drawn, weights, tenant)
+    queue, drawn = _with_work(queue, windows, weights, tenant)
     curve = _Curve.of(
         queue, tenant, rates_rps, allowed, arrivals, LONG_RUN if draws else LONG_RUN // 8
     )
@@ -102,7 +112,34 @@ def limit(
         weights = weights / _scatter(posterior.fitted, late, requests, weights)
         if queue.batching and draws:
             weights = weights * np.exp(-0.5 * distances**2)
-    return np.exp(posterior.at([0.5, *rng.random(draws)]))
+    limits = np.exp(posterior.at([0.5, *rng.random(draws)]))
+    if queue.observed:
+        (rate_rps,) = rates_rps(float(limits[0]))
+        limits[1:] *= luck_of_work(queue.work_s[0], rate_rps, draws, rng)
+    return limits
+
+
+def _with_work(
+    queue: VirtualQueue, windows: Sequence[Evidence], weights: Floats, tenant: int
+) -> tuple[VirtualQueue, list[Drawn]]:
+    """The queue and the work of each window's requests: observed, or drawn and fitted."""
+    if len(queue.work_s) == 1:
+        arrivals_s = [seen.arrivals_s[0] for seen in windows]
+        alone_s = percentile(queue.work_s[0], 50)
+        seen_work = observed_work(arrivals_s, [seen.done_s for seen in windows], queue.work_s[0])
+        if seen_work is not None:
+            pairs = zip(arrivals_s, seen_work.windows_s, strict=True)
+            drawn = [Drawn(arrival, work[None], (0, len(work))) for arrival, work in pairs]
+            (spare_s,) = queue.spare_s
+            observed = replace(
+                queue,
+                work_s=(np.concatenate(seen_work.windows_s),),
+                spare_s=(spare_s + alone_s - seen_work.away_s,),
+                observed=True,
+            )
+            return observed, drawn
+    drawn = [queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
+    return _fitted(queue, windows, drawn, weights, tenant), drawn
 
 
 def _fitted(
@@ -116,8 +153,8 @@ def _fitted(
 
     def surplus(queue: VirtualQueue) -> float:
         counts = [
-            np.sum(waits_s > queue.spare_s[tenant]) / WORK_DRAWS - seen.late.sum()
-            for seen, waits_s in _waits(queue, windows, drawn, tenant)
+            np.sum(spent_s > queue.spare_s[tenant]) / len(spent_s) - seen.late.sum()
+            for seen, spent_s in _spent(queue, windows, drawn, tenant)
         ]
         return float(np.dot(weights, counts))
 
@@ -133,12 +170,12 @@ def _fitted(
     return queue.slowed(float(np.sqrt(low * high)))
 
 
-def _waits(
+def _spent(
     queue: VirtualQueue, windows: Sequence[Evidence], drawn: Sequence[Drawn], tenant: int
 ) -> Iterator[tuple[Evidence, Floats]]:
-    """Each window with the waits of the tenant's requests that count, shape (WORK_DRAWS, n)."""
+    """Each window with what the tenant's requests that count spend, shape (draws, n)."""
     for seen, requests in zip(windows, drawn, strict=True):
-        yield seen, requests.waits_s(tenant, queue.slowness)[:, seen.first : seen.last]
+        yield seen, queue.spent_s(requests, tenant)[:, seen.first : seen.last]
 
 
 @dataclass(frozen=True)
@@ -165,8 +202,8 @@ class _Curve:
     ) -> _Curve:
         level = float(np.log(allowed / (1 - allowed)))
 
-        def logit(scale: float, requests: int) -> float:
-            share = long_run_share(queue, tenant, rates_rps(scale), arrivals, requests)
+        def logit(scale: float, requests: int, run: int = 0) -> float:
+            share = long_run_share(queue, tenant, rates_rps(scale), arrivals, requests, run)
             return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
 
         low, high = 1e-6, 1.0
@@ -182,7 +219,12 @@ class _Curve:
                 break
         log_scales = np.log(high) + np.linspace(-0.6, 0.3, 16)
         logits = np.maximum.accumulate([logit(float(np.exp(x)), requests) for x in log_scales])
-        return cls(log_scales, logits, float(np.interp(level, logits, log_scales)), level)
+        log_limit = float(np.interp(level, logits, log_scales))
+        # All of it so far rests on the same random numbers.
+        runs = [logit(float(np.exp(log_limit)), requests, run) for run in range(1, MORE_RUNS + 1)]
+        slope = float(np.interp(log_limit, log_scales, np.gradient(logits, log_scales)))
+        shift = float(np.mean([0, *(run - level for run in runs)])) / max(slope, 1.0)
+        return cls(log_scales - shift, logits, log_limit - shift, level)
 
     def share(self, scale: float) -> float:
         return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
@@ -203,8 +245,8 @@ def _controlled(
     """Per window: late requests less the luck of the arrivals, and the share of variance left."""
     products, surplus, settles = [], [], []
     spare_s = queue.spare_s[tenant]
-    for seen, waits_s in _waits(queue, windows, drawn, tenant):
-        late, recovered = np.mean(waits_s > spare_s, axis=0), waits_s.mean(axis=0) <= spare_s / 2
+    for seen, spent_s in _spent(queue, windows, drawn, tenant):
+        late, recovered = np.mean(spent_s > spare_s, axis=0), spent_s.mean(axis=0) <= spare_s / 2
         episode = np.cumsum(seen.recovered & recovered)
         y, x = np.bincount(episode, seen.late), np.bincount(episode, late)
         products.append((np.dot(y, y), np.dot(x, y), np.dot(x, x), np.count_nonzero(y)))
@@ -213,7 +255,9 @@ def _controlled(
     # Windows at similar loads have similar episodes: (k, 4) sums over those.
     yy, xy, xx, episodes = (similar @ np.array(products, float)).T
     slope = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles
-    unforeseen = UNFORESEEN * (yy + 1) / (episodes + 1)
+    if queue.observed:  # the same requests are late in both queues, by the way work was read off
+        slope = np.ones(len(slope))
+    unforeseen = (UNFORESEEN_OBSERVED if queue.observed else UNFORESEEN) * (yy + 1) / (episodes + 1)
     remains = (yy - 2 * slope * xy + slope**2 * xx + unforeseen) / (yy + unforeseen)
     real = np.array([seen.late.sum() for seen in windows])
     return np.clip(real - slope * surplus, 0, [len(seen.late) for seen in windows]), remains

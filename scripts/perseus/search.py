@@ -28,7 +28,7 @@ GROWTH = 1.5  # of the load while the limit is not bracketed
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
-CLIFF_STEP, CLIFF_LEAP = 1.15, 5.0
+CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
 """A cliff: a load higher by at most the first factor has a latency higher by over the second."""
 
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
@@ -340,6 +340,12 @@ class _Search:
         windows = self._near(near, above=1.2)
         if not windows:
             return np.full(1 + draws, near)
+        limits = self._limits_by(windows, draws)
+        # What is far above `near` may lie near the limit, and speak against it.
+        more = self._near(near, above=1.2 * max(1.0, float(limits[0]) / near))
+        return limits if len(more) == len(windows) else self._limits_by(more, draws)
+
+    def _limits_by(self, windows: Sequence[Window], draws: int) -> stats.Floats:
         limits = [
             limit(
                 [_evidence(w, i, sla, grace_s(self.slas)) for w in windows],
@@ -451,9 +457,11 @@ def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:
     part = counted(seen, tenant, window.settle_s, grace)
     first = int(np.searchsorted(seen.requests[tenant].intended_ns, part.intended_ns[:1]).sum())
     late, recovered = stats.late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
+    mine = seen.requests[tenant]
     return Evidence(
         scale=window.scale,
         arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
+        done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
         first=first,
         last=first + len(part),
         late=late,

@@ -83,7 +83,7 @@ class Exceedances:
 
     `episode_squares` is the sum of the squared sizes of episodes: clusters of late requests between
     which the latency never recovered. `correlation` is the integrated autocorrelation time of the
-    latencies, in requests.
+    latencies as far as they exceed QUIET x the SLA, in requests.
     """
 
     requests: int
@@ -112,7 +112,7 @@ def exceedances(latency_ms: Floats, limit_ms: float) -> Exceedances:
         return Exceedances(0, 0, 0.0, 1.0)
     late, recovered = late_and_recovered(latency_ms, limit_ms)
     sizes = np.unique(np.cumsum(recovered)[late], return_counts=True)[1].astype(float)
-    correlation = correlation_time(np.minimum(latency_ms, 10 * limit_ms))
+    correlation = correlation_time(np.clip(latency_ms, QUIET * limit_ms, 10 * limit_ms))
     return Exceedances(len(late), int(late.sum()), float(np.sum(sizes**2)), correlation)
 
 
@@ -166,6 +166,9 @@ PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
 """What `dispersion` expects, in correlation times: short windows underestimate those."""
 
+
+QUIET = 0.25
+"""Share of a limit below which latencies tell nothing of how its episodes will cluster."""
 
 BATCHES = 10
 """Of a window, for the batch-means interval of its share of late requests."""

@@ -38,8 +38,8 @@ PEAKS = pa.schema(
                " together, mean of the repeats"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {_CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {_CI}"),
-        column("cliff", TEXT, "", "where latency leaps to over five times within 15 % of load, from"
-               " within the SLA to beyond it; empty where it does not"),
+        column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
+               " from within the SLA to beyond it; empty where it does not"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
         column("certified_scale", REAL, "", "certified_rps as point s of the load line"),

@@ -17,13 +17,15 @@ Floats = NDArray[np.float64]
 class VirtualQueue:
     """A single server with a queue for all tenants; one entry per tenant.
 
-    `work_s` holds service times, from which those of requests are drawn; `spare_s` is the waiting
-    time that the SLA leaves, `slowness` a factor on all work. `batching` says that the real server
-    joins requests, which this one does not.
+    `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
+    on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
+    that the work was read off the real requests, for waiting and work. `batching` says that the
+    real server joins requests, which this one does not.
     """
 
     work_s: tuple[Floats, ...]
     spare_s: tuple[float, ...]
+    observed: bool = False
     slowness: float = 1.0
     batching: bool = False
 
@@ -34,11 +36,19 @@ class VirtualQueue:
         work_s = (rate * float(np.mean(w)) for rate, w in zip(rates_rps, self.work_s, strict=True))
         return self.slowness * sum(work_s)
 
-    def draw(self, arrivals_s: Sequence[Floats], draws: int) -> Drawn:
-        """Draw the work of the requests of each tenant; the same work whenever it is called."""
+    def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
+        """What a tenant's requests spend of `spare_s`; shape (draws, m)."""
+        waits_s = drawn.waits_s(tenant, self.slowness)
+        if not self.observed:
+            return waits_s
+        mine = slice(drawn.ends[tenant], drawn.ends[tenant + 1])
+        return waits_s + self.slowness * drawn.work_s[:, mine]
+
+    def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
+        """Draw the work of each tenant's requests; the same work whenever it is called alike."""
         work_s = np.empty((draws, sum(map(len, arrivals_s))))
         for i in range(draws):
-            rng = np.random.default_rng(i)
+            rng = np.random.default_rng(first + i)
             pairs = zip(self.work_s, arrivals_s, strict=True)
             work_s[i] = np.concatenate([rng.choice(work, len(times)) for work, times in pairs])
         ends = np.cumsum([0, *map(len, arrivals_s)]).tolist()
@@ -82,17 +92,19 @@ def long_run_share(
     rates_rps: Sequence[float],
     arrivals: Arrivals,
     requests: int,
+    run: int = 0,
 ) -> float:
-    """The share of a tenant's requests that wait too long, over so many requests in all.
+    """The share of a tenant's requests that spend too long, over so many requests in all.
 
-    Every call draws the same random numbers, so that the share is a smooth function of the rates.
+    Calls of the same `run` draw the same random numbers, so that the share is a smooth function of
+    the rates.
     """
     if queue.utilisation(rates_rps) >= 1:
         return 1.0
     seconds = requests / sum(rates_rps)
     times = [
-        arrivals.times_s(rate, seconds, np.random.default_rng(i))
+        arrivals.times_s(rate, seconds, np.random.default_rng([run, i]))
         for i, rate in enumerate(rates_rps)
     ]
-    (waits_s,) = queue.draw(times, draws=1).waits_s(tenant, queue.slowness)
-    return float(np.mean(waits_s > queue.spare_s[tenant])) if len(waits_s) else 0.0
+    (spent_s,) = queue.spent_s(queue.draw(times, draws=1, first=run), tenant)
+    return float(np.mean(spent_s > queue.spare_s[tenant])) if len(spent_s) else 0.0

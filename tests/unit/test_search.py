@@ -123,8 +123,8 @@ def test_the_estimate_is_nearly_unbiased(peaks):
     name, limit, found = peaks
     relative = np.array([peak.estimate for peak in found]) / limit
     assert np.nanmean(relative) == pytest.approx(1, abs=0.03)
-    # Where work is as even as a network's, the arrivals explain nearly all luck.
-    assert np.nanstd(relative) < (0.12 if name == "M/M/1" else 0.06)
+    # Where requests are served one after the other, the luck of arrivals and work is known.
+    assert np.nanstd(relative) < (0.05 if name == "M/M/1" else 0.04)
 
 
 def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peaks):
@@ -279,6 +279,8 @@ def test_a_cliff_is_said():
     found = [search(seed, deterministic(0.005), discipline=discipline) for seed in range(10)]
     assert all("tenant leaps from" in peak.cliff for peak in found)
     assert not any(peak.certified > 90 for peak in found)
+    assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.9
+    assert all(peak.estimate <= 100 for peak in found)
     ends = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in found]
     assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
 

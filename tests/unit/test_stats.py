@@ -84,6 +84,15 @@ def test_an_unseen_cluster_is_expected_as_long_as_latencies_are_correlated():
     assert stats.dispersion([seen], [1.0]) > 10
 
 
+def test_a_host_that_wanders_far_below_the_limit_says_nothing_of_episodes():
+    wandering = 50 + np.cumsum(np.random.default_rng(1).normal(0, 0.2, 160))
+    seen = stats.exceedances(wandering, 1000)
+    assert (seen.late, seen.correlation) == (0, 1)
+    assert stats.exceedance(wandering, 1000, 0.9, stats.dispersion([seen], [1])).high <= 0.05
+    near = stats.exceedances(wandering, 60)
+    assert near.correlation > 5
+
+
 def test_the_correlation_time_of_an_autoregressive_series_is_that_of_theory():
     rng, a = np.random.default_rng(8), 0.9
     values, noise = np.zeros(100_000), rng.normal(size=100_000)

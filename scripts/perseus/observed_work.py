@@ -1,0 +1,167 @@
+"""The work of each request, read off the times at which requests came and were answered.
+
+A first-come first-served server that is busy answers a request one service time after the last one;
+so its service times are seen from outside, without any counter of its own. What a server is like
+that does not work so shows in the same times, and then there is nothing to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+FEWEST = 200
+"""Requests that waited, and that did not, below which it is not clear what waiting changes."""
+
+LOW = 0.1
+"""Quantile of times that is compared between requests that waited and those that did not."""
+
+EVEN = 0.1
+"""Difference of mean work between requests that waited long and the others, as a share of it, above
+which the server is not a single one: several workers, or one that joins requests."""
+
+OVERTAKING = 0.01
+"""Share of requests that may be answered before the one that came before them."""
+
+SPREAD = 1.5
+"""Factor by which work may scatter more than latencies without load, of which there are few."""
+
+LAGS, CORRELATED = 4, 0.15
+"""Neighbours whose work must not go together, and how far it may; that of several workers does."""
+
+
+@dataclass(frozen=True)
+class ObservedWork:
+    """Service times of each window's requests, in their order, and the rest of a latency.
+
+    `away_s` is what a request takes beside waiting and work: the way to the server and back.
+    """
+
+    windows_s: tuple[Floats, ...]
+    away_s: float
+
+
+def observed_work(
+    arrivals_s: Sequence[Floats], done_s: Sequence[Floats], alone_s: Floats
+) -> ObservedWork | None:
+    """The work of each window's requests; None where it cannot be told.
+
+    `arrivals_s` and `done_s` are those of the windows, one array of shape (n,) each, from an empty
+    server on; the answers of the last requests may be missing (NaN). `alone_s` holds latencies
+    without load. The inverse of the recursion of Lindley (1952).
+    """
+    windows = list(zip(arrivals_s, done_s, strict=True))
+    if not windows or not all(_complete(done) and _in_turn(done) for _, done in windows):
+        return None
+    read = [_work_and_waits(*each, away_s=0.0) for each in windows]
+    work, waits = (np.concatenate(parts) for parts in zip(*read, strict=True))
+    waited = waits > 0
+    if min(np.count_nonzero(waited), np.count_nonzero(~waited)) < FEWEST:
+        return None
+    # Who found the server idle took this longer. Low quantiles are the surest.
+    away_s = max(0.0, float(np.quantile(work[~waited], LOW) - np.quantile(work[waited], LOW)))
+    read = [_work_and_waits(*each, away_s=away_s) for each in windows]
+    work, waits = (np.concatenate(parts) for parts in zip(*read, strict=True))
+    works = [found for found, _ in read]
+    if not (_as_alone(work, alone_s) and _even(work, waits) and _independent(works)):
+        return None
+    # Those that are still unanswered delay nobody who counts.
+    usual = float(np.median(work))
+    return ObservedWork(
+        tuple(
+            np.append(found, np.full(len(arrival) - len(found), usual))
+            for (found, _), (arrival, _) in zip(read, windows, strict=True)
+        ),
+        away_s,
+    )
+
+
+def _complete(done_s: Floats) -> bool:
+    """Whether every request is answered but the last ones, and some are."""
+    answered = np.isfinite(done_s)
+    return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
+
+
+def _in_turn(done_s: Floats) -> bool:
+    """Whether requests are answered in the order in which they came, but for a few."""
+    answered = done_s[np.isfinite(done_s)]
+    return bool(np.mean(np.diff(answered) < 0) <= OVERTAKING) if len(answered) > 1 else True
+
+
+def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
+    """Whether the work scatters no more than latencies without load: it is not shared out."""
+    return float(work_s.std()) <= SPREAD * float(alone_s.std()) + EVEN * float(work_s.mean())
+
+
+def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[Floats, Floats]:
+    """Work and waits of the requests that are answered; shape (answered,) both."""
+    done = np.sort(done_s[np.isfinite(done_s)]) - away_s
+    arrival = arrival_s[: len(done)]
+    free = np.append(-np.inf, done[:-1])
+    begun = np.maximum(arrival, free)
+    return np.maximum(done - begun, 0), begun - arrival
+
+
+def _even(work_s: Floats, waits_s: Floats) -> bool:
+    """Whether requests that waited long took as much work as the others."""
+    long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
+    if min(np.count_nonzero(long), np.count_nonzero(~long)) < FEWEST / 2:
+        return False
+    of_long, of_others = work_s[long], work_s[~long]
+    error = np.hypot(
+        of_long.std() / np.sqrt(len(of_long)), of_others.std() / np.sqrt(len(of_others))
+    )
+    difference = abs(float(of_long.mean() - of_others.mean()))
+    return bool(difference <= max(EVEN * float(work_s.mean()), 3 * float(error)))
+
+
+def _independent(works_s: Sequence[Floats]) -> bool:
+    """Whether the work of a request says nothing of that of the next ones, or is the same for all.
+
+    Not across windows.
+    """
+    mean_s = float(np.concatenate(works_s).mean())
+    centred = [work - mean_s for work in works_s]
+    variance = float(np.mean(np.concatenate(centred) ** 2))
+    if variance <= (EVEN * mean_s) ** 2:
+        return True
+    for lag in range(1, LAGS + 1):
+        products = np.concatenate([part[lag:] * part[:-lag] for part in centred])
+        allowed = max(CORRELATED, 4 / np.sqrt(len(products)))
+        if abs(float(products.mean())) > allowed * variance:
+            return False
+    return True
+
+
+BLOCKS = 40
+"""Of neighbouring requests, that are drawn anew: the speed of a host wanders."""
+
+
+def luck_of_work(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Factors by which a limit at `rate_rps` may differ since no more work was seen; (draws,).
+
+    Waiting times decay like exp(-theta t), with theta the root of rate (E exp(theta work) - 1) =
+    theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals);
+    the limit is where theta is what the SLA needs. A bootstrap of blocks of requests.
+    """
+
+    def surplus(theta: float) -> float:
+        return rate_rps * float(np.mean(np.expm1(theta * work_s))) - theta
+
+    if rate_rps * work_s.mean() >= 1:  # no steady state
+        return np.ones(draws)
+    low, high = 0.0, 1 / float(work_s.max())
+    while surplus(high) < 0:
+        low, high = high, 2 * high
+    for _ in range(30):
+        middle = (low + high) / 2
+        low, high = (low, middle) if surplus(middle) > 0 else (middle, high)
+    blocks = np.array_split(np.expm1(high * work_s), BLOCKS)
+    sums, counts = np.array([[block.sum(), len(block)] for block in blocks]).T
+    chosen = rng.integers(0, BLOCKS, (draws, BLOCKS))
+    return np.mean(np.expm1(high * work_s)) / (sums[chosen].sum(1) / counts[chosen].sum(1))
