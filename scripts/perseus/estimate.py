@@ -125,7 +125,7 @@ def _with_work(
     """The queue and the work of each window's requests: observed, or drawn and fitted."""
     if len(queue.work_s) == 1:
         arrivals_s = [seen.arrivals_s[0] for seen in windows]
-        alone_s = percentile(queue.work_s[0], 50)
+        usual_s = percentile(queue.work_s[0], 50)
         seen_work = observed_work(arrivals_s, [seen.done_s for seen in windows], queue.work_s[0])
         if seen_work is not None:
             pairs = zip(arrivals_s, seen_work.windows_s, strict=True)
@@ -134,7 +134,7 @@ def _with_work(
             observed = replace(
                 queue,
                 work_s=(np.concatenate(seen_work.windows_s),),
-                spare_s=(spare_s + alone_s - seen_work.away_s,),
+                spare_s=(spare_s + usual_s - seen_work.away_s,),
                 observed=True,
             )
             return observed, drawn

@@ -69,7 +69,7 @@ class LiveSystem:
         self._server_cores, self._client_cores = server_cores, client_cores
         self._patience_s = patience_s
         self.ended: list[Ended] = []
-        self.errors: dict[str, dict[str, str]] = {}
+        self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """By tenant, the first message of each kind of error."""
 
     @contextmanager
@@ -126,7 +126,7 @@ class LiveSystem:
                 client.stop(patience_s, idle_s)
             results = [client.result() for client in self._clients]
             for name, result in zip(names, results, strict=True):
-                self.errors[name] = result.errors | self.errors.get(name, {})
+                self.errors[name] = result.errors | self.errors[name]
             # Here, so that the requests of a window that ends badly are kept too.
             self._writer.add(len(self.ended), names, [result.requests for result in results])
         self._require_answers(results)

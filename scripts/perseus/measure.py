@@ -161,7 +161,7 @@ class _Measured:
         self.rows: list[dict[str, Any]] = []
         self.client_realtime: bool | None = None
         """Whether the clients ran before ordinary processes (SCHED_RR); None if none ran."""
-        self._errors: dict[str, dict[str, str]] = {}
+        self._errors: dict[str, dict[str, str]] = {name: {} for name in self._names}
 
     def search(self) -> dict[str, Any]:
         """Search the peak; its part of the record, with scales as points of the load line."""

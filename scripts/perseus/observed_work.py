@@ -153,7 +153,7 @@ def luck_of_work(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Gen
     def surplus(theta: float) -> float:
         return rate_rps * float(np.mean(np.expm1(theta * work_s))) - theta
 
-    if rate_rps * work_s.mean() >= 1:  # no steady state
+    if not 0 < rate_rps * work_s.mean() < 1:  # no work, or no steady state
         return np.ones(draws)
     low, high = 0.0, 1 / float(work_s.max())
     while surplus(high) < 0:
