@@ -25,7 +25,8 @@ from perseus.entities import (
 )
 from perseus.images import image_files
 from perseus.precision import PRESETS
-from perseus.validation import ConfigError, form_problems, meaning_problems
+from perseus.schema_problems import form_problems
+from perseus.validation import ConfigError, meaning_problems
 
 __all__ = ["ConfigError", "load_study", "read_prices", "read_schema"]
 

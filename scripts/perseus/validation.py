@@ -1,23 +1,19 @@
-"""What is wrong with a configuration: every problem at once, each with its place and a hint."""
+"""What the parts of a configuration say about each other: every problem, its place and a hint."""
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
-import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
-
-import jsonschema
 
 from perseus.devices import device_problems, precision_problems
 from perseus.entities import LoadLineSpec, Price
 from perseus.named_files import images_problems, trace_problems, weights_problems
 from perseus.remote_config import priority_problems, remote_problems
+from perseus.schema_problems import did_you_mean
 
 Json = Any
 Items = Sequence[tuple[str, dict[str, Json]]]  # (place, item) of a list of the configuration
@@ -33,90 +29,6 @@ class ConfigError(ValueError):
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(f"The configuration has {count}:\n{lines}")
-
-
-# Problems of form: what the schema says
-
-
-def form_problems(raw: Json, schema: Mapping[str, Json]) -> Iterator[str]:
-    """Unknown and missing keys, wrong types, values out of bounds."""
-    validator = jsonschema.Draft202012Validator(schema)
-    for error in sorted(validator.iter_errors(raw), key=lambda e: [*map(str, e.absolute_path)]):
-        yield from _explain(error)
-    yield from _not_numbers("", raw)
-
-
-def _explain(error: jsonschema.ValidationError) -> Iterator[str]:
-    where = reduce(_join, error.absolute_path, "")
-    value: Json = error.instance
-    schema: Json = error.schema
-    wanted: Json = error.validator_value
-    match error.validator:
-        case "additionalProperties":
-            known = list(schema["properties"])
-            for key in sorted(set(value) - set(known), key=str):
-                hint = _did_you_mean(str(key), known) or f" (known: {', '.join(known)})"
-                yield f"{_join(where, str(key))}: unknown key{hint}"
-        case "required":
-            for key in wanted:
-                if key not in value:
-                    meaning = schema["properties"][key].get("description", "")
-                    yield f"{_join(where, key)}: is missing ({meaning})"
-        case "pattern":
-            kind = "an image" if where.endswith(".image") else "a name"
-            kind = "what this can be" if ".remote." in where else kind
-            yield f"{where}: {value!r} is not {kind} (use {schema['description']})"
-        case "enum":
-            choices = [str(choice) for choice in wanted]
-            hint = _did_you_mean(str(value), choices) or f" (one of {', '.join(choices)})"
-            yield f"{where}: {value!r} is not known{hint}"
-        case "exclusiveMinimum" | "minimum" | "exclusiveMaximum" | "maximum" as bound:
-            sign = ">" if "Minimum" in bound or bound == "minimum" else "<"
-            sign += "" if bound.startswith("exclusive") else "="
-            yield f"{where}: must be {sign} {wanted}, not {value}"
-        case "type":
-            kind = {"object": "a mapping (key: value)", "array": "a list"}.get(
-                wanted, f"a {wanted}"
-            )
-            kind = kind.replace("a integer", "a whole number")
-            yield f"{where or 'the configuration'}: must be {kind}, not {_short(value)}"
-        case "minItems":
-            yield f"{where}: must have at least {wanted} item"
-        case "anyOf":
-            yield f"{where}: {_short(value)} does not fit ({schema['description']})"
-        case _:
-            yield f"{where}: {error.message}"
-
-
-def _not_numbers(where: str, value: Json) -> Iterator[str]:
-    """YAML's .nan lies within all bounds of a schema."""
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _not_numbers(_join(where, str(key)), part)
-    elif isinstance(value, list):
-        for i, part in enumerate(value):
-            yield from _not_numbers(_join(where, i), part)
-    elif isinstance(value, float) and math.isnan(value):
-        yield f"{where}: must be a number, not {value}"
-
-
-def _join(where: str, part: str | int) -> str:
-    if isinstance(part, int):
-        return f"{where}[{part}]"
-    return f"{where}.{part}" if where else part
-
-
-def _short(value: Json) -> str:
-    text = repr(value) if value is not None else "empty"
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _did_you_mean(word: str, known: Sequence[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-# Problems of meaning: what the parts say about each other
 
 
 def meaning_problems(full: Json, root: Path, prices: Sequence[Price]) -> Iterator[str]:
@@ -190,7 +102,7 @@ def _model_problems(models: Items, root: Path) -> Iterator[str]:
         key = "architecture" if "architecture" in model else "name"
         architecture = model[key]
         if known and isinstance(architecture, str) and architecture not in known:
-            hint = _did_you_mean(architecture, known)
+            hint = did_you_mean(architecture, known)
             hint = hint or " (set architecture: to the name of a torchvision model)"
             yield f"{at}.{key}: {architecture!r} is not a torchvision classification model{hint}"
         yield from weights_problems(at, model, root)
@@ -220,7 +132,7 @@ def _price_problems(servers: Items, prices: Sequence[Price]) -> Iterator[str]:
         instance, region = str(price["instance"]), str(price["region"])
         regions = [row.region for row in prices if row.instance == instance]
         if not regions:
-            hint = _did_you_mean(instance, [row.instance for row in prices])
+            hint = did_you_mean(instance, [row.instance for row in prices])
             hint = hint or " (add a row, or take an InstanceType that is there)"
             yield f"{at}.price.instance: {instance!r} is not in config/prices.csv{hint}"
         elif region not in regions:
@@ -312,12 +224,12 @@ def _tenant_problems(
     tenants, names = _tenants(at, scenario), _strings(scenario.get("servers"))
     for i, name in enumerate(names):
         if name not in servers:
-            hint = _did_you_mean(name, list(servers)) or f" (known: {', '.join(servers)})"
+            hint = did_you_mean(name, list(servers)) or f" (known: {', '.join(servers)})"
             yield f"{at}.servers[{i}]: {name!r} is not in servers{hint}"
     for place, tenant in tenants:
         model = tenant["model"]
         if model not in models:
-            hint = _did_you_mean(model, list(models)) or f" (known: {', '.join(models)})"
+            hint = did_you_mean(model, list(models)) or f" (known: {', '.join(models)})"
             yield f"{place}.model: {model!r} is not in models{hint}"
         else:
             for server in (servers[name] for name in names if name in servers):
@@ -363,7 +275,7 @@ def _experiment_problems(at: str, scenario: Mapping[str, Json]) -> Iterator[str]
             yield f"{place}: hold: and percents_of_peak: go together"
         hold = experiment.get("hold")
         if isinstance(hold, str) and hold not in tenants:
-            hint = _did_you_mean(hold, tenants) or f" (known: {', '.join(tenants)})"
+            hint = did_you_mean(hold, tenants) or f" (known: {', '.join(tenants)})"
             yield f"{place}.hold: {hold!r} is not a tenant of this scenario{hint}"
         yield from _mix_problems(place, experiment.get("mixes"), len(tenants))
         for name in _line_names(experiment):
