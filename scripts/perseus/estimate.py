@@ -254,10 +254,11 @@ def _controlled(
         settles.append(curve.share(seen.scale) <= SETTLES)
     # Windows at similar loads have similar episodes: (k, 4) sums over those.
     yy, xy, xx, episodes = (similar @ np.array(products, float)).T
-    slope = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles
     if queue.observed:  # the same requests are late in both queues, by the way work was read off
-        slope = np.ones(len(slope))
-    unforeseen = (UNFORESEEN_OBSERVED if queue.observed else UNFORESEEN) * (yy + 1) / (episodes + 1)
+        slope, missed = np.ones(len(windows)), UNFORESEEN_OBSERVED
+    else:
+        slope, missed = np.clip(xy / np.maximum(xx, 1), 0, 1) * settles, UNFORESEEN
+    unforeseen = missed * (yy + 1) / (episodes + 1)
     remains = (yy - 2 * slope * xy + slope**2 * xx + unforeseen) / (yy + unforeseen)
     real = np.array([seen.late.sum() for seen in windows])
     return np.clip(real - slope * surplus, 0, [len(seen.late) for seen in windows]), remains

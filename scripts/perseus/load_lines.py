@@ -11,7 +11,7 @@ import numpy as np
 
 from perseus import stats
 from perseus.load import LoadLine
-from perseus.search import Outcome
+from perseus.peak import Outcome
 
 
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:

@@ -24,10 +24,11 @@ from perseus.live import LiveSystem
 from perseus.load import LoadLine, Window
 from perseus.load_lines import dedicated_peaks, load_line
 from perseus.monitor import Monitor
+from perseus.peak import Outcome, Peak, no_peak
 from perseus.progress import describe_peak, describe_window
 from perseus.route import Route, request_images, route_to
 from perseus.running_server import RunningServer
-from perseus.search import Outcome, Peak, find_peak, no_peak
+from perseus.search import find_peak
 from perseus.server_facts import server_facts
 from perseus.server_failures import ServerError
 from perseus.settings import Effort, Settings

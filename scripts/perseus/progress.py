@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perseus.load import LoadLine, Window
-from perseus.search import Outcome, Peak
+from perseus.peak import Outcome, Peak
 from perseus.window import Verdict
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from perseus import stats
 from perseus.budget import ATTEMPTS, STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
 from perseus.estimate import Evidence, limit
 from perseus.load import LoadLine, Phase, System, Window
+from perseus.peak import Outcome, Peak, cliff, no_peak, why_infeasible
 from perseus.settings import Settings
 from perseus.steady import Level, Steadiness, steadiness
 from perseus.virtual import VirtualQueue
@@ -28,9 +28,6 @@ GROWTH = 1.5  # of the load while the limit is not bracketed
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
-CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
-"""A cliff: a load higher by at most the first factor has a latency higher by over the second."""
-
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
 LOOKS_S = 1.0  # between looks whether the server is steady
 SHORTEST_S = {Phase.WARM_UP: 6.0, Phase.STEADY: 2.0}
@@ -39,38 +36,6 @@ FEWEST = 60  # requests of each tenant before that can be told
 IDLE = Steadiness(Level(0, 0), Level(0, 0), Level(0, 0), trend=False)
 DRIFT = 0.15
 """Change of a light load's latency, from before to after a search, that spoils it."""
-
-
-class Outcome(StrEnum):
-    """How a search ended."""
-
-    OK = "ok"
-    INFEASIBLE = "infeasible"
-    UNCERTIFIED = "uncertified"
-    CLIENT_LIMITED = "client_limited"
-    UNSTEADY = "unsteady"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True)
-class Peak:
-    """What a search found, as scales of the load line; NaN where there is nothing to state.
-
-    `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
-    `windows`, else -1), `estimate` is the most likely limit, and `posterior` holds draws from its
-    posterior, shape (draws,), empty when there is no estimate. `cliff` says where latency leaps
-    from within the SLA to far beyond it, and is empty where it rises with the load.
-    """
-
-    outcome: Outcome
-    reason: str
-    certified: float
-    certified_window: int
-    estimate: float
-    first_failing: float
-    posterior: stats.Floats
-    cliff: str
-    windows: tuple[Window, ...]
 
 
 def find_peak(
@@ -118,12 +83,6 @@ def find_peak(
         return search.ended(Outcome.UNSTEADY, problem)
     search.alone(estimate * STEPS[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
-
-
-def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
-    """The result when there was nothing to search, or nothing that can be stated."""
-    nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), "", tuple(windows))
 
 
 @dataclass
@@ -259,7 +218,7 @@ class _Search:
             estimate=estimate,
             first_failing=min(above, default=np.nan),
             posterior=posterior,
-            cliff=self._cliff(),
+            cliff=cliff(self._on_the_line, self.names),
             windows=tuple(self.windows),
         )
 
@@ -286,37 +245,10 @@ class _Search:
         )
         if np.isnan(estimate):
             lowest = min(windows, key=lambda window: window.scale)
-            return Outcome.INFEASIBLE, self._infeasible(lowest)
+            return Outcome.INFEASIBLE, why_infeasible(lowest, self.line.base_rps, self.names)
         if certified is None:
             return Outcome.UNCERTIFIED, f"no rate passed with confidence ({reasons})"
         return Outcome.OK, ""
-
-    def _cliff(self) -> str:
-        """Between the highest load that passes and the lowest that fails, where they are close."""
-        valid = [w for w in self._on_the_line if w.verdict is not Verdict.INVALID]
-        passing = max((w for w in valid if w.passes_roughly), key=_scale, default=None)
-        if passing is None:
-            return ""
-        failing = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
-        if not failing:
-            return ""
-        above = min(failing, key=_scale)
-        return "; ".join(
-            f"{name} leaps from {low.sla_percentile_ms:.3g} ms at {low.offered_rps:.4g}/s to"
-            f" {high.sla_percentile_ms:.3g} ms at {high.offered_rps:.4g}/s"
-            for name, low, high in zip(self.names, passing.tenants, above.tenants, strict=True)
-            if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
-        )
-
-    def _infeasible(self, lowest: Window) -> str:
-        """Which tenants fail even at the lowest load that was tested, and by how much."""
-        base_rps = self.line.base_rps
-        return "the SLA fails at every rate tested: " + "; ".join(
-            f"{name}, {'held at' if base > 0 else 'at'} {seen.offered_rps:.1f}/s, answered"
-            f" {seen.completed_ratio:.1%} and had its p95 at {seen.p95_ms:.1f} ms ({seen.reason})"
-            for name, base, seen in zip(self.names, base_rps, lowest.tenants, strict=True)
-            if seen.verdict is not Verdict.PASS
-        )
 
     # Windows
 
@@ -445,10 +377,6 @@ class _Search:
             idle = window.tenants[i].offered_rps == 0
             found.append(IDLE if idle else steadiness(latency_ms))
         return tuple(found)
-
-
-def _scale(window: Window) -> float:
-    return window.scale
 
 
 def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:

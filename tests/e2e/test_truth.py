@@ -15,10 +15,11 @@ from perseus.client import Client, sequential_ms
 from perseus.host import TooFewCoresError, split_cores
 from perseus.live import LiveSystem
 from perseus.load import LoadLine
+from perseus.peak import Outcome
 from perseus.precision import PRESETS
 from perseus.raw import RequestsWriter
 from perseus.route import Route, inline
-from perseus.search import Outcome, find_peak
+from perseus.search import find_peak
 from perseus.server import embedded_triton
 from perseus.simulation import one_worker
 from perseus.window import Sla

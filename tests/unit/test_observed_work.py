@@ -46,7 +46,7 @@ def rng():
 
 @pytest.mark.parametrize("away_s", [0.0, 0.002])
 @pytest.mark.parametrize("even", [False, True])
-def test_the_work_of_a_single_server_is_read_off_exactly(rng, even, away_s):
+def test_the_work_of_a_single_server_is_read_off(rng, even, away_s):
     work_s = np.full(N, 0.005) if even else rng.exponential(0.005, N)
     arrivals, done, works = windows(rng, one_worker, work_s, away_s=away_s)
     seen = observed_work(arrivals, done, works[0][:40] + away_s)

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from perseus.load import LoadLine, Phase
+from perseus.peak import Outcome, Peak
 from perseus.precision import PRESETS
-from perseus.search import Outcome, Peak, find_peak
+from perseus.search import find_peak
 from perseus.simulation import (
     SimulatedServer,
     batching,
