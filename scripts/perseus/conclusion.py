@@ -51,13 +51,21 @@ def _sharing(
     headline = {
         "yes": f"{who} should share: it saves about {percent(best['saving'])}",
         "perhaps": f"{who} would probably gain from sharing, but this study cannot be sure",
-        "no": f"{who} should not share: every measured mix costs more than dedicated servers",
+        "no": f"{who} should not share: {_dearer(len(known), len(savings))}",
         "unclear": f"Too close to tell whether {who} should share",
     }[kind]
     used = _used(best, peaks)
     if used["repeats_used"].min() < 2 and kind != "unclear":
         headline += " (one run each: repeat to be sure)"
-    return Answer(kind, headline, (*_evidence(best, kind, costs), *_caveats(used, precision)))
+    evidence = (*_evidence(best, kind, costs), *_without_result(savings))
+    return Answer(kind, headline, (*evidence, *_caveats(used, precision)))
+
+
+def _dearer(known: int, mixes: int) -> str:
+    if known == mixes:
+        return "every measured mix costs more than dedicated servers"
+    costs = "it costs" if known == 1 else "they cost"
+    return f"of {mixes} mixes {known} could be measured, and {costs} more than dedicated servers"
 
 
 def _kind(best: pd.Series, known: pd.DataFrame) -> str:
@@ -100,6 +108,13 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
             )
         else:
             yield f"{whole} {best['dedicated_servers']:.0f} whole servers, shared or not."
+
+
+def _without_result(savings: pd.DataFrame) -> Iterator[str]:
+    missing = savings[savings["saving"].isna()]
+    if len(missing):
+        each = (f"{row['mix']} ({row['reason']})" for _, row in missing.iterrows())
+        yield f"Nothing is known of {'; '.join(each)}."
 
 
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 Floats = NDArray[np.float64]
 
@@ -31,6 +32,10 @@ OVERTAKING = 0.01
 SPREAD = 1.5
 """Factor by which work may scatter more than latencies without load, of which there are few."""
 
+WANDER, SURE, LITTLE = 200, 0.999, 0.005
+"""Requests in a row whose mean work may differ from that of others, how sure that must be, and a
+standard deviation of those means that changes nothing, as a share of the work."""
+
 LAGS, CORRELATED = 4, 0.15
 """Neighbours whose work must not go together, and how far it may; that of several workers does."""
 
@@ -39,11 +44,13 @@ LAGS, CORRELATED = 4, 0.15
 class ObservedWork:
     """Service times of each window's requests, in their order, and the rest of a latency.
 
-    `away_s` is what a request takes beside waiting and work: the way to the server and back.
+    `away_s` is what a request takes beside waiting and work: the way to the server and back. The
+    work of so many neighbours as `run` says goes together.
     """
 
     windows_s: tuple[Floats, ...]
     away_s: float
+    run: int
 
 
 def observed_work(
@@ -56,7 +63,7 @@ def observed_work(
     without load. The inverse of the recursion of Lindley (1952).
     """
     windows = list(zip(arrivals_s, done_s, strict=True))
-    if not windows or not all(_complete(done) and _in_turn(done) for _, done in windows):
+    if not windows or not all(map(_complete, done_s)) or not in_turn(done_s):
         return None
     read = [_work_and_waits(*each, away_s=0.0) for each in windows]
     work, waits = (np.concatenate(parts) for parts in zip(*read, strict=True))
@@ -78,6 +85,7 @@ def observed_work(
             for (found, _), (arrival, _) in zip(read, windows, strict=True)
         ),
         away_s,
+        WANDER if _wanders(works) else 1,
     )
 
 
@@ -87,15 +95,21 @@ def _complete(done_s: Floats) -> bool:
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
 
-def _in_turn(done_s: Floats) -> bool:
-    """Whether requests are answered in the order in which they came, but for a few."""
-    answered = done_s[np.isfinite(done_s)]
-    return bool(np.mean(np.diff(answered) < 0) <= OVERTAKING) if len(answered) > 1 else True
+def in_turn(done_s: Sequence[Floats]) -> bool:
+    """Whether the requests of each window are answered in the order in which they came, but for a
+    few."""
+    steps = np.concatenate([np.diff(done[np.isfinite(done)]) for done in done_s])
+    return bool(np.count_nonzero(steps < 0) <= OVERTAKING * len(steps))
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
     """Whether the work scatters no more than latencies without load: it is not shared out."""
-    return float(work_s.std()) <= SPREAD * float(alone_s.std()) + EVEN * float(work_s.mean())
+    return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
+
+
+def _spread(values: Floats) -> float:
+    """Mean absolute deviation: a rare pause of the server, unseen without load, counts little."""
+    return float(np.mean(np.abs(values - np.median(values))))
 
 
 def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[Floats, Floats]:
@@ -136,6 +150,26 @@ def _independent(works_s: Sequence[Floats]) -> bool:
         if abs(float(products.mean())) > allowed * variance:
             return False
     return True
+
+
+def _wanders(works_s: Sequence[Floats]) -> bool:
+    """Whether the work of neighbours goes together, as it does where the speed of a host wanders.
+
+    The variance of the means of WANDER requests, beside what chance explains and what matters.
+    """
+    means = [
+        float(part.mean())
+        for work in works_s
+        for part in np.split(work, range(WANDER, len(work), WANDER))
+        if len(part) == WANDER
+    ]
+    if len(means) < 2:
+        return False
+    freedom = len(means) - 1
+    chance = float(np.concatenate(works_s).var()) / WANDER
+    matters = (LITTLE * float(np.mean(means))) ** 2
+    by_chance = chance * float(stats.chi2.ppf(SURE, freedom)) / freedom
+    return float(np.var(means, ddof=1)) > max(by_chance, matters)
 
 
 BLOCKS = 40

@@ -16,7 +16,7 @@ import numpy as np
 
 from perseus import stats
 from perseus.budget import ATTEMPTS, STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
-from perseus.estimate import Evidence, limit
+from perseus.estimate import Evidence, Limit, limit
 from perseus.load import LoadLine, Phase, System, Window
 from perseus.peak import Outcome, Peak, cliff, no_peak, why_infeasible
 from perseus.settings import Settings
@@ -27,6 +27,9 @@ from perseus.window import Observation, Sla, TenantWindow, Verdict, counted, gra
 GROWTH = 1.5  # of the load while the limit is not bracketed
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
+
+NARROW = 0.35
+"""Width of an interval of the limit, as a share of it, that asks for no more windows around it."""
 
 LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
 LOOKS_S = 1.0  # between looks whether the server is steady
@@ -75,8 +78,9 @@ def find_peak(
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
     if search.server_failed_above(low):
-        estimate, posterior = search.estimate(low, high)
-        certified = search.certify([estimate * step for step in STEPS])
+        near = search.near_root(low, high)
+        certified = search.certify([near * step for step in STEPS])
+        estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
     if problem := search.drifted(before, light_rps):
@@ -170,19 +174,27 @@ class _Search:
                 high = middle
         return low, high
 
-    def estimate(self, low: float, high: float) -> tuple[float, stats.Floats]:
-        """The most likely limit, from windows around it in random order, and draws around it.
+    def near_root(self, low: float, high: float) -> float:
+        """The most likely limit, from windows around it in random order.
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
-        not spoil the rest.
+        not spoil the rest. Two thirds of them do where they show the work of each request, and it
+        varies little.
         """
-        scale = float(np.sqrt(low * high))
-        spread = np.linspace(-0.07, 0.07, self.settings.root_windows)
-        for shift in self.rng.permutation(spread):
+        scale, most = float(np.sqrt(low * high)), self.settings.root_windows
+        for i, shift in enumerate(self.rng.permutation(np.linspace(-0.07, 0.07, most))):
             self._measure(Phase.ROOT, scale * (1 + shift))
-            scale = float(np.clip(self._limits(scale, 0)[0], scale / 1.3, scale * 1.3))
-        limits = self._limits(scale, DRAWS)
-        return float(limits[0]), limits[1:]
+            enough = 3 * (i + 1) >= 2 * most
+            found = self._limits(scale, DRAWS if enough else 0)
+            scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
+            if enough and found.observed and found.width < NARROW:
+                break
+        return scale
+
+    def estimate(self, near: float) -> tuple[float, stats.Floats]:
+        """The most likely limit by all that was seen near it, and draws around it."""
+        scales = self._limits(near, DRAWS).scales
+        return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
         """The last window of the first scale at which all fresh windows pass."""
@@ -264,20 +276,21 @@ class _Search:
             if w.verdict is not Verdict.INVALID and scale / 1.6 <= w.scale <= scale * above
         ]
 
-    def _limits(self, near: float, draws: int) -> stats.Floats:
-        """The lowest of the tenants' limits, fitted to the windows near a scale; shape (1 + n,).
+    def _limits(self, near: float, draws: int) -> Limit:
+        """The lowest of the tenants' limits, fitted to the windows near a scale.
 
         Far above the limit a queue never settles, so that its exceedance says little of the load.
+        Without draws where every window was spoilt.
         """
-        windows = self._near(near, above=1.2)
-        if not windows:
-            return np.full(1 + draws, near)
+        windows = self._near(near, above=1.2) or self._near(near, above=1.6)
+        if not windows:  # and nothing to draw from
+            return Limit(np.array([near]), observed=False)
         limits = self._limits_by(windows, draws)
         # What is far above `near` may lie near the limit, and speak against it.
-        more = self._near(near, above=1.2 * max(1.0, float(limits[0]) / near))
+        more = self._near(near, above=1.2 * max(1.0, float(limits.scales[0]) / near))
         return limits if len(more) == len(windows) else self._limits_by(more, draws)
 
-    def _limits_by(self, windows: Sequence[Window], draws: int) -> stats.Floats:
+    def _limits_by(self, windows: Sequence[Window], draws: int) -> Limit:
         limits = [
             limit(
                 [_evidence(w, i, sla, grace_s(self.slas)) for w in windows],
@@ -292,7 +305,8 @@ class _Search:
             for i, sla in enumerate(self.slas)
             if windows[0].tenants[i].offered_rps > 0
         ]
-        return np.min(limits, axis=0)
+        scales = np.min([each.scales for each in limits], axis=0)
+        return Limit(scales, all(each.observed for each in limits))
 
     def _may_go_on(self) -> bool:
         return len(self._on_the_line) < self.settings.max_windows
@@ -388,6 +402,7 @@ def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:
     mine = seen.requests[tenant]
     return Evidence(
         scale=window.scale,
+        confirms=window.phase is Phase.CONFIRM,
         arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
         done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
         first=first,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -70,9 +71,32 @@ def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -
     return serve
 
 
+def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats:
+    """An instance for each tenant, first come, first served; those at work share a core equally."""
+    done = np.empty(len(arrival))
+    queues: dict[int, deque[int]] = defaultdict(deque)
+    ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
+    now_s, each_s, coming = 0.0, 0.0, 0
+    while coming < len(arrival) or ends:
+        next_s = arrival[coming] if coming < len(arrival) else np.inf
+        if ends and (end_s := now_s + (ends[0][0] - each_s) * len(ends)) <= next_s:
+            now_s, (each_s, i) = end_s, heapq.heappop(ends)
+            done[queues[i].popleft()] = now_s
+            if queues[i]:
+                heapq.heappush(ends, (each_s + work[queues[i][0]], i))
+        else:
+            each_s += (next_s - now_s) / len(ends) if ends else 0
+            now_s, i = next_s, int(tenant[coming])
+            queues[i].append(coming)
+            if len(queues[i]) == 1:
+                heapq.heappush(ends, (each_s + work[coming], i))
+            coming += 1
+    return done
+
+
 @dataclass
 class SimulatedServer:
-    """A queue shared by all tenants, served by `discipline`.
+    """A queue shared by all tenants, served by `discipline`; with `instances`, `one_core` instead.
 
     `service[i]` draws the work of a request of tenant i in seconds. `leak` is the share of requests
     that are never answered; during `stall` = (start_s, length_s) of each window the server stands
@@ -83,6 +107,7 @@ class SimulatedServer:
     service: Sequence[Service]
     rng: np.random.Generator
     discipline: Discipline = one_worker
+    instances: bool = False
     leak: float = 0.0
     stall: tuple[float, float] = (0.0, 0.0)
     drift_per_s: float = 0.0
@@ -118,7 +143,10 @@ class SimulatedServer:
         # In the server's own time, which stands still during the stall.
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
-        done[order] = self.discipline(arrived[order], work[order])
+        if self.instances:
+            done[order] = one_core(arrived[order], work[order], owner[order])
+        else:
+            done[order] = self.discipline(arrived[order], work[order])
         done += length_s * (done > stall_s)
         queued = done - arrival - work
         done[self.rng.random(len(done)) < self.leak] = np.inf

@@ -19,13 +19,15 @@ class VirtualQueue:
 
     `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
     on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
-    that the work was read off the real requests, for waiting and work. `batching` says that the
+    that the work was read off the real requests, for waiting and work. So many neighbours as `run`
+    says are drawn together. `batching` says that the
     real server joins requests, which this one does not.
     """
 
     work_s: tuple[Floats, ...]
     spare_s: tuple[float, ...]
     observed: bool = False
+    run: int = 1
     slowness: float = 1.0
     batching: bool = False
 
@@ -49,10 +51,19 @@ class VirtualQueue:
         work_s = np.empty((draws, sum(map(len, arrivals_s))))
         for i in range(draws):
             rng = np.random.default_rng(first + i)
-            pairs = zip(self.work_s, arrivals_s, strict=True)
-            work_s[i] = np.concatenate([rng.choice(work, len(times)) for work, times in pairs])
+            pairs = zip(self.work_s, map(len, arrivals_s), strict=True)
+            work_s[i] = np.concatenate(
+                [_chosen(work, count, self.run, rng) for work, count in pairs]
+            )
         ends = np.cumsum([0, *map(len, arrivals_s)]).tolist()
         return Drawn(np.concatenate(arrivals_s), work_s, tuple(ends))
+
+
+def _chosen(work_s: Floats, count: int, run: int, rng: np.random.Generator) -> Floats:
+    """So many service times, in runs of neighbours that begin anywhere; shape (count,)."""
+    begins = rng.integers(0, len(work_s), -(-count // run))
+    places = (begins[:, None] + np.arange(run)).ravel()[:count]
+    return work_s[places % len(work_s)]
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,7 @@ def _verdict(
     lag_limit_ms = max(1.0, 0.02 * sla.latency_ms)
     sent_ratio = float(np.mean(part.sent_ns > 0))
     if lag_ms > lag_limit_ms:
-        return Verdict.INVALID, f"send lag p99 {lag_ms:.1f} ms > {lag_limit_ms:.1f} ms"
+        return Verdict.INVALID, f"send lag p99 {lag_ms:.3f} ms > {lag_limit_ms:.3f} ms"
     if client_cpu > 0.8:
         return Verdict.INVALID, f"the client used {client_cpu:.0%} of its core"
     if foreign_cpu > FOREIGN_CPU:

@@ -1,12 +1,10 @@
 """Service times read off the times of requests and answers, and where there are none to read."""
 
-import heapq
-
 import numpy as np
 import pytest
 
 from perseus.observed_work import luck_of_work, observed_work
-from perseus.simulation import batching, one_worker, workers
+from perseus.simulation import batching, one_core, one_worker, workers
 
 N = 3000
 
@@ -24,19 +22,7 @@ def windows(rng, discipline, work_s, load=0.8, away_s=0.0):
 
 def shared_out(arrival, work):
     """A server that works on all requests at once (processor sharing)."""
-    done, waiting, each_s, now, first = np.empty(len(work)), [], 0.0, 0.0, 0
-    while first < len(work) or waiting:
-        next_s = arrival[first] if first < len(work) else np.inf
-        if waiting and now + (waiting[0][0] - each_s) * len(waiting) <= next_s:
-            now += (waiting[0][0] - each_s) * len(waiting)
-            each_s, ended = heapq.heappop(waiting)
-            done[ended] = now
-        else:
-            each_s += (next_s - now) / len(waiting) if waiting else 0
-            now = next_s
-            heapq.heappush(waiting, (each_s + work[first], first))
-            first += 1
-    return done
+    return one_core(arrival, work, np.arange(len(work)))
 
 
 @pytest.fixture
@@ -81,6 +67,28 @@ def test_a_server_that_is_overwhelmed_in_one_window_has_none(rng):
     done[1] = np.where(few < arrivals[1][-1], few, np.nan)
     assert np.count_nonzero(np.isfinite(done[1])) < 30
     assert observed_work(arrivals, done, works[0][:40]) is None
+
+
+def test_a_rare_pause_hides_no_work(rng):
+    """Of 100 ms in each 5 s of work: a latency without load hardly ever shows it."""
+    work_s = np.full(N, 0.005)
+    work_s[300::1000] += 0.1
+    arrivals, done, _ = windows(rng, one_worker, work_s)
+    seen = observed_work(arrivals, done, np.full(40, 0.005))
+    assert seen is not None
+    assert np.concatenate(seen.windows_s).max() == pytest.approx(0.105, abs=0.001)
+
+
+def test_a_host_whose_speed_wanders_is_told_from_luck(rng):
+    steady, wandering = np.full(N, 0.005), 1 + 0.08 * np.sin(np.arange(N) / 200)
+    for work_s, runs in (
+        (steady, False),
+        (rng.exponential(0.005, N), False),
+        (steady * wandering, True),
+    ):
+        arrivals, done, works = windows(rng, one_worker, work_s)
+        seen = observed_work(arrivals, done, works[0][:40])
+        assert seen is not None and (seen.run > 1) is runs
 
 
 def test_lost_answers_leave_none_and_those_still_to_come_do(rng):

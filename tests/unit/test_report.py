@@ -78,6 +78,20 @@ def test_a_clear_loss_is_a_no_and_said_as_more_cost():
     assert "\N{MINUS SIGN}" not in answer.sentences[0]
 
 
+def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, 0.8))
+    first = next(r["cell"]["line"] for r in made if r["cell"]["line"]["kind"] == "mix")
+    made = [
+        synthetic.spoil(r, "failed", "the server died") if r["cell"]["line"] == first else r
+        for r in made
+    ]
+    frames = frames_of(made)
+    (answer,) = conclusion.answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert "every measured mix" not in answer.headline
+    assert re.search(r"of \d mixes \d could be measured", answer.headline)
+    assert any("Nothing is known of" in s and "died" in s for s in answer.sentences)
+
+
 def test_no_difference_is_called_unclear():
     answer = answer_of(1.0, between=0.0)
     assert answer.kind == "unclear"

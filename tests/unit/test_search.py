@@ -16,7 +16,7 @@ import pytest
 from perseus.load import LoadLine, Phase
 from perseus.peak import Outcome, Peak
 from perseus.precision import PRESETS
-from perseus.search import find_peak
+from perseus.search import _Search, find_peak
 from perseus.simulation import (
     SimulatedServer,
     batching,
@@ -25,6 +25,7 @@ from perseus.simulation import (
     one_worker,
     workers,
 )
+from perseus.virtual import VirtualQueue
 from perseus.window import Sla, Verdict
 
 SEEDS = 100
@@ -129,18 +130,25 @@ def test_the_estimate_is_nearly_unbiased(peaks):
 
 
 def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peaks):
-    for peak in peaks[2]:
+    found = peaks[2]
+    assert sum(not np.isnan(peak.first_failing) for peak in found) > 30
+    for peak in found:
         assert not peak.certified > peak.estimate
         assert not peak.certified >= peak.first_failing
 
 
 def test_more_evidence_gives_a_better_estimate():
     standard = PRESETS["standard"].settings
-    quick, thorough = (
-        [search(seed, settings=settings).estimate for seed in range(20)]
-        for settings in (QUICK, standard)
-    )
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        quick, thorough = (
+            list(pool.map(partial(estimate_of, settings), range(20)))
+            for settings in (QUICK, standard)
+        )
     assert np.std(thorough) < np.std(quick)
+
+
+def estimate_of(settings, seed: int) -> float:
+    return search(seed, settings=settings).estimate
 
 
 def test_the_certified_window_is_a_fresh_one_that_passed():
@@ -247,6 +255,54 @@ def test_each_tenant_is_loaded_alone_at_its_shared_rate():
         assert window.tenants[i].p95_ms < shared.tenants[i].p95_ms
 
 
+def test_windows_far_above_where_they_lead_still_give_an_interval():
+    rng, work_ms = np.random.default_rng(8), np.full(40, 5.0)
+    queue = VirtualQueue((work_ms / 1000,), (0.045,))
+    system = SimulatedServer([deterministic(0.005)], rng)
+    on_the_way = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    on_the_way._measure(Phase.ROOT, 165.0)
+    estimate, posterior = on_the_way.estimate(165.0 / 1.3)
+    assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
+
+
+def test_a_spoilt_search_has_no_interval():
+    rng = np.random.default_rng(9)
+    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
+    system = SimulatedServer([deterministic(0.005)], rng, send_lag_s=0.01)
+    spoilt = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    spoilt._measure(Phase.ROOT, 165.0)
+    estimate, posterior = spoilt.estimate(160.0)
+    assert estimate == 160.0 and len(posterior) == 0
+
+
+def test_two_models_on_one_core_are_estimated_as_surely_as_said():
+    """As a mix is: each has an instance and a queue, the core is shared among those at work."""
+    limit = 125.6  # of a long simulation
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        found = list(pool.map(on_one_core, range(24)))
+    estimates, certified, lows, highs = np.array(found).T
+    assert np.mean(certified > limit) <= 1 - QUICK.confidence
+    assert np.mean((lows <= limit) & (limit <= highs)) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 24)
+    assert np.mean(estimates) == pytest.approx(limit, rel=0.03)
+    assert np.std(estimates) < 0.05 * limit
+
+
+def on_one_core(seed: int) -> tuple[float, ...]:
+    rng = np.random.default_rng(seed)
+    services = [deterministic(0.004), deterministic(0.012)]
+    peak = find_peak(
+        SimulatedServer(services, rng, instances=True),
+        LoadLine((0.0, 0.0), (0.75, 0.25)),
+        [Sla(95, 40), Sla(95, 80)],
+        QUICK,
+        start=80,
+        unloaded_ms=[1000 * service(rng, 40) for service in services],
+        names=["first", "second"],
+        rng=rng,
+    )
+    return peak.estimate, peak.certified, *np.percentile(peak.posterior, [2.5, 97.5])
+
+
 def test_a_search_is_reproducible():
     first, second = search(7), search(7)
     assert first.estimate == second.estimate and len(first.windows) == len(second.windows)
@@ -256,13 +312,6 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     settings = replace(QUICK, max_windows=6)
     peak = search(1, deterministic(1e-9), settings=settings)
     assert len(peak.windows) <= 6 + 2 * len(peak.windows[-1].tenants) + 4
-
-
-def test_the_first_failing_rate_lies_above_the_certified_one():
-    found = [search(seed) for seed in range(30)]
-    known = [peak for peak in found if not np.isnan(peak.first_failing)]
-    assert len(known) > 10
-    assert all(peak.first_failing > peak.certified for peak in known)
 
 
 def overwhelmed_above(rate_rps: float):
