@@ -137,7 +137,7 @@ def run(say: Say) -> Iterator[Row]:
 
 
 def limit_rps(server: Server) -> float:
-    """The rate at which the first tenant's p95 of a long run reaches its SLA, to 0.1 %."""
+    """The rate above which some tenant's p95 of a long run exceeds its SLA, to 0.1 %."""
     low, high = 0.0, 8 * server.start_rps
     while high - low > 0.001 * high:
         middle = (low + high) / 2

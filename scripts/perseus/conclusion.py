@@ -64,8 +64,8 @@ def _sharing(
 def _dearer(known: int, mixes: int) -> str:
     if known == mixes:
         return "every measured mix costs more than dedicated servers"
-    costs = "it costs" if known == 1 else "they cost"
-    return f"of {mixes} mixes {known} could be measured, and {costs} more than dedicated servers"
+    have = "has an estimate, and costs" if known == 1 else "have an estimate, and cost"
+    return f"of {mixes} mixes {known} {have} more than dedicated servers"
 
 
 def _kind(best: pd.Series, known: pd.DataFrame) -> str:
@@ -114,7 +114,7 @@ def _without_result(savings: pd.DataFrame) -> Iterator[str]:
     missing = savings[savings["saving"].isna()]
     if len(missing):
         each = (f"{row['mix']} ({row['reason']})" for _, row in missing.iterrows())
-        yield f"Nothing is known of {'; '.join(each)}."
+        yield f"There is no estimate for {'; '.join(each)}."
 
 
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:

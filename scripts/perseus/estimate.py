@@ -94,7 +94,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Limit:
-    """The most likely limit and draws from its posterior, as scales; shape (1 + draws,).
+    """The median of a limit's posterior and draws from it, as scales; shape (1 + draws,).
 
     `observed` tells that it rests on work that was read off the windows.
     """
@@ -121,8 +121,10 @@ def limit(
 ) -> Limit:
     """The scale at which `allowed` of a tenant's requests are late: the median, and draws."""
     found = _observed(queue, windows)
-    if found is None:  # the virtual queue's curve is not the real one's so far from the limit
+    if found is None:
+        # Long windows, so far below the limit that its curve may not be the virtual queue's.
         windows = [seen for seen in windows if not seen.confirms] or windows
+        found = _observed(queue, windows)
     scales = np.array([seen.scale for seen in windows])
     similar = np.array([similarity(scale, scales) for scale in scales])
     counts = [seen.exceedances for seen in windows]

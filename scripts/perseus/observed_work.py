@@ -96,8 +96,8 @@ def _complete(done_s: Floats) -> bool:
 
 
 def in_turn(done_s: Sequence[Floats]) -> bool:
-    """Whether the requests of each window are answered in the order in which they came, but for a
-    few."""
+    """Whether requests are answered in the order in which they came within their window, but for a
+    few of all."""
     steps = np.concatenate([np.diff(done[np.isfinite(done)]) for done in done_s])
     return bool(np.count_nonzero(steps < 0) <= OVERTAKING * len(steps))
 

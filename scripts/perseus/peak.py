@@ -32,9 +32,9 @@ class Peak:
     """What a search found, as scales of the load line; NaN where there is nothing to state.
 
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
-    `windows`, else -1), `estimate` is the most likely limit, and `posterior` holds draws from its
-    posterior, shape (draws,), empty when there is no estimate. `cliff` says where latency leaps
-    from within the SLA to far beyond it, and is empty where it rises with the load.
+    `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior` holds
+    draws from it, shape (draws,), none when no valid window bears on it. `cliff` says where latency
+    leaps from within the SLA to far beyond it, and is empty where it rises with the load.
     """
 
     outcome: Outcome

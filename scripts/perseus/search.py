@@ -78,7 +78,7 @@ def find_peak(
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
     if search.server_failed_above(low):
-        near = search.near_root(low, high)
+        near, _ = search.estimate(search.near_root(low, high))
         certified = search.certify([near * step for step in STEPS])
         estimate, posterior = search.estimate(near)
     else:
@@ -175,11 +175,11 @@ class _Search:
         return low, high
 
     def near_root(self, low: float, high: float) -> float:
-        """The most likely limit, from windows around it in random order.
+        """A scale near the limit, from windows around it in random order.
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
-        not spoil the rest. Two thirds of them do where they show the work of each request, and it
-        varies little.
+        not spoil the rest. Two thirds of them do where they show the work of each request, and the
+        interval is narrow.
         """
         scale, most = float(np.sqrt(low * high)), self.settings.root_windows
         for i, shift in enumerate(self.rng.permutation(np.linspace(-0.07, 0.07, most))):
@@ -192,7 +192,7 @@ class _Search:
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
-        """The most likely limit by all that was seen near it, and draws around it."""
+        """The limit by all that was seen near a scale, and draws around it."""
         scales = self._limits(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
@@ -288,7 +288,7 @@ class _Search:
         limits = self._limits_by(windows, draws)
         # What is far above `near` may lie near the limit, and speak against it.
         more = self._near(near, above=1.2 * max(1.0, float(limits.scales[0]) / near))
-        return limits if len(more) == len(windows) else self._limits_by(more, draws)
+        return self._limits_by(more, draws) if len(more) > len(windows) else limits
 
     def _limits_by(self, windows: Sequence[Window], draws: int) -> Limit:
         limits = [
@@ -306,6 +306,8 @@ class _Search:
             if windows[0].tenants[i].offered_rps > 0
         ]
         scales = np.min([each.scales for each in limits], axis=0)
+        if draws and len(limits) > 1:  # a median of minima, not the minimum of medians
+            scales[0] = np.median(scales[1:])
         return Limit(scales, all(each.observed for each in limits))
 
     def _may_go_on(self) -> bool:

@@ -13,6 +13,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
+from perseus.estimate import Limit
 from perseus.load import LoadLine, Phase
 from perseus.peak import Outcome, Peak
 from perseus.precision import PRESETS
@@ -255,7 +256,7 @@ def test_each_tenant_is_loaded_alone_at_its_shared_rate():
         assert window.tenants[i].p95_ms < shared.tenants[i].p95_ms
 
 
-def test_windows_far_above_where_they_lead_still_give_an_interval():
+def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     rng, work_ms = np.random.default_rng(8), np.full(40, 5.0)
     queue = VirtualQueue((work_ms / 1000,), (0.045,))
     system = SimulatedServer([deterministic(0.005)], rng)
@@ -263,6 +264,12 @@ def test_windows_far_above_where_they_lead_still_give_an_interval():
     on_the_way._measure(Phase.ROOT, 165.0)
     estimate, posterior = on_the_way.estimate(165.0 / 1.3)
     assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
+
+    def lower(windows, draws):
+        return Limit(np.full(1 + draws, 0.7 * windows[0].scale), observed=False)
+
+    monkeypatch.setattr(on_the_way, "_limits_by", lower)
+    assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
 def test_a_spoilt_search_has_no_interval():
