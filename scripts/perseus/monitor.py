@@ -383,8 +383,9 @@ class _Scraper:
         try:
             deadline_s = time.monotonic() + _SCRAPE_TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)
-            response = self._connection.getresponse()
-            text = read_within(response, deadline_s).decode()
+            # Closed, or the connection could not be used again.
+            with self._connection.getresponse() as response:
+                text = read_within(response, deadline_s).decode()
             return parse_metrics(text) if response.status == http.HTTPStatus.OK else None
         # The parser of the format raises more than ValueError at what is not in it.
         except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):

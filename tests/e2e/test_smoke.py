@@ -91,7 +91,9 @@ def test_served_answers_equal_those_of_torch(finished):
         errors = found["relative_errors"]
         assert errors and all(error < 1e-3 for error in errors.values())
         assert set(found["errors"]) == set(errors) and not any(found["errors"].values())
-        assert found["host"]["client_realtime"] in (True, False)
+        # A mix of models without a dedicated peak, as on a busy host, needs no client.
+        windows = pq.read_table(record.with_name("windows.parquet")).num_rows
+        assert found["host"]["client_realtime"] in ((True, False) if windows else (None,))
 
 
 def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -61,6 +64,17 @@ def true_limit_rps(service_ms: float, overhead_ms: float) -> float:
     return (low + high) / 2
 
 
+def sleep_ms(cores: Sequence[int]) -> float:
+    """What the server's sleep takes on this host at this hour: noise of the host lengthens it."""
+    mine = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    start_s = time.monotonic()
+    for _ in range(200):
+        time.sleep(SERVICE_MS / 1000)
+    os.sched_setaffinity(0, mine)
+    return 1000 * (time.monotonic() - start_s) / 200
+
+
 def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Path) -> None:
     try:
         server_cores, client_cores = split_cores(1)
@@ -80,6 +94,7 @@ def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Pa
         unloaded_ms = sequential_ms(route, 100, 2.0)
         with Client("tiny", route, client_cores) as client:
             service_ms = 1000 / closed_loop(client, 4).rate_rps  # with what the stub adds
+            slept_ms = sleep_ms(server_cores)
             system = LiveSystem(
                 server,
                 [client],
@@ -103,7 +118,7 @@ def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Pa
     truth_rps = true_limit_rps(service_ms, float(np.median(unloaded_ms)) - service_ms)
     found = f"{peak.estimate:.1f}/s ({peak.outcome}), true {truth_rps:.1f}/s, {service_ms:.2f} ms"
     print(found)
-    assert SERVICE_MS < service_ms < 1.2 * SERVICE_MS
+    assert SERVICE_MS < service_ms < 1.2 * slept_ms
     if peak.outcome is Outcome.CLIENT_LIMITED:
         pytest.skip(f"this host is too busy to measure on: {peak.reason}")
     assert peak.outcome in (Outcome.OK, Outcome.UNCERTIFIED), found

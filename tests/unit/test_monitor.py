@@ -96,9 +96,11 @@ class FakeTriton(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: FakeTriton
+    protocol_version = "HTTP/1.1"  # as Triton's: the connection stays open
 
     def do_GET(self) -> None:
         if self.server.broken:
+            self.close_connection = True
             self.connection.close()
             return
         self.server.scrapes += 1
