@@ -16,7 +16,8 @@ import numpy as np
 
 from perseus import stats
 from perseus.budget import ATTEMPTS, STEADY_S, STEPS, counted_s, effort, seconds_left, settle_s
-from perseus.estimate import Evidence, Limit, limit
+from perseus.estimate import Limit
+from perseus.line_limit import WIDEST, line_limit, valid_near
 from perseus.load import LoadLine, Phase, System, Window
 from perseus.peak import Outcome, Peak, cliff, no_peak, why_infeasible
 from perseus.settings import Settings
@@ -185,7 +186,7 @@ class _Search:
         for i, shift in enumerate(self.rng.permutation(np.linspace(-0.07, 0.07, most))):
             self._measure(Phase.ROOT, scale * (1 + shift))
             enough = 3 * (i + 1) >= 2 * most
-            found = self._limits(scale, DRAWS if enough else 0)
+            found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
             if enough and found.observed and found.width < NARROW:
                 break
@@ -193,7 +194,7 @@ class _Search:
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
         """The limit by all that was seen near a scale, and draws around it."""
-        scales = self._limits(near, DRAWS).scales
+        scales = self._limit(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
@@ -268,47 +269,17 @@ class _Search:
     def _on_the_line(self) -> list[Window]:
         return [window for window in self.windows if window.phase.on_the_line]
 
-    def _near(self, scale: float, above: float) -> list[Window]:
-        """The valid windows at similar loads, at most `above` times the scale."""
-        return [
-            w
-            for w in self._on_the_line
-            if w.verdict is not Verdict.INVALID and scale / 1.6 <= w.scale <= scale * above
-        ]
-
-    def _limits(self, near: float, draws: int) -> Limit:
-        """The lowest of the tenants' limits, fitted to the windows near a scale.
-
-        Far above the limit a queue never settles, so that its exceedance says little of the load.
-        Without draws where every window was spoilt.
-        """
-        windows = self._near(near, above=1.2) or self._near(near, above=1.6)
-        if not windows:  # and nothing to draw from
-            return Limit(np.array([near]), observed=False)
-        limits = self._limits_by(windows, draws)
-        # What is far above `near` may lie near the limit, and speak against it.
-        more = self._near(near, above=1.2 * max(1.0, float(limits.scales[0]) / near))
-        return self._limits_by(more, draws) if len(more) > len(windows) else limits
-
-    def _limits_by(self, windows: Sequence[Window], draws: int) -> Limit:
-        limits = [
-            limit(
-                [_evidence(w, i, sla, grace_s(self.slas)) for w in windows],
-                i,
-                self.line.rates_rps,
-                self.queue,
-                sla.allowed,
-                self.system.arrivals,
-                self.rng,
-                draws,
-            )
-            for i, sla in enumerate(self.slas)
-            if windows[0].tenants[i].offered_rps > 0
-        ]
-        scales = np.min([each.scales for each in limits], axis=0)
-        if draws and len(limits) > 1:  # a median of minima, not the minimum of medians
-            scales[0] = np.median(scales[1:])
-        return Limit(scales, all(each.observed for each in limits))
+    def _limit(self, near: float, draws: int) -> Limit:
+        return line_limit(
+            self._on_the_line,
+            near,
+            draws,
+            self.line.rates_rps,
+            self.slas,
+            self.queue,
+            self.system.arrivals,
+            self.rng,
+        )
 
     def _may_go_on(self) -> bool:
         return len(self._on_the_line) < self.settings.max_windows
@@ -369,7 +340,7 @@ class _Search:
         settle: float,
         looks: int,
     ) -> TenantWindow:
-        near = self._near(scale, above=1.6)
+        near = valid_near(self._on_the_line, scale, above=WIDEST)
         weights = stats.similarity(scale, [w.scale for w in near])
         return judge(
             seen,
@@ -393,23 +364,3 @@ class _Search:
             idle = window.tenants[i].offered_rps == 0
             found.append(IDLE if idle else steadiness(latency_ms))
         return tuple(found)
-
-
-def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:
-    """What a window says of one tenant's limit."""
-    seen = window.seen
-    part = counted(seen, tenant, window.settle_s, grace)
-    first = int(np.searchsorted(seen.requests[tenant].intended_ns, part.intended_ns[:1]).sum())
-    late, recovered = stats.late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
-    mine = seen.requests[tenant]
-    return Evidence(
-        scale=window.scale,
-        confirms=window.phase is Phase.CONFIRM,
-        arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
-        done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
-        first=first,
-        last=first + len(part),
-        late=late,
-        recovered=recovered,
-        exceedances=window.tenants[tenant].exceedances,
-    )

@@ -13,6 +13,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 
+from perseus import line_limit
 from perseus.estimate import Limit
 from perseus.load import LoadLine, Phase
 from perseus.peak import Outcome, Peak
@@ -265,10 +266,10 @@ def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     estimate, posterior = on_the_way.estimate(165.0 / 1.3)
     assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
 
-    def lower(windows, draws):
+    def lower(windows, draws, *rest):
         return Limit(np.full(1 + draws, 0.7 * windows[0].scale), observed=False)
 
-    monkeypatch.setattr(on_the_way, "_limits_by", lower)
+    monkeypatch.setattr(line_limit, "_lowest", lower)
     assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
