@@ -121,9 +121,10 @@ def limit(
 ) -> Limit:
     """The scale at which `allowed` of a tenant's requests are late: the median, and draws."""
     found = _observed(queue, windows)
-    if found is None:
+    others = [seen for seen in windows if not seen.confirms]
+    if found is None and 0 < len(others) < len(windows):
         # Long windows, so far below the limit that its curve may not be the virtual queue's.
-        windows = [seen for seen in windows if not seen.confirms] or windows
+        windows = others
         found = _observed(queue, windows)
     scales = np.array([seen.scale for seen in windows])
     similar = np.array([similarity(scale, scales) for scale in scales])
