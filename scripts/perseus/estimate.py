@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ from scipy import stats
 from perseus.arrivals import Arrivals
 from perseus.observed_work import in_turn, luck_of_work, observed_work
 from perseus.stats import PRIOR_EPISODES, Exceedances, Floats, dispersion, percentile, similarity
-from perseus.virtual import Drawn, VirtualQueue, long_run_share
+from perseus.virtual import Drawn, LongRun, VirtualQueue
 
 RatesRps = Callable[[float], Sequence[float]]
 
@@ -173,7 +174,7 @@ def _observed(
     if work is None:
         return None
     pairs = zip(arrivals_s, work.windows_s, strict=True)
-    drawn = [Drawn(arrival, work_s[None], (0, len(work_s))) for arrival, work_s in pairs]
+    drawn = [Drawn(arrival, work_s[None], (np.arange(len(work_s)),)) for arrival, work_s in pairs]
     (spare_s,) = queue.spare_s
     observed = replace(
         queue,
@@ -253,8 +254,17 @@ class _Curve:
     ) -> _Curve:
         level = float(np.log(allowed / (1 - allowed)))
 
+        @lru_cache(maxsize=1)
+        def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
+            return LongRun.of(queue, shares, arrivals, requests, run)
+
         def logit(scale: float, requests: int, run: int = 0) -> float:
-            share = long_run_share(queue, tenant, rates_rps(scale), arrivals, requests, run)
+            rates, share = rates_rps(scale), 1.0
+            if queue.utilisation(rates) < 1:
+                all_rps = sum(rates)
+                # Rounded: along most lines all tenants keep their shares.
+                shares = tuple(round(rate / all_rps, 9) for rate in rates)
+                share = long_run(shares, requests, run).late_share(tenant, all_rps)
             return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
 
         low, high = 1e-6, 1.0

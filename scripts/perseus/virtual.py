@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +44,24 @@ class VirtualQueue:
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
-        mine = slice(drawn.ends[tenant], drawn.ends[tenant + 1])
-        return waits_s + self.slowness * drawn.work_s[:, mine]
+        return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
 
     def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
         """Draw the work of each tenant's requests; the same work whenever it is called alike."""
-        work_s = np.empty((draws, sum(map(len, arrivals_s))))
+        counts = [len(each) for each in arrivals_s]
+        work_s = np.empty((draws, sum(counts)))
         for i in range(draws):
             rng = np.random.default_rng(first + i)
-            pairs = zip(self.work_s, map(len, arrivals_s), strict=True)
+            pairs = zip(self.work_s, counts, strict=True)
             work_s[i] = np.concatenate(
                 [_chosen(work, count, self.run, rng) for work, count in pairs]
             )
-        ends = np.cumsum([0, *map(len, arrivals_s)]).tolist()
-        return Drawn(np.concatenate(arrivals_s), work_s, tuple(ends))
+        arrival_s = np.concatenate(arrivals_s)
+        order = np.argsort(arrival_s, kind="stable")
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        ends = np.cumsum(counts)[:-1]
+        return Drawn(arrival_s[order], work_s[:, order], tuple(np.split(places, ends)))
 
 
 def _chosen(work_s: Floats, count: int, run: int, rng: np.random.Generator) -> Floats:
@@ -68,54 +73,63 @@ def _chosen(work_s: Floats, count: int, run: int, rng: np.random.Generator) -> F
 
 @dataclass(frozen=True)
 class Drawn:
-    """Arrivals of n requests, shape (n,), and some draws of their work, shape (draws, n).
+    """Arrivals of n requests, ascending, shape (n,), and some draws of their work, (draws, n).
 
-    Those of tenant i are in the slice from `ends[i]` to `ends[i + 1]`, in order.
+    Those of tenant i stand at `places[i]`, in order.
     """
 
     arrival_s: Floats
     work_s: Floats
-    ends: tuple[int, ...]
+    places: tuple[NDArray[np.int64], ...]
 
     def waits_s(self, tenant: int, slowness: float) -> Floats:
         """How long a tenant's requests wait in a queue that is empty at time 0; shape (draws, m).
 
         The recursion of Lindley (1952), as a running maximum.
         """
-        ordered, work_s = self.arrival_s, slowness * self.work_s
-        mine = slice(self.ends[tenant], self.ends[tenant + 1])
-        if len(self.ends) == 2:
-            return _waits(ordered, work_s)
-        order = np.argsort(self.arrival_s, kind="stable")
-        places = np.empty(len(order), np.int64)
-        places[order] = np.arange(len(order))
-        return _waits(ordered[order], work_s[:, order])[:, places[mine]]
+        before_s = slowness * self._before_s
+        begun_s = before_s + np.maximum.accumulate(self.arrival_s - before_s, axis=1)
+        waits_s: Floats = begun_s - self.arrival_s
+        return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]
+
+    @cached_property
+    def _before_s(self) -> Floats:
+        """The work of all requests before each, shape (draws, n)."""
+        return np.cumsum(self.work_s, axis=1) - self.work_s
 
 
-def _waits(arrival_s: Floats, work_s: Floats) -> Floats:
-    before = np.cumsum(work_s, axis=1) - work_s
-    return before + np.maximum.accumulate(arrival_s - before, axis=1) - arrival_s
+@dataclass(frozen=True)
+class LongRun:
+    """A virtual queue that gets one request per second in all, for its steady state.
 
-
-def long_run_share(
-    queue: VirtualQueue,
-    tenant: int,
-    rates_rps: Sequence[float],
-    arrivals: Arrivals,
-    requests: int,
-    run: int = 0,
-) -> float:
-    """The share of a tenant's requests that spend too long, over so many requests in all.
-
-    Calls of the same `run` draw the same random numbers, so that the share is a smooth function of
-    the rates.
+    At another rate the same requests come at another pace: so the share of late ones is a smooth
+    function of the rate, and is soon found for many rates.
     """
-    if queue.utilisation(rates_rps) >= 1:
-        return 1.0
-    seconds = requests / sum(rates_rps)
-    times = [
-        arrivals.times_s(rate, seconds, np.random.default_rng([run, i]))
-        for i, rate in enumerate(rates_rps)
-    ]
-    (spent_s,) = queue.spent_s(queue.draw(times, draws=1, first=run), tenant)
-    return float(np.mean(spent_s > queue.spare_s[tenant])) if len(spent_s) else 0.0
+
+    queue: VirtualQueue
+    drawn: Drawn
+
+    @classmethod
+    def of(
+        cls,
+        queue: VirtualQueue,
+        shares: Sequence[float],
+        arrivals: Arrivals,
+        requests: int,
+        run: int = 0,
+    ) -> LongRun:
+        """So many requests, divided among the tenants by `shares`, which sum to 1.
+
+        Calls of the same `run` draw the same random numbers.
+        """
+        times = [
+            arrivals.times_s(share, requests, np.random.default_rng([run, i]))
+            for i, share in enumerate(shares)
+        ]
+        return cls(queue, queue.draw(times, draws=1, first=run))
+
+    def late_share(self, tenant: int, rate_rps: float) -> float:
+        """The share of a tenant's requests that spend too long, at so many requests/s in all."""
+        # In units of the mean time between arrivals, of which work is then so many times more.
+        (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
+        return float(np.mean(spent > rate_rps * self.queue.spare_s[tenant])) if len(spent) else 0.0
