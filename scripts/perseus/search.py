@@ -179,13 +179,13 @@ class _Search:
         """A scale near the limit, from windows around it in random order.
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
-        not spoil the rest. Two thirds of them do where they show the work of each request, and the
+        not spoil the rest. A third of them does where they show the work of each request, and the
         interval is narrow.
         """
         scale, most = float(np.sqrt(low * high)), self.settings.root_windows
         for i, shift in enumerate(self.rng.permutation(np.linspace(-0.07, 0.07, most))):
             self._measure(Phase.ROOT, scale * (1 + shift))
-            enough = 3 * (i + 1) >= 2 * most
+            enough = 3 * (i + 1) >= most
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
             if enough and found.observed and found.width < NARROW:
