@@ -211,7 +211,11 @@ def highest_valid(fastest_rps: float, window: Callable[[float], TenantWindow]) -
     while share >= LOWEST_SHARE:
         for _ in range(ATTEMPTS):
             seen = window(share * fastest_rps)
-            valid = seen.verdict is not Verdict.INVALID and seen.completed_ratio >= 0.99
+            valid = (
+                seen.verdict is not Verdict.INVALID
+                and seen.punctual
+                and seen.completed_ratio >= 0.99
+            )
             tried.append(
                 Open(
                     rate_rps=share * fastest_rps,

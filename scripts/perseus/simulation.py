@@ -7,6 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,23 @@ Discipline = Callable[[Floats, Floats], Floats]
 """(arrival times, ascending; work of each request), in seconds -> completion times."""
 
 
+# Partial functions, not closures: processes can hand them to each other.
+
+
 def exponential(mean_s: float) -> Service:
-    return lambda rng, n: rng.exponential(mean_s, n)
+    return partial(_exponential, mean_s)
+
+
+def _exponential(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.exponential(mean_s, n)
 
 
 def deterministic(mean_s: float) -> Service:
-    return lambda rng, n: np.full(n, mean_s)
+    return partial(_deterministic, mean_s)
+
+
+def _deterministic(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return np.full(n, mean_s)
 
 
 def one_worker(arrival: Floats, work: Floats) -> Floats:
@@ -36,15 +48,15 @@ def one_worker(arrival: Floats, work: Floats) -> Floats:
 
 def workers(count: int) -> Discipline:
     """First come, first served by `count` workers."""
+    return partial(_by_workers, count)
 
-    def serve(arrival: Floats, work: Floats) -> Floats:
-        free, done = [0.0] * count, np.empty(len(arrival))
-        for i, arrived_s in enumerate(arrival):
-            done[i] = max(arrived_s, heapq.heappop(free)) + work[i]
-            heapq.heappush(free, done[i])
-        return done
 
-    return serve
+def _by_workers(count: int, arrival: Floats, work: Floats) -> Floats:
+    free, done = [0.0] * count, np.empty(len(arrival))
+    for i, arrived_s in enumerate(arrival):
+        done[i] = max(arrived_s, heapq.heappop(free)) + work[i]
+        heapq.heappush(free, done[i])
+    return done
 
 
 def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -> Discipline:
@@ -53,22 +65,24 @@ def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -
     A batch leaves when it is full or its first request has waited `max_queue_delay_s`, and the
     worker is free.
     """
+    return partial(_in_batches, max_batch_size, max_queue_delay_s, overhead_s)
 
-    def serve(arrival: Floats, work: Floats) -> Floats:
-        done, first, free_s = np.empty(len(arrival)), 0, 0.0
-        while first < len(arrival):
-            begin_s = max(free_s, arrival[first] + max_queue_delay_s)
-            full = first + max_batch_size - 1
-            if full < len(arrival):
-                begin_s = min(begin_s, max(free_s, arrival[full]))
-            waiting = int(np.searchsorted(arrival, begin_s, side="right"))
-            last = max(first + 1, min(waiting, first + max_batch_size))
-            free_s = begin_s + overhead_s + float(work[first:last].sum())
-            done[first:last] = free_s
-            first = last
-        return done
 
-    return serve
+def _in_batches(
+    max_batch_size: int, max_queue_delay_s: float, overhead_s: float, arrival: Floats, work: Floats
+) -> Floats:
+    done, first, free_s = np.empty(len(arrival)), 0, 0.0
+    while first < len(arrival):
+        begin_s = max(free_s, arrival[first] + max_queue_delay_s)
+        full = first + max_batch_size - 1
+        if full < len(arrival):
+            begin_s = min(begin_s, max(free_s, arrival[full]))
+        waiting = int(np.searchsorted(arrival, begin_s, side="right"))
+        last = max(first + 1, min(waiting, first + max_batch_size))
+        free_s = begin_s + overhead_s + float(work[first:last].sum())
+        done[first:last] = free_s
+        first = last
+    return done
 
 
 def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats:

@@ -10,7 +10,12 @@ from perseus.ceiling import ATTEMPTS, describe, highest_valid
 from perseus.window import Verdict
 
 
-def client_up_to(limit_rps: float, spoilt: frozenset[int] = frozenset(), completed: float = 1.0):
+def client_up_to(
+    limit_rps: float,
+    spoilt: frozenset[int] = frozenset(),
+    completed: float = 1.0,
+    beyond: Verdict = Verdict.INVALID,
+):
     """Windows of a client that keeps up to a rate; those of these numbers are spoilt besides."""
     asked: list[float] = []
 
@@ -18,7 +23,8 @@ def client_up_to(limit_rps: float, spoilt: frozenset[int] = frozenset(), complet
         asked.append(rate_rps)
         good = rate_rps <= limit_rps and len(asked) - 1 not in spoilt
         return SimpleNamespace(
-            verdict=Verdict.PASS if good else Verdict.INVALID,
+            verdict=Verdict.PASS if good else beyond,
+            punctual=good,
             completed_ratio=completed,
             send_lag_p99_ms=0.5 if good else 3.0,
             client_cpu=0.5,
@@ -49,7 +55,14 @@ def test_one_hiccup_does_not_lower_the_ceiling():
     assert len(shaken) == len(steady) + 1
 
 
-@pytest.mark.parametrize("client", [client_up_to(0), client_up_to(9000, completed=0.5)])
+@pytest.mark.parametrize(
+    "client",
+    [
+        client_up_to(0),
+        client_up_to(9000, completed=0.5),
+        client_up_to(0, beyond=Verdict.FAIL),  # the path is overloaded, and the client late
+    ],
+)
 def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceiling(client):
     tried = highest_valid(2000, client)
     assert not any(each.valid for each in tried)

@@ -57,6 +57,22 @@ def search(
     )
 
 
+@pytest.fixture(scope="module")
+def calm() -> list[Peak]:
+    """Searches against M/M/1."""
+    return searches(10)
+
+
+def searches(count: int, *args, **kwargs) -> list[Peak]:
+    """Searches of so many seeds, on all cores."""
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        return list(pool.map(partial(search_with, args, kwargs), range(count)))
+
+
+def search_with(args, kwargs, seed: int) -> Peak:
+    return search(seed, *args, **kwargs)
+
+
 def search_two(seed: int, services, line: LoadLine, slas, start: float = 0.5) -> Peak:
     rng = np.random.default_rng(seed)
     return find_peak(
@@ -141,16 +157,11 @@ def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peak
 
 def test_more_evidence_gives_a_better_estimate():
     standard = PRESETS["standard"].settings
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        quick, thorough = (
-            list(pool.map(partial(estimate_of, settings), range(20)))
-            for settings in (QUICK, standard)
-        )
+    quick, thorough = (
+        [peak.estimate for peak in searches(20, settings=settings)]
+        for settings in (QUICK, standard)
+    )
     assert np.std(thorough) < np.std(quick)
-
-
-def estimate_of(settings, seed: int) -> float:
-    return search(seed, settings=settings).estimate
 
 
 def test_the_certified_window_is_a_fresh_one_that_passed():
@@ -172,7 +183,7 @@ def test_a_slow_client_is_not_taken_for_a_slow_server():
 def test_a_leak_of_two_percent_is_found_out():
     """It leaves 98 % of the answers within the SLA: only counting what came back can tell."""
     standard = PRESETS["standard"].settings
-    found = [search(seed, settings=standard, leak=0.02) for seed in range(8)]
+    found = searches(8, settings=standard, leak=0.02)
     assert all(np.isnan(peak.certified) for peak in found)
     assert "answered 9" in found[0].reason
 
@@ -202,22 +213,63 @@ def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
             names=["tenant"],
             rng=rng,
         )
-        spoilt = [window.verdict is Verdict.INVALID for window in peak.windows]
+        spoilt = [not window.tenants[0].punctual for window in peak.windows]
         assert 0.2 < np.mean(spoilt) < 0.4
         assert peak.outcome is Outcome.OK
         assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.15)
 
 
-def test_a_stall_of_300_ms_in_every_window_lowers_the_peak():
+@dataclass
+class LateSends(SimulatedServer):
+    """At some rates the client's sends are late; an overloaded server may take no more bytes."""
+
+    late_rps: tuple[float, float] = (0.0, np.inf)
+
+    def offer(self, rates_rps, duration_s):
+        low, high = self.late_rps
+        self.send_lag_s = 0.03 if low < rates_rps[0] < high else 0.0
+        return super().offer(rates_rps, duration_s)
+
+
+def search_with_late_sends(late_rps: tuple[float, float], start: float) -> Peak:
+    rng = np.random.default_rng(3)
+    return find_peak(
+        LateSends([deterministic(0.005)], rng, late_rps=late_rps),
+        ONE,
+        [MM1_SLA],
+        QUICK,
+        start=start,
+        unloaded_ms=[np.full(40, 5.0)],
+        names=["tenant"],
+        rng=rng,
+    )
+
+
+def test_an_overloaded_server_that_keeps_the_client_from_sending_is_what_limits():
+    peak = search_with_late_sends((200, np.inf), start=150)
+    overloaded = [window for window in peak.windows if window.scale > 200]
+    assert [window.verdict for window in overloaded] == [Verdict.FAIL]
+    assert peak.outcome is Outcome.OK
+    assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
+    # It fails, but nobody knows what came when: no evidence for the estimate.
+    assert line_limit.valid_near(overloaded, overloaded[0].scale, above=1.2) == []
+
+
+def test_a_client_that_is_late_below_the_servers_limit_is_what_limits():
+    peak = search_with_late_sends((0, 200), start=250)
+    assert {window.verdict for window in peak.windows} >= {Verdict.FAIL, Verdict.INVALID}
+    assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
+
+
+def test_a_stall_of_300_ms_in_every_window_lowers_the_peak(calm):
     """The stall delays 0.3 s x rate requests of a window: more than 5 % of 2.5 s, not of 16 s."""
-    calm = np.mean([search(seed).estimate for seed in range(10)])
-    stalled = [search(seed, stall=(3.0, 0.3)).estimate for seed in range(10)]
-    assert np.nanmean(stalled) < 0.97 * calm
+    stalled = [peak.estimate for peak in searches(10, stall=(3.0, 0.3))]
+    assert np.nanmean(stalled) < 0.97 * np.mean([peak.estimate for peak in calm])
 
 
-def test_two_workers_carry_more_than_twice_the_load_of_one():
-    one = np.mean([search(seed).estimate for seed in range(10)])
-    two = np.mean([search(seed, discipline=workers(2)).estimate for seed in range(10)])
+def test_two_workers_carry_more_than_twice_the_load_of_one(calm):
+    one = np.mean([peak.estimate for peak in calm])
+    two = np.mean([peak.estimate for peak in searches(10, discipline=workers(2))])
     assert two > 2 * one
 
 
@@ -324,17 +376,17 @@ def test_a_search_is_bounded_when_the_server_never_fails():
 
 def overwhelmed_above(rate_rps: float):
     """A server whose work is a hundredfold in windows with more requests than that."""
+    return partial(_overwhelmed_above, rate_rps)
 
-    def serve(arrival, work):
-        busy = len(arrival) > rate_rps * arrival[-1]
-        return one_worker(arrival, 100 * work if busy else work)
 
-    return serve
+def _overwhelmed_above(rate_rps: float, arrival, work):
+    busy = len(arrival) > rate_rps * arrival[-1]
+    return one_worker(arrival, 100 * work if busy else work)
 
 
 def test_a_cliff_is_said():
     discipline = overwhelmed_above(90)
-    found = [search(seed, deterministic(0.005), discipline=discipline) for seed in range(10)]
+    found = searches(10, deterministic(0.005), discipline=discipline)
     assert all("tenant leaps from" in peak.cliff for peak in found)
     assert not any(peak.certified > 90 for peak in found)
     assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.9
@@ -343,9 +395,8 @@ def test_a_cliff_is_said():
     assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
 
 
-def test_a_latency_that_rises_with_the_load_is_no_cliff():
-    found = [search(seed) for seed in range(10)]
-    assert not any(peak.cliff for peak in found)
+def test_a_latency_that_rises_with_the_load_is_no_cliff(calm):
+    assert not any(peak.cliff for peak in calm)
 
 
 def test_every_fresh_window_must_pass_when_several_are_asked_for():
@@ -363,13 +414,13 @@ def test_an_idle_tenant_changes_nothing():
 
 
 def test_a_server_that_slows_down_all_the_time_has_no_peak():
-    found = [search(seed, deterministic(0.005), drift_per_s=0.06) for seed in range(10)]
+    found = searches(10, deterministic(0.005), drift_per_s=0.06)
     assert all(peak.outcome is Outcome.UNSTEADY for peak in found)
     assert all(np.isnan(peak.estimate) and np.isnan(peak.certified) for peak in found)
 
 
 def test_a_server_whose_speed_changes_during_the_search_is_found_out():
-    found = [search(seed, deterministic(0.005), drift_per_s=0.01) for seed in range(20)]
+    found = searches(20, deterministic(0.005), drift_per_s=0.01)
     stated = [peak for peak in found if peak.outcome is not Outcome.UNSTEADY]
     assert len(stated) <= 4
     assert any("before the search" in peak.reason for peak in found)
@@ -377,7 +428,7 @@ def test_a_server_whose_speed_changes_during_the_search_is_found_out():
 
 @pytest.mark.parametrize("service", [deterministic(0.005), exponential(0.005)])
 def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
-    found = [search(seed, service, drift_per_s=0.1) for seed in range(10)]
+    found = searches(10, service, drift_per_s=0.1)
     told = [
         peak.outcome is Outcome.UNSTEADY
         and "does not become steady: its lower quartile went from" in peak.reason
@@ -388,9 +439,7 @@ def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
 
 
 def test_what_passes_while_the_server_warms_up_does_not_end_the_search():
-    found = [
-        search(seed, deterministic(0.005), drift_per_s=0.05, drift_until_s=8) for seed in range(10)
-    ]
+    found = searches(10, deterministic(0.005), drift_per_s=0.05, drift_until_s=8)
     again = [peak for peak in found if peak.windows[1].phase is Phase.WARM_UP]
     assert len(again) >= 3
     assert all(peak.outcome is Outcome.OK for peak in again)

@@ -56,6 +56,10 @@ def late(part: Requests, share: float) -> Requests:
     return replace(part, done_ns=done)
 
 
+def sent_late(part: Requests, lag_ms: float) -> Requests:
+    return replace(part, sent_ns=part.intended_ns + int(lag_ms * 1e6))
+
+
 def test_a_good_window_passes():
     seen = verdict(requests())
     assert (seen.verdict, seen.p50_ms, seen.errors) == ("pass", 20.0, 0)
@@ -202,3 +206,22 @@ def test_what_counts_was_intended_after_settling_and_long_enough_ago():
     inner = counted(seen, 0, settle_s=2, grace_s=1)
     assert len(inner) == 17 * RATE_RPS
     assert inner.intended_ns[0] == part.intended_ns[0] + 2 * 10**9
+
+
+def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
+    """An overloaded server takes no more bytes, which keeps the client from sending."""
+    overload = verdict(sent_late(requests(latency_ms=1000), lag_ms=30))
+    assert (overload.verdict, overload.reason) == ("fail", "100.0% over 100 ms")
+    assert not overload.punctual and verdict(requests()).punctual
+
+
+def test_what_a_late_client_may_explain_is_not_held_against_the_server():
+    """The request came 30 ms late, and its answer may have waited as long for the client."""
+    part = sent_late(requests(latency_ms=155), lag_ms=30)
+    assert verdict(part).verdict == "invalid" and "send lag" in verdict(part).reason
+    assert verdict(requests(latency_ms=155)).verdict == "fail"
+
+
+def test_a_busy_client_is_no_witness_however_late_the_server_is():
+    window = verdict(sent_late(requests(latency_ms=1000), lag_ms=30), cpu=0.9)
+    assert window.verdict == "invalid" and "90% of its core" in window.reason
