@@ -19,16 +19,11 @@ since a queue far above its limit never settles, and its exceedance says little 
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
-    """The valid ones at similar loads, at most `above` times the scale.
-
-    Without those that fail though the client was late: nobody knows what came when.
-    """
+    """The valid ones at similar loads, at most `above` times the scale."""
     return [
         window
         for window in windows
-        if window.verdict is not Verdict.INVALID
-        and all(tenant.punctual for tenant in window.tenants)
-        and scale / WIDEST <= window.scale <= scale * above
+        if window.verdict is not Verdict.INVALID and scale / WIDEST <= window.scale <= scale * above
     ]
 
 

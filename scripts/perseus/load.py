@@ -76,10 +76,18 @@ class Window:
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the tenants': every one of them must keep its SLA."""
+        """The worst of the tenants': every one of them must keep its SLA.
+
+        One that fails it decides, even if the client of another spoilt that one's part.
+        """
         found = {tenant.verdict for tenant in self.tenants}
-        order = (Verdict.INVALID, Verdict.FAIL, Verdict.UNDECIDED)
+        order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)
         return next((verdict for verdict in order if verdict in found), Verdict.PASS)
+
+    @property
+    def punctual(self) -> bool:
+        """Whether all requests were sent when they should have been."""
+        return all(tenant.punctual for tenant in self.tenants)
 
     @property
     def passes_roughly(self) -> bool:

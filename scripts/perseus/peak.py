@@ -62,7 +62,8 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     )
     if passing is None:
         return ""
-    failing = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
+    steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
+    failing = [w for w in steps if w.punctual]  # else some of the latency is the client's
     if not failing:
         return ""
     above = min(failing, key=lambda window: window.scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -132,17 +133,22 @@ def _chance(probability: float | None) -> str:
 def _span(row: Row, names: Sequence[str], scale: str = "figures") -> str:
     """ "12.3 (11.9 to 12.8)": the first of three columns with the interval of the other two."""
     write = figures if scale == "figures" else _percent
-    value, low, _ = (row[name] for name in names)
-    if value is None or low is None:
+    value, *ends = (row[name] for name in names)
+    if value is None or None in ends:
         return write(value)
     return f"{write(value)} ({_range(row, names[1:], scale)})"
 
 
 def _range(row: Row, names: Sequence[str], scale: str = "figures") -> str:
-    """ "11.9 to 12.8" from two columns."""
+    """ "11.9 to 12.8" from two columns; an end that bounds nothing is left out."""
     write = figures if scale == "figures" else _percent
     low, high = (row[name] for name in names)
-    return write(None) if low is None else f"{write(low)} to {write(high)}"
+    if low is None or high is None:
+        return write(None)
+    bounded_below = low != 0 or scale != "figures"
+    if math.isinf(high):
+        return f"at least {write(low)}" if bounded_below else "no bound"
+    return f"{write(low)} to {write(high)}" if bounded_below else f"at most {write(high)}"
 
 
 def _whole(count: float | None) -> str:

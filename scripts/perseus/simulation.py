@@ -137,7 +137,8 @@ class SimulatedServer:
         """A window; virtual time goes on only as far as the window is looked at."""
         start_s = self.clock_s
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
-        done, queued = self._serve(times, start_s)
+        sent = [intended + self.send_lag_s for intended in times]
+        done, queued = self._serve(sent, start_s)
         load = SimulatedLoad(start_s, times, done, queued, self.send_lag_s)
         yield load
         self.clock_s = start_s + load.elapsed_s

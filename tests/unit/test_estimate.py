@@ -7,7 +7,7 @@ from perseus import stats
 from perseus.arrivals import Arrivals
 from perseus.estimate import Evidence, limit
 from perseus.simulation import one_worker
-from perseus.virtual import VirtualQueue
+from perseus.virtual import LongRun, VirtualQueue
 
 WORK_S, SLA_MS, ALLOWED = 0.005, 50.0, 0.05
 ALONE_S = np.random.default_rng(3).exponential(WORK_S, 40)
@@ -72,6 +72,43 @@ def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():
     assert np.array_equal(interval([*unseen, confirm])[1], interval(unseen)[1])
     # Where there are no others they are all there is.
     assert np.isfinite(interval([confirm])[1]).all()
+
+
+@pytest.mark.parametrize("process", ["poisson", "gamma", "constant", "trace"])
+@pytest.mark.parametrize("rates_rps", [(130.0,), (90.0, 30.0), (0.0, 120.0)])
+def test_a_long_run_stands_for_every_rate(process, rates_rps):
+    """One drawn at a request per second, and one drawn at the rate itself."""
+    arrivals = Arrivals(process, cv=1.5, gaps_s=(1.0, 0.2, 2.5, 0.7))
+    work_s = np.random.default_rng(4).exponential(WORK_S, 500)
+    queue = VirtualQueue((work_s, 1.2 * work_s)[: len(rates_rps)], (0.02, 0.03)[: len(rates_rps)])
+    all_rps, requests = sum(rates_rps), 20_000
+    shares = [rate / all_rps for rate in rates_rps]
+    found = LongRun.of(queue, shares, arrivals, requests, run=2)
+    times = [
+        arrivals.times_s(rate, requests / all_rps, np.random.default_rng([2, i]))
+        for i, rate in enumerate(rates_rps)
+    ]
+    drawn = queue.draw(times, draws=1, first=2)
+    for tenant, spare_s in enumerate(queue.spare_s):
+        late = queue.spent_s(drawn, tenant) > spare_s
+        expected = late.mean() if late.size else 0.0
+        assert found.late_share(tenant, all_rps) == pytest.approx(expected, abs=2 / requests)
+        if rates_rps[tenant]:
+            assert 0 < expected < 0.9
+
+
+def test_each_tenant_waits_for_the_work_of_all():
+    rng = np.random.default_rng(6)
+    arrivals_s = [Arrivals().times_s(rate, 20, rng) for rate in (90.0, 40.0)]
+    queue = VirtualQueue((np.full(5, 0.004), np.full(5, 0.010)), (0.02, 0.03))
+    drawn = queue.draw(arrivals_s, draws=1)
+    arrival, work = np.concatenate(arrivals_s), np.repeat([0.004, 0.010], [*map(len, arrivals_s)])
+    order = np.argsort(arrival)
+    waits = np.empty(len(arrival))
+    waits[order] = one_worker(arrival[order], work[order]) - arrival[order] - work[order]
+    for tenant, expected in enumerate(np.split(waits, [len(arrivals_s[0])])):
+        (found,) = queue.spent_s(drawn, tenant)
+        assert found == pytest.approx(expected, abs=1e-9) and found.max() > 0.01
 
 
 def test_work_is_drawn_in_runs_of_neighbours():

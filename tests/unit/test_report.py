@@ -156,3 +156,30 @@ def test_percentages():
     assert conclusion.percent(0.2128) == "21 %"
     assert conclusion.percent(-0.031) == "\N{MINUS SIGN}3.1 %"
     assert conclusion.percent(0.09999) == "10 %"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.25, 2.66, "1.25 to 2.66"),
+        (0.0, 2.66, "at most 2.66"),
+        (2.07, float("inf"), "at least 2.07"),
+        (0.0, float("inf"), "no bound"),
+    ],
+)
+def test_an_end_that_bounds_nothing_is_left_out(low, high, text):
+    row = {"slowdown": 2.2, "low": low, "high": high}
+    assert report._span(row, ["slowdown", "low", "high"]) == f"2.20 ({text})"
+
+
+def test_without_both_ends_there_is_no_interval():
+    assert (
+        report._span({"slowdown": 2.2, "low": 0.0, "high": None}, ["slowdown", "low", "high"])
+        == "2.20"
+    )
+
+
+def test_a_share_of_nothing_is_a_bound():
+    assert (
+        report._range({"low": 0.0, "high": 0.037}, ["low", "high"], "percent") == "0.0 % to 3.7 %"
+    )

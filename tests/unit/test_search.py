@@ -16,7 +16,7 @@ import pytest
 from perseus import line_limit
 from perseus.estimate import Limit
 from perseus.load import LoadLine, Phase
-from perseus.peak import Outcome, Peak
+from perseus.peak import Outcome, Peak, cliff
 from perseus.precision import PRESETS
 from perseus.search import _Search, find_peak
 from perseus.simulation import (
@@ -221,7 +221,7 @@ def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
 
 @dataclass
 class LateSends(SimulatedServer):
-    """At some rates the client's sends are late; an overloaded server may take no more bytes."""
+    """At some rates the client's sends are late."""
 
     late_rps: tuple[float, float] = (0.0, np.inf)
 
@@ -231,12 +231,12 @@ class LateSends(SimulatedServer):
         return super().offer(rates_rps, duration_s)
 
 
-def search_with_late_sends(late_rps: tuple[float, float], start: float) -> Peak:
+def search_with_late_sends(late_rps: tuple[float, float], start: float, sla=MM1_SLA) -> Peak:
     rng = np.random.default_rng(3)
     return find_peak(
         LateSends([deterministic(0.005)], rng, late_rps=late_rps),
         ONE,
-        [MM1_SLA],
+        [sla],
         QUICK,
         start=start,
         unloaded_ms=[np.full(40, 5.0)],
@@ -245,20 +245,25 @@ def search_with_late_sends(late_rps: tuple[float, float], start: float) -> Peak:
     )
 
 
-def test_an_overloaded_server_that_keeps_the_client_from_sending_is_what_limits():
+def test_an_overloaded_server_is_what_limits_even_if_sends_get_late_then():
     peak = search_with_late_sends((200, np.inf), start=150)
     overloaded = [window for window in peak.windows if window.scale > 200]
     assert [window.verdict for window in overloaded] == [Verdict.FAIL]
     assert peak.outcome is Outcome.OK
     assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
-    # It fails, but nobody knows what came when: no evidence for the estimate.
-    assert line_limit.valid_near(overloaded, overloaded[0].scale, above=1.2) == []
 
 
 def test_a_client_that_is_late_below_the_servers_limit_is_what_limits():
     peak = search_with_late_sends((0, 200), start=250)
     assert {window.verdict for window in peak.windows} >= {Verdict.FAIL, Verdict.INVALID}
     assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
+
+
+def test_a_client_that_is_late_only_where_more_is_offered_than_fails_anyway_limits_nothing():
+    peak = search_with_late_sends((100, 130), start=120, sla=Sla(95, 4))
+    verdicts = [window.verdict for window in peak.windows if window.phase.on_the_line]
+    assert verdicts[:3] == [Verdict.INVALID] * 3 and set(verdicts[3:]) == {Verdict.FAIL}
+    assert peak.outcome is Outcome.INFEASIBLE
 
 
 def test_a_stall_of_300_ms_in_every_window_lowers_the_peak(calm):
@@ -395,6 +400,18 @@ def test_a_cliff_is_said():
     assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
 
 
+def test_a_leap_that_the_client_may_have_made_is_no_cliff():
+    peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
+    line = [window for window in peak.windows if window.phase.on_the_line]
+    late = [
+        replace(w, tenants=(replace(w.tenants[0], send_lag_p99_ms=5.0),))
+        if w.verdict is Verdict.FAIL
+        else w
+        for w in line
+    ]
+    assert cliff(line, ["tenant"]) and not cliff(late, ["tenant"])
+
+
 def test_a_latency_that_rises_with_the_load_is_no_cliff(calm):
     assert not any(peak.cliff for peak in calm)
 
@@ -450,10 +467,10 @@ def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
 
 
 def test_the_worst_tenant_decides_a_window():
-    """Invalid before fail: what the client spoilt says nothing of the server."""
+    """Fail before invalid: a tenant that fails does so whatever spoilt the part of another."""
     window = search(1).windows[0]
     (tenant,) = window.tenants
-    verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.FAIL, Verdict.INVALID]
+    verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.INVALID, Verdict.FAIL]
     for i, worst in enumerate(verdicts):
         mixed = tuple(replace(tenant, verdict=verdict) for verdict in verdicts[: i + 1])
         assert replace(window, tenants=mixed).verdict is worst
