@@ -81,10 +81,11 @@ def test_a_window_is_taken_apart_by_the_servers_counters():
         status=np.full(n, Status.OK, np.uint8),
     )
     before = ServerTimes(5, 0, 0, 0, 0)
-    after = ServerTimes(15, 20_000_000, 5_000_000, 70_000_000, 5_000_000)
+    after = ServerTimes(15, 20_000_000, 5_000_000, 70_000_000, 3_000_000)
     found = decompose(before, after, part)
     assert (found.queue_ms, found.compute_ms) == (2.0, 7.0)
-    assert found.client_ms == pytest.approx(12 - 2 - 0.5 - 7 - 0.5)
+    assert (found.compute_input_ms, found.compute_output_ms) == (0.5, 0.3)
+    assert found.client_ms == pytest.approx(12 - 2 - 0.5 - 7 - 0.3)
     other = decompose(before, ServerTimes(16, 0, 0, 0, 0), part)
     assert np.isnan(other.queue_ms)  # the server also worked on requests that were cancelled
 

@@ -28,7 +28,7 @@ from perseus.simulation import (
     workers,
 )
 from perseus.virtual import VirtualQueue
-from perseus.window import Sla, Verdict
+from perseus.window import Sla, Verdict, judge
 
 SEEDS = 100
 QUICK = PRESETS["quick"].settings
@@ -312,6 +312,40 @@ def test_each_tenant_is_loaded_alone_at_its_shared_rate():
         assert window.tenants[i].offered_rps == shared.tenants[i].offered_rps
         assert window.tenants[1 - i].offered_rps == 0
         assert window.tenants[i].p95_ms < shared.tenants[i].p95_ms
+
+
+def confirmed_at_the_limit(seed: int) -> Verdict:
+    """The verdict of one window that certifies, exactly where the SLA is just kept."""
+    rng = np.random.default_rng(seed)
+    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
+    system = SimulatedServer([exponential(0.005)], rng)
+    found = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    return found._measure(Phase.CONFIRM, MM1_LIMIT_RPS).verdict
+
+
+def test_a_window_at_the_limit_passes_as_seldom_as_the_confidence_says():
+    passed = [confirmed_at_the_limit(seed) is Verdict.PASS for seed in range(200)]
+    share = 1 - QUICK.confidence
+    assert np.mean(passed) <= share + 2 * np.sqrt(share * (1 - share) / len(passed))
+
+
+def test_several_looks_share_the_confidence(monkeypatch):
+    asked = []
+
+    def judged(*args, confidence, **more):
+        asked.append(confidence)
+        return judge(*args, confidence=confidence, **more)
+
+    monkeypatch.setattr("perseus.search.judge", judged)
+    rng = np.random.default_rng(2)
+    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
+    system = SimulatedServer([exponential(0.005)], rng)
+    found = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.ROOT, QUICK.root.looks)):
+        asked.clear()
+        found._measure(phase, MM1_LIMIT_RPS)
+        assert set(asked) == {1 - (1 - QUICK.confidence) / looks}
+    assert QUICK.coarse.looks > 1
 
 
 def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
