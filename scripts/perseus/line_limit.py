@@ -39,8 +39,27 @@ def line_limit(
 ) -> Limit:
     """The limit by the windows near a scale; without draws where every window was spoilt."""
 
+    grace = grace_s(slas)
+
     def lowest(chosen: Sequence[Window]) -> Limit:
-        return _lowest(chosen, draws, rates_rps, slas, queue, arrivals, rng)
+        limits = [
+            limit(
+                [_evidence(window, i, sla, grace) for window in chosen],
+                i,
+                rates_rps,
+                queue,
+                sla.allowed,
+                arrivals,
+                rng,
+                draws,
+            )
+            for i, sla in enumerate(slas)
+            if chosen[0].tenants[i].offered_rps > 0
+        ]
+        scales = np.min([each.scales for each in limits], axis=0)
+        if draws and len(limits) > 1:  # a median of minima, not the minimum of medians
+            scales[0] = np.median(scales[1:])
+        return Limit(scales, all(each.observed for each in limits))
 
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:  # and nothing to draw from
@@ -49,36 +68,6 @@ def line_limit(
     # What is far above `near` may lie near the limit, and speak against it.
     more = valid_near(windows, near, ABOVE * max(1.0, float(found.scales[0]) / near))
     return lowest(more) if len(more) > len(chosen) else found
-
-
-def _lowest(
-    windows: Sequence[Window],
-    draws: int,
-    rates_rps: RatesRps,
-    slas: Sequence[Sla],
-    queue: VirtualQueue,
-    arrivals: Arrivals,
-    rng: np.random.Generator,
-) -> Limit:
-    grace = grace_s(slas)
-    limits = [
-        limit(
-            [_evidence(window, i, sla, grace) for window in windows],
-            i,
-            rates_rps,
-            queue,
-            sla.allowed,
-            arrivals,
-            rng,
-            draws,
-        )
-        for i, sla in enumerate(slas)
-        if windows[0].tenants[i].offered_rps > 0
-    ]
-    scales = np.min([each.scales for each in limits], axis=0)
-    if draws and len(limits) > 1:  # a median of minima, not the minimum of medians
-        scales[0] = np.median(scales[1:])
-    return Limit(scales, all(each.observed for each in limits))
 
 
 def _evidence(window: Window, tenant: int, sla: Sla, grace: float) -> Evidence:

@@ -248,8 +248,8 @@ class _Search:
         lost = [w for w in windows if w.scale not in valid]  # spoilt at every attempt
         spoilt = [t.reason for w in lost for t in w.tenants if t.verdict == "invalid"]
         passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
-        below = min((w.scale for w in lost), default=np.inf) < min(valid, default=np.inf)
-        if spoilt and ((passing == 0 and below) or not self.server_failed_above(passing)):
+        lowest_is_lost = min(w.scale for w in windows) not in valid
+        if spoilt and ((passing == 0 and lowest_is_lost) or not self.server_failed_above(passing)):
             return Outcome.CLIENT_LIMITED, spoilt[-1]
         last = windows[-1]
         reasons = "; ".join(

@@ -219,13 +219,13 @@ def judge(
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
         growing = True
-    punctual = lag <= lag_limit_ms(sla.latency_ms)
+    late_client = lag > lag_limit_ms(sla.latency_ms)
     verdict, reason = _verdict(
         part,
         sla,
         share,
         lag_ms=lag,
-        overloaded=not punctual and _overloaded(part, seen, sla, confidence, dispersion),
+        lag_spoils=late_client and not _overloaded(part, seen, sla, confidence, dispersion),
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
         completed=completed,
@@ -271,7 +271,7 @@ def _verdict(
     share: stats.Interval,
     *,
     lag_ms: float,
-    overloaded: bool,
+    lag_spoils: bool,
     client_cpu: float,
     foreign_cpu: float,
     completed: float,
@@ -280,14 +280,14 @@ def _verdict(
     if len(part) == 0:
         return Verdict.UNDECIDED, "no requests yet"
     fewest = stats.fewest_requests(sla.allowed)
-    most_lag_ms = lag_limit_ms(sla.latency_ms)
     sent_ratio = float(np.mean(part.sent_ns > 0))
     if client_cpu > 0.8:
         return Verdict.INVALID, f"the client used {client_cpu:.0%} of its core"
     if foreign_cpu > FOREIGN_CPU:
         return Verdict.INVALID, f"other processes used {foreign_cpu:.0%} of the server's cores"
-    if lag_ms > most_lag_ms and not overloaded:
-        return Verdict.INVALID, f"send lag p99 {lag_ms:.3f} ms > {most_lag_ms:.3f} ms"
+    if lag_spoils:
+        allowed_ms = lag_limit_ms(sla.latency_ms)
+        return Verdict.INVALID, f"send lag p99 {lag_ms:.3f} ms > {allowed_ms:.3f} ms"
     if share.low > sla.allowed:
         return Verdict.FAIL, f"{share.value:.1%} over {sla.latency_ms:g} ms"
     if sent_ratio < 0.995:

@@ -39,17 +39,23 @@ MD1_LIMIT_RPS = 169.6  # M/D/1 with 5 ms and p95 <= 50 ms, by the Crommelin form
 
 
 def search(
-    seed: int, service=None, sla: Sla = MM1_SLA, settings=QUICK, batching=False, **server
+    seed: int,
+    service=None,
+    sla: Sla = MM1_SLA,
+    settings=QUICK,
+    batching=False,
+    start=120,
+    kind=SimulatedServer,
+    **server,
 ) -> Peak:
     rng = np.random.default_rng(seed)
     service = service or exponential(0.005)
-    system = SimulatedServer([service], rng, **server)
     return find_peak(
-        system,
+        kind([service], rng, **server),
         ONE,
         [sla],
         settings,
-        start=120,
+        start=start,
         unloaded_ms=[1000 * service(rng, 40)],
         names=["tenant"],
         rng=rng,
@@ -63,14 +69,15 @@ def calm() -> list[Peak]:
     return searches(10)
 
 
-def searches(count: int, *args, **kwargs) -> list[Peak]:
-    """Searches of so many seeds, on all cores."""
+def searches(count: int, service=None, **kwargs) -> list[Peak]:
+    """Searches with so many seeds."""
+    return on_all_cores(partial(search, service=service, **kwargs), count)
+
+
+def on_all_cores(task, count: int) -> list:
+    """What a task finds with each of so many seeds."""
     with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        return list(pool.map(partial(search_with, args, kwargs), range(count)))
-
-
-def search_with(args, kwargs, seed: int) -> Peak:
-    return search(seed, *args, **kwargs)
+        return list(pool.map(task, range(count)))
 
 
 def search_two(seed: int, services, line: LoadLine, slas, start: float = 0.5) -> Peak:
@@ -104,8 +111,7 @@ SERVERS = {
 
 @pytest.fixture(scope="module", params=SERVERS)
 def peaks(request) -> tuple[str, float, list[Peak]]:
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        found = list(pool.map(partial(search_on, request.param), range(SEEDS)))
+    found = on_all_cores(partial(search_on, request.param), SEEDS)
     return request.param, SERVERS[request.param][-1], found
 
 
@@ -202,17 +208,7 @@ class Hiccups(SimulatedServer):
 
 def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
     for seed in range(10):
-        rng = np.random.default_rng(seed)
-        peak = find_peak(
-            Hiccups([deterministic(0.005)], rng),
-            ONE,
-            [MM1_SLA],
-            QUICK,
-            start=120,
-            unloaded_ms=[np.full(40, 5.0)],
-            names=["tenant"],
-            rng=rng,
-        )
+        peak = search(seed, deterministic(0.005), kind=Hiccups)
         spoilt = [not window.tenants[0].punctual for window in peak.windows]
         assert 0.2 < np.mean(spoilt) < 0.4
         assert peak.outcome is Outcome.OK
@@ -232,17 +228,7 @@ class LateSends(SimulatedServer):
 
 
 def search_with_late_sends(late_rps: tuple[float, float], start: float, sla=MM1_SLA) -> Peak:
-    rng = np.random.default_rng(3)
-    return find_peak(
-        LateSends([deterministic(0.005)], rng, late_rps=late_rps),
-        ONE,
-        [sla],
-        QUICK,
-        start=start,
-        unloaded_ms=[np.full(40, 5.0)],
-        names=["tenant"],
-        rng=rng,
-    )
+    return search(3, deterministic(0.005), sla, start=start, kind=LateSends, late_rps=late_rps)
 
 
 def test_an_overloaded_server_is_what_limits_even_if_sends_get_late_then():
@@ -314,13 +300,17 @@ def test_each_tenant_is_loaded_alone_at_its_shared_rate():
         assert window.tenants[i].p95_ms < shared.tenants[i].p95_ms
 
 
-def confirmed_at_the_limit(seed: int) -> Verdict:
-    """The verdict of one window that certifies, exactly where the SLA is just kept."""
+def begun(seed: int, service, **server) -> _Search:
+    """A search that has no window yet."""
     rng = np.random.default_rng(seed)
     queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
-    system = SimulatedServer([exponential(0.005)], rng)
-    found = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
-    return found._measure(Phase.CONFIRM, MM1_LIMIT_RPS).verdict
+    system = SimulatedServer([service], rng, **server)
+    return _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+
+
+def confirmed_at_the_limit(seed: int) -> Verdict:
+    """The verdict of one window that certifies, exactly where the SLA is just kept."""
+    return begun(seed, exponential(0.005))._measure(Phase.CONFIRM, MM1_LIMIT_RPS).verdict
 
 
 def test_a_window_at_the_limit_passes_as_seldom_as_the_confidence_says():
@@ -337,10 +327,7 @@ def test_several_looks_share_the_confidence(monkeypatch):
         return judge(*args, confidence=confidence, **more)
 
     monkeypatch.setattr("perseus.search.judge", judged)
-    rng = np.random.default_rng(2)
-    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
-    system = SimulatedServer([exponential(0.005)], rng)
-    found = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    found = begun(2, exponential(0.005))
     for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.ROOT, QUICK.root.looks)):
         asked.clear()
         found._measure(phase, MM1_LIMIT_RPS)
@@ -349,26 +336,20 @@ def test_several_looks_share_the_confidence(monkeypatch):
 
 
 def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
-    rng, work_ms = np.random.default_rng(8), np.full(40, 5.0)
-    queue = VirtualQueue((work_ms / 1000,), (0.045,))
-    system = SimulatedServer([deterministic(0.005)], rng)
-    on_the_way = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    on_the_way = begun(8, deterministic(0.005))
     on_the_way._measure(Phase.ROOT, 165.0)
     estimate, posterior = on_the_way.estimate(165.0 / 1.3)
     assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
 
-    def lower(windows, draws, *rest):
-        return Limit(np.full(1 + draws, 0.7 * windows[0].scale), observed=False)
+    def lower(windows, *rest):
+        return Limit(np.full(1 + rest[-1], 0.7 * windows[0].scale), observed=False)
 
-    monkeypatch.setattr(line_limit, "_lowest", lower)
+    monkeypatch.setattr(line_limit, "limit", lower)
     assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
 def test_a_spoilt_search_has_no_interval():
-    rng = np.random.default_rng(9)
-    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
-    system = SimulatedServer([deterministic(0.005)], rng, send_lag_s=0.01)
-    spoilt = _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    spoilt = begun(9, deterministic(0.005), send_lag_s=0.01)
     spoilt._measure(Phase.ROOT, 165.0)
     estimate, posterior = spoilt.estimate(160.0)
     assert estimate == 160.0 and len(posterior) == 0
@@ -377,8 +358,7 @@ def test_a_spoilt_search_has_no_interval():
 def test_two_models_on_one_core_are_estimated_as_surely_as_said():
     """As a mix is: each has an instance and a queue, the core is shared among those at work."""
     limit = 125.6  # of a long simulation
-    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
-        found = list(pool.map(on_one_core, range(24)))
+    found = on_all_cores(on_one_core, 24)
     estimates, certified, lows, highs = np.array(found).T
     assert np.mean(certified > limit) <= 1 - QUICK.confidence
     assert np.mean((lows <= limit) & (limit <= highs)) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 24)
