@@ -92,5 +92,5 @@ requirements.txt:
 	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
 	done < $@
 
-config/README.md: config/schema.yaml scripts/perseus/config_docs.py | environment
-	PYTHONPATH=scripts $(BIN)/python -m perseus.config_docs > $@
+config/README.md: config/schema.yaml scripts/perseus/study/reference.py | environment
+	PYTHONPATH=scripts $(BIN)/python -m perseus.study.reference > $@

@@ -18,9 +18,9 @@ from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
 from benchmarks.results import Row, write_rows
 from benchmarks.serving import Place, Say, place
-from perseus import host
-from perseus.files import whole, write_json
-from perseus.signals import terminate_as_exit
+from perseus.host import machine
+from perseus.host.files import whole, write_json
+from perseus.host.signals import terminate_as_exit
 
 SCRATCH = Path(".bench")
 
@@ -54,7 +54,7 @@ def run(name: str, at: Place) -> None:
         cells = row.cells()
         say(": ".join(cells[1:3]) + f": {cells[3]}, {row.peer_name} {cells[4]}, {cells[7:]}")
     write_rows(RESULTS / f"{name}.csv", rows)
-    about = host.describe([at.server_core], [at.client_core])
+    about = machine.describe([at.server_core], [at.client_core])
     about |= {"date": datetime.now(UTC).date().isoformat(), "seconds": time.monotonic() - start_s}
     write_json(RESULTS / f"{name}.json", about)
     with whole(PAGE) as partial:

@@ -18,14 +18,14 @@ import numpy as np
 from benchmarks.perf_analyzer import NAME, PerfAnalyzer
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Place, Say, serving
-from perseus import stats
-from perseus.arrivals import Arrivals
-from perseus.ceiling import MODEL, Shape, write_null_model
-from perseus.client import Client
-from perseus.live import server_times
-from perseus.procfs import TICKS_PER_S, process_table, tree
-from perseus.route import Route, inline, shared
-from perseus.running_server import RunningServer
+from perseus.host.procfs import TICKS_PER_S, process_table, tree
+from perseus.measurement.ceiling import MODEL, Shape, write_null_model
+from perseus.peak import stats
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import server_times
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client
+from perseus.traffic.route import Route, inline, shared
 
 BENCHMARK = "client"
 SHAPE = Shape(input_px=224, request_batch_size=1)

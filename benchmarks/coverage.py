@@ -16,10 +16,7 @@ import numpy as np
 
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Say
-from perseus.load import LoadLine
-from perseus.precision import PRESETS
-from perseus.search import find_peak
-from perseus.simulation import (
+from benchmarks.simulation import (
     Discipline,
     Service,
     SimulatedServer,
@@ -29,7 +26,10 @@ from perseus.simulation import (
     one_worker,
     workers,
 )
-from perseus.window import Sla
+from perseus.peak.load_line import LoadLine
+from perseus.peak.search import find_peak
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
 
 BENCHMARK = "coverage"
 SEEDS = 100

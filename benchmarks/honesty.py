@@ -14,9 +14,10 @@ from benchmarks.models import Sleep
 from benchmarks.perf_analyzer import NAME, PerfAnalyzer, Report
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Known, Place, Say, sleeping
-from perseus.budget import ATTEMPTS
-from perseus.simulation import Service, deterministic
-from perseus.window import Sla, TenantWindow, Verdict, grace_s, judge
+from benchmarks.simulation import Service, deterministic
+from perseus.peak.durations import ATTEMPTS
+from perseus.peak.verdict import TenantWindow, Verdict, grace_s, judge
+from perseus.study.sla import Sla
 
 BENCHMARK = "honesty"
 MODES = {NAME: (), f"{NAME} --async": ("--async",)}

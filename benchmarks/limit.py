@@ -20,16 +20,17 @@ import numpy as np
 
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say, loading, serving
-from perseus.arrivals import Arrivals
-from perseus.client import Client
-from perseus.export import ModelSpec, export_model
-from perseus.files import write_json
-from perseus.live import LiveSystem
-from perseus.load import System
-from perseus.repository import TenantSpec, write_tenant
-from perseus.route import Route, shared
-from perseus.server import BACKENDS
-from perseus.window import Sla, Verdict, grace_s, judge
+from perseus.host.files import write_json
+from perseus.measurement.live_system import LiveSystem
+from perseus.models.onnx_export import ModelSpec, export_model
+from perseus.models.repository import TenantSpec, write_tenant
+from perseus.peak.system import System
+from perseus.peak.verdict import Verdict, grace_s, judge
+from perseus.serving.embedded import BACKENDS
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client
+from perseus.traffic.route import Route, shared
 
 BENCHMARK = "limit"
 LADDER = (0.99, 0.98, 0.96, 0.94, 0.92, 0.89, 0.86, 0.83, 0.8, 0.75, 0.7, 0.6)

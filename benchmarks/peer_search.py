@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.queueing import Floats, departures
-from perseus import stats
-from perseus.simulation import Service
-from perseus.window import Sla
+from benchmarks.simulation import Service
+from perseus.peak import stats
+from perseus.study.sla import Sla
 
 TRIALS = 10
 LAST = 3

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from perseus import stats
-from perseus.simulation import Service
-from perseus.window import Sla
+from benchmarks.simulation import Service
+from perseus.peak import stats
+from perseus.study.sla import Sla
 
 Floats = NDArray[np.float64]
 REQUESTS = 1_000_000

@@ -19,9 +19,9 @@ import numpy as np
 import tritonclient.grpc as triton
 
 from benchmarks.queueing import Floats, departures
-from perseus import stats
-from perseus.simulation import Service
-from perseus.window import Sla
+from benchmarks.simulation import Service
+from perseus.peak import stats
+from perseus.study.sla import Sla
 
 REQUESTS = 5392
 POOL = 64

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from perseus.files import whole
+from perseus.host.files import whole
 
 COLUMNS = (
     "benchmark",

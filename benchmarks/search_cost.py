@@ -17,11 +17,11 @@ from benchmarks.peer_search import Mode
 from benchmarks.perf_analyzer import NAME
 from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Say
-from perseus.load import LoadLine
-from perseus.precision import PRESETS
-from perseus.search import find_peak
-from perseus.simulation import Service, SimulatedServer, deterministic, exponential
-from perseus.window import Sla
+from benchmarks.simulation import Service, SimulatedServer, deterministic, exponential
+from perseus.peak.load_line import LoadLine
+from perseus.peak.search import find_peak
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
 
 BENCHMARK = "search"
 LINE = LoadLine((0.0,), (1.0,))

@@ -31,12 +31,12 @@ from benchmarks.search_cost import (
     ramp_cost,
 )
 from benchmarks.serving import SEED, Known, Place, Say, sleeping
-from perseus.live import server_times
-from perseus.precision import PRESETS
-from perseus.progress import describe_window
-from perseus.search import find_peak
-from perseus.simulation import deterministic
-from perseus.window import Sla
+from benchmarks.simulation import deterministic
+from perseus.measurement.progress import describe_window
+from perseus.peak.search import find_peak
+from perseus.serving.statistics import server_times
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
 
 SERVER = Sleep(service_ms=5)
 SLA = Sla(95, 50)

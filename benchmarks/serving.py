@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
-from perseus import host, stats
-from perseus.arrivals import Arrivals, stream
-from perseus.client import Client, sequential_ms
-from perseus.live import LiveSystem
-from perseus.raw import RequestsWriter
-from perseus.route import Route, inline
-from perseus.running_server import RunningServer
-from perseus.server import BACKENDS, embedded_triton
-from perseus.window import MS
+from perseus.host import cores as host
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.raw_results import RequestsWriter
+from perseus.peak import stats
+from perseus.serving.embedded import BACKENDS, embedded_triton
+from perseus.serving.running_server import RunningServer
+from perseus.traffic.arrivals import Arrivals, stream
+from perseus.traffic.client import Client, sequential_ms
+from perseus.traffic.requests import MS
+from perseus.traffic.route import Route, inline
 
 SEED = 2020
 Say = Callable[[str], None]

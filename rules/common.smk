@@ -8,8 +8,9 @@ from snakemake.exceptions import WorkflowError
 
 sys.path.insert(0, str(Path(workflow.basedir, "scripts")))
 
-from perseus import gpu, plan
-from perseus.config import ConfigError, load_study
+from perseus.host import gpu
+from perseus.study import plan
+from perseus.study.config import ConfigError, load_study
 
 try:
     STUDY = load_study(config, Path(workflow.basedir))
@@ -67,16 +68,17 @@ def code(script):
 
     As inputs of a rule they re-run its jobs when their content changes.
     """
-    library = Path(workflow.basedir, "scripts", "perseus")
-    found, todo = set(), [library.parent / f"{script}.py"]
+    scripts = Path(workflow.basedir, "scripts")
+    found, todo = set(), [scripts / f"{script}.py"]
     while todo:
         for node in ast.walk(ast.parse(todo.pop().read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "perseus":
-                names = {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("perseus."):
-                names = {node.module.removeprefix("perseus.")}
-            else:
-                continue
-            todo += [library / f"{name}.py" for name in names - found]
-            found |= names
-    return [f"scripts/{script}.py", *(f"scripts/perseus/{name}.py" for name in sorted(found))]
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("perseus"):
+                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+                paths = {scripts / f"{name.replace('.', '/')}.py" for name in names}
+                new = {path for path in paths if path.is_file()} - found
+                todo += new
+                found |= new
+    return [
+        f"scripts/{path.relative_to(scripts)}"
+        for path in [scripts / f"{script}.py", *sorted(found)]
+    ]

@@ -12,7 +12,7 @@ rule report:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=plan.TABLES),
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=plan.figures(STUDY)),
         records=plan.records(STUDY, plan.cells(STUDY)),
-        template="scripts/perseus/templates/report.html",
+        template="scripts/perseus/report/page.html",
         code=code("report"),
     output:
         f"{RESULTS}/report.html",

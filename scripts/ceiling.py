@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
-from perseus.ceiling import Shape, measure
-from perseus.client import ClientError
-from perseus.entry import job
-from perseus.host import TooFewCoresError
-from perseus.route import RouteError
-from perseus.server_failures import ServerError
+from perseus.host.cores import TooFewCoresError
+from perseus.host.job import job
+from perseus.measurement.ceiling import Shape, measure
+from perseus.serving.failures import ServerError
+from perseus.traffic.client import ClientError
+from perseus.traffic.route import RouteError
 
 spec = snakemake.params.slice
 checks = {

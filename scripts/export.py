@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from perseus.entry import job
-from perseus.export import ModelSpec, export_model
-from perseus.files import write_json
-from perseus.networks import ExportError
+from perseus.host.files import write_json
+from perseus.host.job import job
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import ModelSpec, export_model
 
 with job(snakemake.log[0], ExportError):
     check = export_model(

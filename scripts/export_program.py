@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from perseus.entry import job
-from perseus.export import ModelSpec
-from perseus.files import write_json
-from perseus.networks import ExportError
-from perseus.program import export_program
+from perseus.host.files import write_json
+from perseus.host.job import job
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import ModelSpec
+from perseus.models.torch_export import export_program
 
 with job(snakemake.log[0], ExportError):
     check = export_program(ModelSpec(**snakemake.params.slice), Path(snakemake.output.model))

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from perseus.entry import job
-from perseus.figures import draw
+from perseus.host.job import job
+from perseus.report.figures import draw
 
 with job(snakemake.log[0]):
     draw(

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from perseus.arrivals import TraceError
-from perseus.client import ClientError
-from perseus.entry import job
-from perseus.gpu import GpuError
-from perseus.host import TooFewCoresError
-from perseus.measure import Inputs, Outputs, measure
-from perseus.route import RouteError
-from perseus.server_failures import ServerError
-from perseus.verify import VerificationError
+from perseus.host.cores import TooFewCoresError
+from perseus.host.gpu import GpuError
+from perseus.host.job import job
+from perseus.measurement.cell import Inputs, Outputs, measure
+from perseus.serving.failures import ServerError
+from perseus.study.traces import TraceError
+from perseus.traffic.client import ClientError
+from perseus.traffic.route import RouteError
+from perseus.traffic.verify import VerificationError
 
 EXPECTED = (
     ServerError,

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from perseus import report
-from perseus.entry import job
+from perseus.host.job import job
+from perseus.report import page as report
 
 with job(snakemake.log[0]):
     report.write(

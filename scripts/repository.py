@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from perseus.entry import job
-from perseus.repository import RepositoryError, TenantSpec, write_tenant
+from perseus.host.job import job
+from perseus.models.repository import RepositoryError, TenantSpec, write_tenant
 
 with job(snakemake.log[0], RepositoryError):
     write_tenant(

@@ -2,8 +2,9 @@
 
 from pathlib import Path
 
-from perseus import schema, tables
-from perseus.entry import job
+from perseus.host import parquet as schema
+from perseus.host.job import job
+from perseus.results import tables
 
 with job(snakemake.log[0]):
     records = [Path(path) for path in snakemake.input.records]

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from perseus.entry import job
-from perseus.files import write_json
-from perseus.gpu import GpuError
-from perseus.tensorrt_plan import TensorRtError, build
+from perseus.host.files import write_json
+from perseus.host.gpu import GpuError
+from perseus.host.job import job
+from perseus.models.tensorrt_plan import TensorRtError, build
 
 with job(snakemake.log[0], GpuError, TensorRtError):
     plan = Path(snakemake.output.model)

@@ -18,8 +18,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from perseus.server import _environment
-from perseus.triton_wheel import fill_backends, find_installation
+from perseus.serving.embedded import _environment
+from perseus.serving.triton_wheel import fill_backends, find_installation
 
 FAULT = os.environ.get("FAKE_ENGINE_FAULT", "")
 

@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import grpc
 from tritonclient.grpc import service_pb2
 
-from perseus.transport_grpc import METHOD
-from perseus.transport_http import HEADER_LENGTH
+from perseus.traffic.grpc_transport import METHOD
+from perseus.traffic.http_transport import HEADER_LENGTH
 
 GRPC_ERRORS = {"error": grpc.StatusCode.INTERNAL, "refused": grpc.StatusCode.UNAVAILABLE}
 HTTP_ERRORS = {"error": 500, "refused": 503}

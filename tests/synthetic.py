@@ -18,10 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from perseus import cost, raw
-from perseus.files import write_json
-from perseus.monitor import MONITOR_SCHEMA
-from perseus.window import MS, Observation, Requests, Sla, Status, judge
+from perseus.host.files import write_json
+from perseus.measurement import raw_results as raw
+from perseus.measurement.monitor import MONITOR_SCHEMA
+from perseus.peak.system import Observation
+from perseus.peak.verdict import judge
+from perseus.results import cost
+from perseus.study.sla import Sla
+from perseus.traffic.requests import MS, Requests, Status
 
 Record = dict[str, Any]
 SLA_MS = {"resnet18": 120.0, "mobilenet_v3_large": 60.0}

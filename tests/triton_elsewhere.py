@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from perseus.server import BACKENDS
-from perseus.triton_process import free_ports
-from perseus.triton_wheel import fill_backends, find_installation
+from perseus.serving.embedded import BACKENDS
+from perseus.serving.triton_process import free_ports
+from perseus.serving.triton_wheel import fill_backends, find_installation
 
 
 @dataclass(frozen=True)

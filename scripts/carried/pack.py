@@ -26,10 +26,10 @@ from pathlib import Path
 
 import yaml
 
-from perseus import plan
-from perseus.config import ConfigError, load_study
-from perseus.entities import Cell, Study
-from perseus.files import whole
+from perseus.host.files import whole
+from perseus.study import plan
+from perseus.study.config import ConfigError, load_study
+from perseus.study.entities import Cell, Study
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "perseus-carried"
@@ -114,7 +114,7 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     """(file here, name in the archive)."""
     yield Path(__file__).with_name("run.py"), "run.py"
     scripts = ROOT / "scripts"
-    for path in [*scripts.glob("perseus/*.py"), scripts / "backends" / "pytorch" / "model.py"]:
+    for path in [*scripts.glob("perseus/**/*.py"), scripts / "backends" / "pytorch" / "model.py"]:
         yield path, f"scripts/{path.relative_to(scripts)}"
     # Beside the library: whatever imports that, finds these.
     server = _package("pytriton")

@@ -71,8 +71,9 @@ def run(job: Job, results: Path, end_s: float) -> None:
 
 def require(job: Job) -> None:
     """Ends with one sentence on a machine that cannot run the study."""
-    from perseus import gpu, triton_wheel
-    from perseus.server_failures import ServerError
+    from perseus.host import gpu
+    from perseus.serving import triton_wheel
+    from perseus.serving.failures import ServerError
 
     try:
         triton_wheel.find_installation()
@@ -91,9 +92,9 @@ def require(job: Job) -> None:
 
 def prepare(job: Job, name: str, spec: Job, work: Path) -> None:
     """The program of a model, torch's answers, and its place in every repository."""
-    from perseus.export import ModelSpec
-    from perseus.program import export_program, write_reference
-    from perseus.repository import TenantSpec, write_tenant
+    from perseus.models.onnx_export import ModelSpec
+    from perseus.models.repository import TenantSpec, write_tenant
+    from perseus.models.torch_export import export_program, write_reference
 
     folder = work / "models" / name
     shape = write_reference(ModelSpec(**spec), folder / "reference.npz")
@@ -135,13 +136,13 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 def measure_cell(job: Job, name: str, results: Path) -> None:
     """What the rule `measure` does."""
-    from perseus.client import ClientError
-    from perseus.gpu import GpuError
-    from perseus.host import TooFewCoresError
-    from perseus.measure import Inputs, Outputs, measure
-    from perseus.route import RouteError
-    from perseus.server_failures import ServerError
-    from perseus.verify import VerificationError
+    from perseus.host.cores import TooFewCoresError
+    from perseus.host.gpu import GpuError
+    from perseus.measurement.cell import Inputs, Outputs, measure
+    from perseus.serving.failures import ServerError
+    from perseus.traffic.client import ClientError
+    from perseus.traffic.route import RouteError
+    from perseus.traffic.verify import VerificationError
 
     cell = next(each for each in job["cells"] if each["cell"] == name)
     work = results.resolve() / "work"
@@ -180,9 +181,9 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
 
 def summarise(job: Job, results: Path, missed: list[str]) -> None:
     """summary.json, the tables and the archive of everything else."""
-    from perseus import tables
-    from perseus.files import write_json
-    from perseus.schema import write
+    from perseus.host.files import write_json
+    from perseus.host.parquet import write
+    from perseus.results import tables
 
     raw = results / "work" / "raw"
     folders = [raw / cell["cell"] for cell in job["cells"] if cell["cell"] not in missed]

@@ -75,7 +75,7 @@ def test_edit_and_revert(edited):
     places = [
         "config/config.yaml",
         "config/prices.csv",
-        "scripts/perseus/client.py",
+        "scripts/perseus/traffic/client.py",
         "scripts/measure.py",
     ]
     texts = {place: (edited.root / place).read_text() for place in places}
@@ -242,14 +242,14 @@ def test_the_trace_of_the_arrivals(edited, downstream):
 # Edits of the code
 
 
-@pytest.mark.parametrize("module", ["search.py", "../backends/onnxruntime/model.py"])
+@pytest.mark.parametrize("module", ["peak/search.py", "../backends/onnxruntime/model.py"])
 def test_code_of_the_measurement(edited, downstream, module):
     edited.append(f"scripts/perseus/{module}", "\n# another method\n")
     assert edited.stale() == ALL_CELLS | downstream
 
 
 def test_code_of_the_client(edited, downstream):
-    edited.append("scripts/perseus/client.py", "\n# another method\n")
+    edited.append("scripts/perseus/traffic/client.py", "\n# another method\n")
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
@@ -270,17 +270,17 @@ def test_a_backend_that_no_server_of_the_study_uses(edited):
 
 
 def test_code_of_the_export(edited):
-    edited.append("scripts/perseus/export.py", "\n# another export\n")
+    edited.append("scripts/perseus/models/onnx_export.py", "\n# another export\n")
     assert edited.stale() == set(edited.jobs())
 
 
 def test_code_of_the_tables(edited, downstream):
-    edited.append("scripts/perseus/cost.py", "\n# another formula\n")
+    edited.append("scripts/perseus/results/cost.py", "\n# another formula\n")
     assert edited.stale() == downstream
 
 
 def test_code_of_the_figures(edited, figures):
-    edited.append("scripts/perseus/figures.py", "\n# another look\n")
+    edited.append("scripts/perseus/report/figures.py", "\n# another look\n")
     assert edited.stale() == figures
 
 

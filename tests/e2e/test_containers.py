@@ -31,14 +31,14 @@ from test_server import (
     write_repository,
 )
 
-from perseus import container_engine, triton_process
-from perseus.container import apptainer_triton, engine_triton
-from perseus.launcher import launch
-from perseus.leftovers import unique_name
-from perseus.server_failures import ServerError
-from perseus.triton_process import Ports
+from perseus.host.orphans import unique_name
+from perseus.serving import container_engine, triton_process
+from perseus.serving.containers import apptainer_triton, engine_triton
+from perseus.serving.failures import ServerError
+from perseus.serving.launcher import launch
+from perseus.serving.triton_process import Ports
 
-SCRIPTS = Path(container_engine.__file__).parents[1]
+SCRIPTS = Path(container_engine.__file__).parents[2]
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 ENGINES = ["docker", "podman", "apptainer"]
 
@@ -158,7 +158,7 @@ def test_the_launcher_of_a_study_passes_what_its_server_says(engine_of, tmp_path
     engine = engine_of("docker")
     told: dict = {}
     monkeypatch.setattr(
-        "perseus.launcher.engine_triton", lambda *args, **more: told.update(more, args=args)
+        "perseus.serving.launcher.engine_triton", lambda *args, **more: told.update(more, args=args)
     )
     server = {"launcher": "docker", "image": IMAGE, "runtime": "onnxruntime", "gpus": [0, 2]}
     launch(server, tmp_path, tmp_path / "log", [3], say=print, rate_limited_cores=1)
@@ -354,8 +354,8 @@ def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, mo
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.container import apptainer_triton, engine_triton
-from perseus.signals import terminate_as_exit
+from perseus.serving.containers import apptainer_triton, engine_triton
+from perseus.host.signals import terminate_as_exit
 
 program, image, *paths = sys.argv[1:]
 repository, backends, log = map(Path, paths)

@@ -17,17 +17,17 @@ import psutil
 import pytest
 from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until, write_repository
 
-from perseus.arrivals import Arrivals
-from perseus.client import Client
-from perseus.connect import connect
-from perseus.leftovers import SHM
-from perseus.live import LiveSystem
-from perseus.raw import RequestsWriter
-from perseus.route import Route, inline, shared
-from perseus.running_server import RunningServer
-from perseus.server import embedded_triton
-from perseus.server_failures import ServerError
-from perseus.transport import RequestFailedError
+from perseus.host.orphans import SHM
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.raw_results import RequestsWriter
+from perseus.serving.embedded import embedded_triton
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client
+from perseus.traffic.connect import connect
+from perseus.traffic.route import Route, inline, shared
+from perseus.traffic.transport import RequestFailedError
 
 __all__ = ["backends"]
 
@@ -151,10 +151,10 @@ import sys, time
 from pathlib import Path
 import numpy as np
 import psutil
-from perseus.route import shared
-from perseus.transport import RequestFailedError
-from perseus.server import embedded_triton
-from perseus.signals import terminate_as_exit
+from perseus.traffic.route import shared
+from perseus.traffic.transport import RequestFailedError
+from perseus.serving.embedded import embedded_triton
+from perseus.host.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])
 batches = [np.zeros((1, 3, 8, 8), np.float32)]

@@ -13,11 +13,11 @@ from google.protobuf import text_format
 from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.answers import relative_error, signal
-from perseus.export import ModelSpec, export_model
-from perseus.program import export_program
-from perseus.repository import TenantSpec, write_tenant
-from perseus.server import embedded_triton
+from perseus.models.answers import relative_error, signal
+from perseus.models.onnx_export import ModelSpec, export_model
+from perseus.models.repository import TenantSpec, write_tenant
+from perseus.models.torch_export import export_program
+from perseus.serving.embedded import embedded_triton
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 TENANTS = (

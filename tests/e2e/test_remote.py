@@ -21,14 +21,14 @@ from e2e.test_smoke import SNAKEMAKE, workflow_copy
 from slow_link import far_host
 from triton_elsewhere import Elsewhere, triton_elsewhere
 
-from perseus.arrivals import Arrivals
-from perseus.client import Client, sequential_ms
-from perseus.live import LiveSystem
-from perseus.raw import RequestsWriter
-from perseus.remote import remote_triton
-from perseus.route import route_to
-from perseus.server_facts import server_facts
-from perseus.server_failures import ServerError
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.raw_results import RequestsWriter
+from perseus.serving.failures import ServerError
+from perseus.serving.remote import remote_triton
+from perseus.serving.server_facts import server_facts
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client, sequential_ms
+from perseus.traffic.route import route_to
 
 __all__ = ["backends"]
 
@@ -112,8 +112,8 @@ def test_a_model_that_does_not_load_is_explained_and_leaves_nothing(elsewhere, t
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.remote import remote_triton
-from perseus.signals import terminate_as_exit
+from perseus.serving.remote import remote_triton
+from perseus.host.signals import terminate_as_exit
 
 remote, repository, log = eval(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
 with terminate_as_exit(), remote_triton(remote, repository, log, say=print):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perseus.convert import convert
-from perseus.export import ModelSpec, export_model
-from perseus.repository import TenantSpec, write_tenant
-from perseus.server import embedded_triton
-from perseus.verify import VerificationError, verify
+from perseus.models.onnx_export import ModelSpec, export_model
+from perseus.models.onnx_precision import convert
+from perseus.models.repository import TenantSpec, write_tenant
+from perseus.serving.embedded import embedded_triton
+from perseus.traffic.verify import VerificationError, verify
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 

@@ -23,13 +23,13 @@ import tritonclient.grpc as triton_grpc
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
-from perseus import server as server_module
-from perseus import triton_process, triton_wheel
-from perseus.server import embedded_triton
-from perseus.server_failures import ServerError
-from perseus.triton_process import Ports
+from perseus.serving import embedded as server_module
+from perseus.serving import triton_process, triton_wheel
+from perseus.serving.embedded import embedded_triton
+from perseus.serving.failures import ServerError
+from perseus.serving.triton_process import Ports
 
-SCRIPTS = Path(server_module.__file__).parents[1]
+SCRIPTS = Path(server_module.__file__).parents[2]
 
 BACKEND = """
 import json, time
@@ -287,8 +287,8 @@ def test_an_unsuitable_installation_is_explained(
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.server import embedded_triton
-from perseus.signals import terminate_as_exit
+from perseus.serving.embedded import embedded_triton
+from perseus.host.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])
 with terminate_as_exit(), embedded_triton(repository, log, [0], backends=backends):

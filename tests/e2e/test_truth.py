@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 from e2e.test_server import write_repository
 
-from perseus import stats
-from perseus.arrivals import Arrivals
-from perseus.ceiling import closed_loop
-from perseus.client import Client, sequential_ms
-from perseus.host import TooFewCoresError, split_cores
-from perseus.live import LiveSystem
-from perseus.load import LoadLine
-from perseus.peak import Outcome
-from perseus.precision import PRESETS
-from perseus.raw import RequestsWriter
-from perseus.route import Route, inline
-from perseus.search import find_peak
-from perseus.server import embedded_triton
-from perseus.simulation import one_worker
-from perseus.window import Sla
+from benchmarks.simulation import one_worker
+from perseus.host.cores import TooFewCoresError, split_cores
+from perseus.measurement.ceiling import closed_loop
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.raw_results import RequestsWriter
+from perseus.peak import stats
+from perseus.peak.load_line import LoadLine
+from perseus.peak.outcome import Outcome
+from perseus.peak.search import find_peak
+from perseus.serving.embedded import embedded_triton
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client, sequential_ms
+from perseus.traffic.route import Route, inline
 
 SERVICE_MS = 6.0
 SLA = Sla(95, 40.0)

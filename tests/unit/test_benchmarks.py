@@ -17,9 +17,9 @@ from benchmarks.peer_search import Level, Mode
 from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
 from benchmarks.ramp import REQUESTS, Pass
 from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
-from perseus.arrivals import Arrivals
-from perseus.simulation import SimulatedServer, deterministic, exponential
-from perseus.window import Sla
+from benchmarks.simulation import SimulatedServer, deterministic, exponential
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
 
 SLA = Sla(95, 50)
 MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # 5 ms, p95 <= 50 ms

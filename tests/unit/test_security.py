@@ -17,11 +17,11 @@ import pytest
 import yaml
 from onnx import TensorProto, helper
 
-from perseus import plan
-from perseus.config import ConfigError, load_study
-from perseus.export import check_onnx
-from perseus.networks import ExportError, build, import_torchvision
-from perseus.triton_process import Ports, arguments, free_ports
+from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.onnx_export import check_onnx
+from perseus.serving.triton_process import Ports, arguments, free_ports
+from perseus.study import plan
+from perseus.study.config import ConfigError, load_study
 
 ROOT = Path(__file__).parents[2]
 CODE = sorted((ROOT / "scripts").rglob("*.py"))

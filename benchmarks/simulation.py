@@ -1,0 +1,213 @@
+"""Simulated servers in virtual time: systems of known limit, to test and to bench a search."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.peak.system import Observation
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.requests import Requests, Status
+
+Floats = NDArray[np.float64]
+Service = Callable[[np.random.Generator, int], Floats]
+Discipline = Callable[[Floats, Floats], Floats]
+"""(arrival times, ascending; work of each request), in seconds -> completion times."""
+
+
+# Partial functions, not closures: processes can hand them to each other.
+
+
+def exponential(mean_s: float) -> Service:
+    return partial(_exponential, mean_s)
+
+
+def _exponential(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.exponential(mean_s, n)
+
+
+def deterministic(mean_s: float) -> Service:
+    return partial(_deterministic, mean_s)
+
+
+def _deterministic(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return np.full(n, mean_s)
+
+
+def one_worker(arrival: Floats, work: Floats) -> Floats:
+    """First come, first served: the recursion of Lindley (1952) as a running maximum."""
+    done = np.cumsum(work)
+    return done + np.maximum.accumulate(arrival - (done - work))
+
+
+def workers(count: int) -> Discipline:
+    """First come, first served by `count` workers."""
+    return partial(_by_workers, count)
+
+
+def _by_workers(count: int, arrival: Floats, work: Floats) -> Floats:
+    free, done = [0.0] * count, np.empty(len(arrival))
+    for i, arrived_s in enumerate(arrival):
+        done[i] = max(arrived_s, heapq.heappop(free)) + work[i]
+        heapq.heappush(free, done[i])
+    return done
+
+
+def batching(max_batch_size: int, max_queue_delay_s: float, overhead_s: float) -> Discipline:
+    """One worker that joins waiting requests: a batch takes `overhead_s` and the work of each.
+
+    A batch leaves when it is full or its first request has waited `max_queue_delay_s`, and the
+    worker is free.
+    """
+    return partial(_in_batches, max_batch_size, max_queue_delay_s, overhead_s)
+
+
+def _in_batches(
+    max_batch_size: int, max_queue_delay_s: float, overhead_s: float, arrival: Floats, work: Floats
+) -> Floats:
+    done, first, free_s = np.empty(len(arrival)), 0, 0.0
+    while first < len(arrival):
+        begin_s = max(free_s, arrival[first] + max_queue_delay_s)
+        full = first + max_batch_size - 1
+        if full < len(arrival):
+            begin_s = min(begin_s, max(free_s, arrival[full]))
+        waiting = int(np.searchsorted(arrival, begin_s, side="right"))
+        last = max(first + 1, min(waiting, first + max_batch_size))
+        free_s = begin_s + overhead_s + float(work[first:last].sum())
+        done[first:last] = free_s
+        first = last
+    return done
+
+
+def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats:
+    """An instance for each tenant, first come, first served; those at work share a core equally."""
+    done = np.empty(len(arrival))
+    queues: dict[int, deque[int]] = defaultdict(deque)
+    ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
+    now_s, each_s, coming = 0.0, 0.0, 0
+    while coming < len(arrival) or ends:
+        next_s = arrival[coming] if coming < len(arrival) else np.inf
+        if ends and (end_s := now_s + (ends[0][0] - each_s) * len(ends)) <= next_s:
+            now_s, (each_s, i) = end_s, heapq.heappop(ends)
+            done[queues[i].popleft()] = now_s
+            if queues[i]:
+                heapq.heappush(ends, (each_s + work[queues[i][0]], i))
+        else:
+            each_s += (next_s - now_s) / len(ends) if ends else 0
+            now_s, i = next_s, int(tenant[coming])
+            queues[i].append(coming)
+            if len(queues[i]) == 1:
+                heapq.heappush(ends, (each_s + work[coming], i))
+            coming += 1
+    return done
+
+
+@dataclass
+class SimulatedServer:
+    """A queue shared by all tenants, served by `discipline`; with `instances`, `one_core` instead.
+
+    `service[i]` draws the work of a request of tenant i in seconds. `leak` is the share of requests
+    that are never answered; during `stall` = (start_s, length_s) of each window the server stands
+    still; `drift_per_s` slows it down by that fraction each second since its first window, up to
+    `drift_until_s`; `send_lag_s` delays every send, as a slow client would.
+    """
+
+    service: Sequence[Service]
+    rng: np.random.Generator
+    discipline: Discipline = one_worker
+    instances: bool = False
+    leak: float = 0.0
+    stall: tuple[float, float] = (0.0, 0.0)
+    drift_per_s: float = 0.0
+    drift_until_s: float = np.inf
+    send_lag_s: float = 0.0
+    arrivals: Arrivals = field(default_factory=Arrivals)
+    clock_s: float = 1.0
+    offered_s: float = 0.0
+    offered_requests: int = 0
+
+    @contextmanager
+    def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[SimulatedLoad]:
+        """A window; virtual time goes on only as far as the window is looked at."""
+        start_s = self.clock_s
+        times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
+        sent = [intended + self.send_lag_s for intended in times]
+        done, queued = self._serve(sent, start_s)
+        load = SimulatedLoad(start_s, times, done, queued, self.send_lag_s)
+        yield load
+        self.clock_s = start_s + load.elapsed_s
+        self.offered_s += load.elapsed_s
+        self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in times)
+
+    def _serve(self, times: Sequence[Floats], start_s: float) -> tuple[list[Floats], list[Floats]]:
+        """Completion and queue times of each tenant's requests; a request that leaks never ends."""
+        owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
+        arrival = np.concatenate(times)
+        work = np.concatenate(
+            [draw(self.rng, len(t)) for draw, t in zip(self.service, times, strict=True)]
+        )
+        work *= 1 + self.drift_per_s * np.minimum(start_s + arrival, self.drift_until_s)
+        order = np.argsort(arrival, kind="stable")
+        stall_s, length_s = self.stall
+        # In the server's own time, which stands still during the stall.
+        arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
+        done = np.empty(len(arrival))
+        if self.instances:
+            done[order] = one_core(arrived[order], work[order], owner[order])
+        else:
+            done[order] = self.discipline(arrived[order], work[order])
+        done += length_s * (done > stall_s)
+        queued = done - arrival - work
+        done[self.rng.random(len(done)) < self.leak] = np.inf
+        tenants = range(len(times))
+        return [done[owner == i] for i in tenants], [queued[owner == i] for i in tenants]
+
+
+@dataclass
+class SimulatedLoad:
+    """One window of a simulated server; arrays are seconds since the start of the window."""
+
+    start_s: float
+    arrival_s: Sequence[Floats]
+    done_s: Sequence[Floats]
+    queued_s: Sequence[Floats]
+    send_lag_s: float
+    elapsed_s: float = 0.0
+
+    def until(self, elapsed_s: float) -> Observation:
+        self.elapsed_s = elapsed_s
+        tenants, readings = [], []
+        for arrival, done, queued in zip(self.arrival_s, self.done_s, self.queued_s, strict=True):
+            readings.append(_readings(done, queued, elapsed_s))
+            so_far = arrival < elapsed_s
+            arrival, done = arrival[so_far], done[so_far]
+            pending = done > elapsed_s
+            tenants.append(
+                Requests(
+                    intended_ns=self._ns(arrival),
+                    sent_ns=self._ns(arrival + self.send_lag_s),
+                    done_ns=np.where(pending, 0, self._ns(np.where(pending, 0, done))),
+                    status=np.where(pending, Status.PENDING, Status.OK).astype(np.uint8),
+                )
+            )
+        start_ns = round(self.start_s * 1e9)
+        idle = (0.0,) * len(tenants)
+        return Observation(start_ns, elapsed_s, tuple(tenants), idle, queue_ms=tuple(readings))
+
+    def _ns(self, seconds: Floats) -> NDArray[np.int64]:
+        return np.round((self.start_s + seconds) * 1e9).astype(np.int64)
+
+
+def _readings(done_s: Floats, queued_s: Floats, elapsed_s: float) -> Floats:
+    """(second, mean queue time in ms of what was completed in the second before), shape (k, 2)."""
+    seconds = np.arange(1, int(elapsed_s) + 1, dtype=float)
+    parts = [queued_s[(done_s > second - 1) & (done_s <= second)] for second in seconds]
+    kept = [(second, 1000 * p.mean()) for second, p in zip(seconds, parts, strict=True) if len(p)]
+    return np.array(kept).reshape(-1, 2)

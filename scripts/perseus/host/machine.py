@@ -1,0 +1,58 @@
+"""The machine and the software that made a result: metadata that stands beside every number."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+PACKAGES = (
+    "grpcio",
+    "numpy",
+    "nvidia-pytriton",
+    "onnxruntime",
+    "openvino",
+    "scipy",
+    "snakemake",
+    "tritonclient",
+)
+
+
+def describe(server_cores: Sequence[int], client_cores: Sequence[int]) -> dict[str, Any]:
+    """CPU, memory, operating system, cores used, and versions of the software involved."""
+    return {
+        "cpu": _cpu_name(),
+        "cpus": os.cpu_count(),
+        "server_cores": list(server_cores),
+        "client_cores": list(client_cores),
+        "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "memory_bytes": psutil.virtual_memory().total,
+        "kernel": platform.release(),
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in PACKAGES},
+    }
+
+
+def _cpu_name() -> str:
+    lines = (_read("/proc/cpuinfo") or "").splitlines()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None

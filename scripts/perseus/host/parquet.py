@@ -1,0 +1,41 @@
+"""Columns with a unit and a meaning, and tables that are written as Parquet with a CSV twin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perseus.host.files import whole
+
+TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
+
+
+def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
+    """A column whose unit ("" for none) and meaning stand in the field's metadata."""
+    return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
+
+
+def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """Rows as a table; NaN becomes null. Raises KeyError when a row's keys are not the columns."""
+    for row in rows:
+        if row.keys() != set(schema.names):
+            raise KeyError(f"columns {sorted(row.keys() ^ set(schema.names))} are amiss")
+    return pa.Table.from_pylist([{k: _known(v) for k, v in row.items()} for row in rows], schema)
+
+
+def write(made: pa.Table, parquet: Path, csv: Path) -> None:
+    """The table as Parquet, and for people as CSV with six significant digits."""
+    with whole(parquet) as partial:
+        pq.write_table(made, partial)
+    frame = made.to_pandas(integer_object_nulls=True)
+    with whole(csv) as partial:
+        frame.to_csv(partial, index=False, float_format="%.6g")
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,240 @@
+"""The client's ceiling: the highest rate that it can offer on this host, by a null model (M3).
+
+The null model answers at once, so that what gives out first is the client or the path. Closed loop
+tells what they can carry at all; the ceiling is the highest open-loop rate at which a window is
+still valid by the rules of every measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.host import cores as host
+from perseus.host import machine
+from perseus.host.files import write_json
+from perseus.host.signals import terminate_as_exit
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.raw_results import RequestsWriter
+from perseus.peak.verdict import TenantWindow, Verdict, grace_s, judge
+from perseus.serving.embedded import embedded_triton
+from perseus.serving.running_server import RunningServer
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals, stream
+from perseus.traffic.client import Client, processes_each
+from perseus.traffic.route import route_to
+
+MODEL, CLASSES = "null", 1000
+CONCURRENCIES = (1, 4, 16)
+CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
+FIRST_SHARE, STEP, LOWEST_SHARE = 0.9, 0.85, 0.05
+"""Shares of the closed-loop rate that are tried as open-loop rates, downwards."""
+ATTEMPTS = 2
+SLA = Sla(95, 50.0)  # the longest for which the send lag must stay below 1 ms
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a request carries: images of `input_px` x `input_px` pixels."""
+
+    input_px: int
+    request_batch_size: int
+
+
+@dataclass(frozen=True)
+class Closed:
+    """A closed loop: so many requests always in flight."""
+
+    concurrency: int
+    rate_rps: float
+    cpu_us_per_request: float
+
+
+@dataclass(frozen=True)
+class Open:
+    """A rate that was tried with Poisson arrivals; `valid` as a window of a measurement is."""
+
+    rate_rps: float
+    send_lag_p99_ms: float
+    client_cpu: float
+    valid: bool
+    reason: str
+
+
+def measure(
+    spec: Mapping[str, Any],
+    shapes: Mapping[Shape, Sequence[str]],
+    path: Path,
+    log_path: Path,
+    say: Callable[[str], None],
+) -> None:
+    """Find the ceiling of each shape of request, and write them; `shapes` names their models.
+
+    `spec` is a `plan.ceiling_slice`. Raises ServerError, ClientError and TooFewCoresError.
+    """
+    if spec["client_cores"] is None:
+        server_cores, client_cores = host.split_cores(spec["cores"])
+    else:
+        server_cores, client_cores = host.beside_client(spec["client_cores"])
+    os.sched_setaffinity(0, client_cores)
+    processes = processes_each(spec["client"]["processes"], client_cores, tenants=1)
+    started_unix_ns, found = time.time_ns(), []
+    with ExitStack() as stack:
+        stack.enter_context(terminate_as_exit())
+        for i, (shape, models) in enumerate(shapes.items()):
+            with tempfile.TemporaryDirectory(prefix="perseus-null-") as folder:
+                write_null_model(Path(folder), shape)
+                with embedded_triton(Path(folder), log_path, server_cores) as server:
+                    bench = _Bench(server, shape, spec, (server_cores, client_cores), processes, i)
+                    closed, tried = bench.run(say)
+            found.append(
+                asdict(shape)
+                | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
+                | {"closed": [asdict(each) for each in closed]}
+                | {"open": [asdict(each) for each in tried]}
+            )
+    write_json(
+        path,
+        {
+            "server": spec["server"],
+            "client": spec["client"],
+            "processes": processes,
+            "started_unix_ns": started_unix_ns,
+            "host": machine.describe(server_cores, client_cores),
+            "shapes": found,
+        },
+    )
+
+
+def write_null_model(repository: Path, shape: Shape) -> None:
+    """A Triton model that answers any images of a shape with zeros."""
+    pixels = shape.input_px
+    config = pb.ModelConfig(
+        name=MODEL,
+        backend="null",
+        max_batch_size=shape.request_batch_size,
+        input=[pb.ModelInput(name="input", data_type=pb.TYPE_FP32, dims=(3, pixels, pixels))],
+        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[CLASSES])],
+    )
+    config.instance_group.add(count=1, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
+    (repository / MODEL / "1").mkdir(parents=True)
+    (repository / MODEL / "config.pbtxt").write_text(text_format.MessageToString(config))
+
+
+def _request_bytes(shape: Shape) -> int:
+    return 4 * 3 * shape.request_batch_size * shape.input_px**2
+
+
+class _Bench:
+    """One shape of request on a running null model."""
+
+    def __init__(
+        self,
+        server: RunningServer,
+        shape: Shape,
+        spec: Mapping[str, Any],
+        cores: tuple[Sequence[int], Sequence[int]],
+        processes: int,
+        number: int,
+    ) -> None:
+        self._server, self._shape, self._spec = server, shape, spec
+        self._server_cores, self._client_cores = cores
+        self._processes = processes
+        self._streams = [stream(spec["seed"], number, part) for part in range(2)]
+
+    def run(self, say: Callable[[str], None]) -> tuple[list[Closed], list[Open]]:
+        pixels, images = self._shape.input_px, self._shape.request_batch_size
+        batch = self._streams[0].normal(size=(images, 3, pixels, pixels)).astype(np.float32)
+        with ExitStack() as stack:
+            way = route_to(self._server, MODEL, [batch], self._spec["client"], timeout_s=10.0)
+            route = stack.enter_context(way)
+            client = stack.enter_context(Client(MODEL, route, self._client_cores, self._processes))
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="perseus-null-"))
+            writer = stack.enter_context(RequestsWriter(Path(folder) / "requests.parquet"))
+            system = LiveSystem(
+                self._server,
+                [client],
+                Arrivals("poisson", 1.0),
+                self._streams[1:],
+                writer,
+                server_cores=self._server_cores,
+                client_cores=self._client_cores,
+                patience_s=2.0,
+            )
+            closed = [closed_loop(client, count) for count in CONCURRENCIES]
+            fastest_rps = max(each.rate_rps for each in closed)
+            say(f"{pixels} px x {images}: {fastest_rps:.0f} requests/s in closed loop")
+            tried = highest_valid(fastest_rps, lambda rate_rps: open_loop(system, rate_rps))
+            say(f"{pixels} px x {images}: " + describe(tried))
+        return closed, tried
+
+
+def closed_loop(client: Client, concurrency: int) -> Closed:
+    """The rate of answers, and the client's CPU time for each, after the settling time."""
+    start_ns = time.monotonic_ns()
+    client.start_closed(start_ns, CLOSED_S, concurrency)
+    time.sleep(SETTLE_S)
+    before = client.look(time.monotonic_ns())
+    time.sleep(CLOSED_S - SETTLE_S)
+    after_ns = time.monotonic_ns()
+    after = client.look(after_ns)
+    client.stop(2.0)
+    requests = client.result().requests
+    done_ns = requests.done_ns[requests.answered]
+    from_ns = start_ns + round(SETTLE_S * 1e9)
+    count = int(np.sum((done_ns >= from_ns) & (done_ns < after_ns)))
+    cpu_s = sum(after.cpu_s) - sum(before.cpu_s)
+    seconds = (after_ns - from_ns) / 1e9
+    return Closed(concurrency, count / seconds, 1e6 * cpu_s / max(count, 1))
+
+
+def open_loop(system: LiveSystem, rate_rps: float) -> TenantWindow:
+    """A window of Poisson arrivals, judged as any other."""
+    with system.offer((rate_rps,), OPEN_S) as load:
+        seen = load.until(OPEN_S)
+    grace = grace_s([SLA])
+    return judge(seen, 0, SLA, rate_rps=rate_rps, settle_s=SETTLE_S, grace_s=grace, confidence=0.9)
+
+
+def highest_valid(fastest_rps: float, window: Callable[[float], TenantWindow]) -> list[Open]:
+    """Rates tried downwards from near `fastest_rps` until one is valid; it is then the last."""
+    tried: list[Open] = []
+    share = FIRST_SHARE
+    while share >= LOWEST_SHARE:
+        for _ in range(ATTEMPTS):
+            seen = window(share * fastest_rps)
+            valid = (
+                seen.verdict is not Verdict.INVALID
+                and seen.punctual
+                and seen.completed_ratio >= 0.99
+            )
+            tried.append(
+                Open(
+                    rate_rps=share * fastest_rps,
+                    send_lag_p99_ms=seen.send_lag_p99_ms,
+                    client_cpu=seen.client_cpu,
+                    valid=valid,
+                    reason="" if valid else seen.reason,
+                )
+            )
+            if valid:
+                return tried
+        share *= STEP
+    return tried
+
+
+def describe(tried: Sequence[Open]) -> str:
+    last = tried[-1]
+    if not last.valid:
+        return f"no open-loop rate is valid down to {last.rate_rps:.0f} requests/s: {last.reason}"
+    return f"ceiling {last.rate_rps:.0f} requests/s, send lag p99 {last.send_lag_p99_ms:.2f} ms"

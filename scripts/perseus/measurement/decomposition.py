@@ -1,0 +1,52 @@
+"""Where the latency of a window went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.serving.statistics import ServerTimes
+from perseus.traffic.requests import MS, Requests
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Where the mean latency of a tenant's answered requests went in one window, in milliseconds.
+
+    The first four are Triton's own counters; `client_ms` is the rest: network and client.
+    """
+
+    queue_ms: float
+    compute_input_ms: float
+    compute_ms: float
+    compute_output_ms: float
+    client_ms: float
+
+
+def decompose(before: ServerTimes, after: ServerTimes, requests: Requests) -> Decomposition:
+    """Mean milliseconds per request between two readings.
+
+    NaN when nothing was served, when the server also worked on requests that the end of the window
+    cancelled, so that its figures and the client's are not of the same requests, and when a time
+    would be below 0: the counters went back, or tell of more time than passed.
+    """
+    nothing = Decomposition(*[float("nan")] * 5)
+    served = after.requests - before.requests
+    if served == 0 or served != int(np.sum(requests.answered)):
+        return nothing
+    queue, given, compute, taken = (
+        (getattr(after, name) - getattr(before, name)) / served / MS
+        for name in ("queue_ns", "compute_input_ns", "compute_ns", "compute_output_ns")
+    )
+    mean_ms = float(np.mean((requests.done_ns - requests.intended_ns)[requests.answered])) / MS
+    client = mean_ms - queue - given - compute - taken
+    if min(queue, given, compute, taken, client) < 0:
+        return nothing
+    return Decomposition(
+        queue_ms=queue,
+        compute_input_ms=given,
+        compute_ms=compute,
+        compute_output_ms=taken,
+        client_ms=client,
+    )

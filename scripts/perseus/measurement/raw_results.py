@@ -1,0 +1,118 @@
+"""The raw results of a cell, as Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perseus.host.files import whole
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.traffic.requests import Requests, Status
+
+_NAME = pa.dictionary(pa.int32(), pa.string())
+
+REQUESTS_SCHEMA = pa.schema(
+    [
+        column("window", pa.int32(), "", "window of the search, counted from 0"),
+        column("tenant", _NAME, "", "name of the tenant"),
+        column("intended_ns", pa.int64(), "ns", "when it should be sent, monotonic clock"),
+        column("sent_ns", pa.int64(), "ns", "when it was sent; 0 if it was not"),
+        column("done_ns", pa.int64(), "ns", "when the answer or error came; 0 if none did"),
+        column("status", _NAME, "", "pending, ok, timeout, refused, error or unsent"),
+    ]
+)
+
+_BOUND = "one-sided bound of exceedance at the confidence of the verdict"
+_TRITON = "of the answered requests, Triton's counters"
+
+WINDOWS_SCHEMA = pa.schema(
+    [
+        column("window", pa.int32(), "", "window of the search, counted from 0"),
+        column("phase", TEXT, "", "warm_up, bracket, bisect, root, confirm, steady, alone or"
+               " concurrency"),
+        column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
+               " in flight of each tenant in a sweep of concurrencies"),
+        column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
+        column("settle_s", REAL, "s", "load before requests count"),
+        column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
+        column("window_verdict", TEXT, "", "the worst verdict of its tenants"),
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop"
+               " that of its answers"),
+        column("requests", WHOLE, "requests", "requests that count"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
+        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance (M6)"),
+        column("errors", WHOLE, "requests", "the sum of the next four"),
+        column("timeouts", WHOLE, "requests", "requests without an answer in time"),
+        column("refused", WHOLE, "requests", "requests that the server did not take"),
+        column("failed", WHOLE, "requests", "requests answered with another error"),
+        column("unsent", WHOLE, "requests", "requests given up, too many being in flight"),
+        column("p50_ms", REAL, "ms", "median latency, from the intended send"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
+        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p99_ms", REAL, "ms", "99th percentile of the latency"),
+        column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
+        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
+        column("service_p50_ms", REAL, "ms", "median from the actual send to the answer"),
+        column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
+        column("exceedance_low", REAL, "share", "lower " + _BOUND),
+        column("exceedance_high", REAL, "share", "upper " + _BOUND),
+        column("completed_ratio", REAL, "share", "requests answered by the end of the window"),
+        column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight (M7)"),
+        column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
+        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
+        column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
+        column("reason", TEXT, "", "why, in words"),
+        column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
+        column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
+        column("compute_ms", REAL, "ms", "mean time of the network itself " + _TRITON),
+        column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
+        column("client_ms", REAL, "ms", "mean latency less the four above: network and client"),
+    ]
+)  # fmt: skip
+
+
+def write_windows(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    with whole(path) as partial:
+        pq.write_table(pa.Table.from_pylist(list(rows), schema=WINDOWS_SCHEMA), partial)
+
+
+class RequestsWriter:
+    """Writes one row group per window, so that memory is bounded by a window; a context manager."""
+
+    def __init__(self, path: Path) -> None:
+        self._whole = whole(path)
+
+    def __enter__(self) -> RequestsWriter:
+        self._writer = pq.ParquetWriter(
+            self._whole.__enter__(), REQUESTS_SCHEMA, compression="zstd"
+        )
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self._writer.close()
+        self._whole.__exit__(*exc)
+
+    def add(self, window: int, tenants: Sequence[str], requests: Sequence[Requests]) -> None:
+        parts = [_table(window, *pair) for pair in zip(tenants, requests, strict=True)]
+        self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())
+
+
+def _table(window: int, tenant: str, requests: Requests) -> pa.Table:
+    n = len(requests)
+    statuses = pa.array([status.name.lower() for status in Status])
+    columns = [
+        pa.array([window] * n, pa.int32()),
+        pa.DictionaryArray.from_arrays(pa.array([0] * n, pa.int32()), pa.array([tenant])),
+        pa.array(requests.intended_ns),
+        pa.array(requests.sent_ns),
+        pa.array(requests.done_ns),
+        pa.DictionaryArray.from_arrays(pa.array(requests.status.astype("int32")), statuses),
+    ]
+    return pa.table(columns, schema=REQUESTS_SCHEMA)

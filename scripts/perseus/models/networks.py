@@ -1,0 +1,197 @@
+"""torchvision's classification CNNs with their weights and preprocessing, and torch's quirks."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import functools
+import importlib.util
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perseus.models.answers import Array
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ExportError(ValueError):
+    """The model cannot be exported; the message says why and what to do next."""
+
+
+@functools.cache
+def import_torchvision() -> tuple[ModuleType, ModuleType]:
+    """Import torch and torchvision."""
+    import torch
+
+    _declare_missing_operators()
+    import torchvision
+
+    return torch, torchvision
+
+
+@functools.cache
+def _declare_missing_operators() -> Any:
+    """Let torchvision be imported where its compiled operators do not fit this build of torch.
+
+    PyPI's torchvision is built for CUDA. Beside a CPU build of torch its library cannot be
+    loaded, and the import then fails for want of the schemas of two operators of detection
+    models, which no classification model calls. Returns the declarations, or None where they are
+    not needed: they live as long as the object, which the cache keeps.
+    """
+    import torch
+
+    package = importlib.util.find_spec("torchvision")
+    if package is None or package.origin is None:
+        raise ExportError("torchvision is not installed: pip install -r requirements.txt")
+    try:
+        torch.ops.load_library(str(Path(package.origin).with_name("_C.so")))
+        return None
+    except OSError:
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for name in ("nms", "qnms"):
+            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        return library
+
+
+def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
+    """torchvision's own preprocessing for these weights, from an image to a tensor (3, H, W).
+
+    It resizes the short side to `resize_size`, crops the centre, `crop_size`, and normalises the
+    colours. Random weights and those of a file have the preprocessing of the DEFAULT weights.
+    With `input_size` the crop is that large and the resize keeps its proportion to the crop.
+    Downloads nothing.
+    """
+    _, torchvision = import_torchvision()
+    choices = torchvision.models.get_model_weights(architecture).__members__
+    transforms = choices.get(weights, choices["DEFAULT"]).transforms
+    own = transforms()
+    if input_size is None:
+        return own
+    resize_size = round(input_size * own.resize_size[0] / own.crop_size[0])
+    return transforms(crop_size=input_size, resize_size=resize_size)
+
+
+def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
+    """Height and width in pixels that the weights were made for."""
+    return preset(architecture, weights).crop_size[0]
+
+
+def require_known(kind: str, name: str, known: Sequence[str]) -> None:
+    """Raises ExportError, with a hint, for a name that is not known."""
+    if name in known:
+        return
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
+    raise ExportError(f"{kind} {name!r} is not known to torchvision ({hint})")
+
+
+def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
+    """The network with its weights; random ones are drawn from torch's generator, and normalise
+    their activations by those of the `typical` images (n, 3, H, W).
+
+    Raises ExportError for an unknown weights name and for a state_dict that does not fit.
+    """
+    _, torchvision = import_torchvision()
+    if weights == "random":
+        network = _without_weights(architecture, aux_logits=False)
+        _give_signal(network, typical)
+        return network
+    path = Path(weights)
+    known = list(torchvision.models.get_model_weights(architecture).__members__)
+    if weights in {*known, "DEFAULT"}:
+        choice = torchvision.models.get_model_weights(architecture)[weights]
+        try:
+            # By the hash in its name, and without executing what a pickle says, as torchvision's
+            # own loading would: what passes here is safe there.
+            choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
+            return torchvision.models.get_model(architecture, weights=weights)
+        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+            raise ExportError(
+                f"the weights {weights} of {architecture} cannot be loaded safely: {error}. Remove "
+                f"{Path(choice.url).name} from torch's cache, if it is there, and try again."
+            ) from error
+        except OSError as error:
+            raise ExportError(
+                f"cannot download the weights {weights} of {architecture}: {error}. "
+                "Download the file elsewhere and give its path as weights, or use 'random'."
+            ) from error
+    if not path.is_file():
+        if len(path.parts) > 1 or path.suffix:
+            raise ExportError(f"weights file {path} does not exist: give the path of a state_dict")
+        require_known(f"weights of {architecture}", weights, ["random", *known])
+    return _from_file(architecture, path)
+
+
+def _from_file(architecture: str, path: Path) -> torch.nn.Module:
+    torch, _ = import_torchvision()
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
+        raise ExportError(
+            f"{path} is not a state_dict that can be loaded safely: {error}. "
+            "Write it with torch.save(model.state_dict(), path)."
+        ) from error
+    if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
+        raise ExportError(f"{path} holds a {type(state).__name__}, not a state_dict")
+    network = _without_weights(
+        architecture, aux_logits=any(key.lower().startswith("aux") for key in state)
+    )
+    try:
+        missing, unexpected = network.load_state_dict(state, strict=False)
+    except (RuntimeError, TypeError) as error:  # shapes; values that are no tensors
+        raise ExportError(f"{path} does not fit {architecture}: {error}") from error
+    if missing or unexpected:
+        raise ExportError(
+            f"{path} does not fit {architecture}: {_some('missing keys', missing)}; "
+            f"{_some('unexpected keys', unexpected)}. Is it a state_dict of this architecture?"
+        )
+    return network
+
+
+def _without_weights(architecture: str, *, aux_logits: bool) -> torch.nn.Module:
+    """The network as initialised by torch; `aux_logits` concerns googlenet and inception_v3."""
+    _, torchvision = import_torchvision()
+    options: dict[str, Any] = {}
+    if architecture in {"googlenet", "inception_v3"}:
+        # Their auxiliary heads serve training alone, and their own initialisation is slow.
+        options = {"init_weights": False, "aux_logits": aux_logits}
+    return torchvision.models.get_model(architecture, weights=None, **options)
+
+
+def _give_signal(network: torch.nn.Module, typical: Array) -> None:
+    """Make the outputs of a freshly initialised network depend on which of the images is its input.
+
+    Deep networks without trained statistics let the signal fade to nothing or to a constant.
+    Batch normalisation undoes this once its running mean and variance are those of real
+    activations; and heads that some architectures initialise to zero must not stay there.
+    """
+    torch, _ = import_torchvision()
+    for module in network.modules():
+        if isinstance(module, torch.nn.Linear | torch.nn.Conv2d) and not module.weight.any():
+            torch.nn.init.normal_(module.weight, std=module.weight[0].numel() ** -0.5)
+    network.eval()
+    norms = [m for m in network.modules() if isinstance(m, torch.nn.BatchNorm2d)]
+    if not norms:
+        return
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a cumulative average instead of a moving one
+        norm.train()
+    with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a refused size
+        for batch in np.array_split(typical, 2):
+            network(torch.from_numpy(batch))
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+    network.eval()
+
+
+def _some(label: str, keys: Sequence[str]) -> str:
+    more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
+    return f"{len(keys)} {label}" + (f" ({', '.join(keys[:3])}{more})" if keys else "")

@@ -1,0 +1,240 @@
+"""Export a torchvision classification CNN to ONNX, and prove that the ONNX file computes the same.
+
+`export_model` is the one entry: it builds the network, writes `model.onnx` with a dynamic batch
+axis, runs it under onnxruntime and compares the answers with torch's. Nothing is left behind
+when the comparison fails.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.metadata
+import io
+import logging
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from perseus.host.files import whole
+from perseus.models.answers import TOLERANCES, Array, relative_error, signal
+from perseus.models.images import random_images, read_images
+from perseus.models.networks import (
+    ExportError,
+    build,
+    default_input_size,
+    import_torchvision,
+    preset,
+    require_known,
+)
+from perseus.study.image_files import MIN_IMAGES
+
+if TYPE_CHECKING:
+    import torch
+
+# Deviation between inputs that float32 cannot mistake for rounding (2**-24 = 6e-8 per operation).
+MIN_SIGNAL_SHARE: Final = 1e-4
+# Both are read by every runtime since onnxruntime 1.18 (Triton 24.06).
+OPSET: Final = 18
+MAX_IR_VERSION: Final = 10
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """What to export.
+
+    architecture: a torchvision classification model, such as "resnet50".
+    weights: "random" (seeded, needs no network), "DEFAULT" or the name of torchvision weights
+        such as "IMAGENET1K_V1" (downloaded by torchvision), or the path of a state_dict file,
+        loaded into the network as `torchvision.models.get_model(architecture)` builds it.
+    seed: of the random weights and of the random images.
+    input_size: height and width in pixels; None takes what the weights were made for.
+    images: files, preprocessed as the weights want (`networks.preset`); none for random images.
+    """
+
+    architecture: str
+    weights: str = "random"
+    seed: int = 0
+    input_size: int | None = None
+    images: Sequence[str] = ()
+
+
+def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
+    """Write `onnx_path` and `reference_path`; return the record of the check as plain builtins.
+
+    The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32
+    [batch, classes], and carries its weights. `reference_path` (.npz) holds `input`
+    (n, 3, H, W), the images, and `output` (n, classes), float32, as torch computed them. Both
+    files are replaced at once, and only after the check has passed.
+
+    Raises ExportError for an unknown architecture or weights name, a state_dict that does not
+    fit, an image that cannot be read, an input size that the network refuses, and a failed check.
+    """
+    torch, _ = import_torchvision()
+    network, images, output = answered(spec)
+    with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
+        opset, ir_version = _write_onnx(network, images[:2], onnx_file)
+        check = check_onnx(onnx_file, images, output, what=spec.architecture)
+        with npz.open("wb") as stream:
+            np.savez(stream, input=images, output=output)
+        digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
+    return {
+        "architecture": spec.architecture,
+        "weights": spec.weights,
+        "seed": spec.seed,
+        "images": list(spec.images),
+        "input_shape": [int(n) for n in images.shape[1:]],
+        "classes": int(output.shape[1]),
+        **check,
+        "sha256": digest,
+        "size_bytes": size_bytes,
+        "opset": opset,
+        "ir_version": ir_version,
+        "versions": {
+            name: importlib.metadata.version(name)
+            for name in ("torch", "torchvision", "onnx", "onnxruntime")
+        },
+    }
+
+
+def answered(spec: ModelSpec) -> tuple[torch.nn.Module, Array, Array]:
+    """(network, images (n, 3, H, W), its answers to them (n, classes)), the same at every call.
+
+    Raises ExportError for a spec that is unknown or does not fit together.
+    """
+    torch, torchvision = import_torchvision()
+    require_known(
+        "architecture", spec.architecture, torchvision.models.list_models(torchvision.models)
+    )
+    size = spec.input_size or default_input_size(spec.architecture, spec.weights)
+    images = _images(spec, size)
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(spec.seed)
+        typical = random_images(16, size, spec.seed + 1)
+        network = build(spec.architecture, spec.weights, typical).eval()
+        try:
+            output: Array = network(torch.from_numpy(images)).numpy()
+        except (AssertionError, RuntimeError, ValueError) as error:
+            raise ExportError(
+                f"{spec.architecture} does not accept images of {size} x {size} pixels: {error}. "
+                "Leave input_size out to use "
+                f"{default_input_size(spec.architecture, spec.weights)}."
+            ) from error
+    return network, images, output
+
+
+def _images(spec: ModelSpec, size: int) -> Array:
+    """The images to ask the network about, (n, 3, size, size)."""
+    if not spec.images:
+        return random_images(MIN_IMAGES, size, spec.seed)
+    transform = preset(spec.architecture, spec.weights, size)
+    return read_images([Path(name) for name in spec.images], transform)
+
+
+def check_onnx(
+    onnx_path: Path,
+    images: Array,
+    expected: Array,
+    *,
+    what: str = "the model",
+    tolerance: float = TOLERANCES["fp32"],
+) -> dict[str, Any]:
+    """Run the ONNX file under onnxruntime on the CPU and compare it with `expected`.
+
+    images: (n, 3, H, W); expected: (n, classes). The first image goes alone and the others as one
+    batch: two sizes prove that the batch axis is dynamic. Returns relative_error, signal,
+    tolerance and batches; raises ExportError where the error exceeds the tolerance or where the
+    expected outputs do not depend on the input, so that nothing could be proved.
+    """
+    import onnxruntime
+
+    scale = signal(expected)
+    level = float(np.max(np.abs(expected)))
+    if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
+        raise ExportError(
+            f"{what} gives nearly the same answer for every image (signal {scale:.3g}, largest "
+            f"output {level:.3g}): no check could notice a wrong answer. "
+            "Use other weights or images."
+        )
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(2, os.cpu_count() or 1)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    error, parts = 0.0, (slice(0, 1), slice(1, len(images)))
+    try:
+        session = onnxruntime.InferenceSession(
+            str(onnx_path), options, providers=["CPUExecutionProvider"]
+        )
+        for part in parts:
+            (answers,) = session.run(["output"], {"input": images[part]})
+            error = max(error, relative_error(answers, expected[part], scale))
+    # onnxruntime's errors share no base class below Exception.
+    except Exception as failure:
+        raise ExportError(f"onnxruntime cannot run {what} as exported: {failure}") from failure
+    if not error <= tolerance:
+        raise ExportError(
+            f"{what} as exported differs from torch by {error:.3g} of the signal {scale:.3g}, "
+            f"more than {tolerance:g}. The export is wrong (try other versions of torch and onnx), "
+            "or the images are too much alike."
+        )
+    return {
+        "relative_error": error,
+        "signal": scale,
+        "tolerance": tolerance,
+        "batches": [part.stop - part.start for part in parts],
+    }
+
+
+def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[int, int]:
+    """Write the ONNX file; return its opset and IR version. The batch of `example` is 2 or more
+    (torch.export takes 0 and 1 for constants)."""
+    torch, _ = import_torchvision()
+    import onnx
+
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                network,
+                (torch.from_numpy(example),),
+                dynamo=True,
+                dynamic_shapes=({0: "batch"},),
+                input_names=["input"],
+                output_names=["output"],
+                opset_version=OPSET,
+                external_data=False,
+                verbose=False,
+            )
+            model = program.model_proto
+    except Exception as error:  # torch.onnx raises many kinds
+        raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
+    # Stack traces with the paths of this host: no use to a runtime, and other bytes elsewhere.
+    for node in model.graph.node:
+        del node.metadata_props[:]
+    model.ir_version = min(model.ir_version, MAX_IR_VERSION)
+    onnx.save_model(model, str(path))
+    opsets = {entry.domain: int(entry.version) for entry in model.opset_import}
+    return opsets[""], int(model.ir_version)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the progress, warnings and log lines of the exporter; its errors are exceptions."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def sha256(path: Path) -> str:
+    """Of a file, in hexadecimal digits."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -1,0 +1,105 @@
+"""An exported ONNX file in another precision, for runtimes that take it from the network: TensorRT,
+ONNX Runtime on a GPU, and OpenVINO for int8.
+
+Inputs and outputs stay fp32, so that clients and checks are those of the fp32 file.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.host.files import whole
+from perseus.models.answers import TOLERANCES
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import check_onnx, sha256
+
+if TYPE_CHECKING:
+    import onnx
+
+QUANTISED = ["Conv", "Gemm", "MatMul"]
+
+
+def convert(
+    precision: str, onnx_path: Path, reference_path: Path, converted_path: Path
+) -> dict[str, Any]:
+    """Write `converted_path`; return the comparison with torch's answers, as plain builtins.
+
+    Raises ExportError when the file cannot be converted, or answers otherwise than rounding to the
+    precision explains (under onnxruntime on the CPU).
+    """
+    import onnx
+
+    with np.load(reference_path) as arrays:
+        images, expected = arrays["input"], arrays["output"]
+    try:
+        model = CONVERTERS[precision](onnx_path, images)
+        onnx.checker.check_model(model)
+    except Exception as error:  # the converters raise many kinds
+        raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
+    with whole(converted_path) as partial:
+        onnx.save_model(model, str(partial))
+        what, tolerance = f"the network in {precision}", TOLERANCES[precision]
+        check = check_onnx(partial, images, expected, what=what, tolerance=tolerance)
+        return {**check, "sha256": sha256(partial), "from_sha256": sha256(onnx_path)}
+
+
+def _half(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
+    import onnx
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+    from onnxruntime.transformers.onnx_model import OnnxModel
+
+    model = convert_float_to_float16(onnx.load(str(onnx_path)), keep_io_types=True)
+    OnnxModel(model).topological_sort()  # its casts of the inputs stand last otherwise
+    return model
+
+
+def _quantised(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
+    """Explicit quantisation (Q/DQ) as TensorRT wants it: symmetric, weights by channel, no bias.
+
+    The range of each activation is the largest seen on `images`, those of the export's check.
+    """
+    import onnx
+    from onnxruntime import quantization
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+
+    class Images(quantization.CalibrationDataReader):
+        def __init__(self) -> None:
+            self._left = iter(images)
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            image = next(self._left, None)
+            return None if image is None else {"input": image[np.newaxis]}
+
+    with tempfile.TemporaryDirectory() as folder:
+        prepared, quantised = Path(folder, "prepared.onnx"), Path(folder, "quantised.onnx")
+        quant_pre_process(str(onnx_path), str(prepared))
+        quantization.quantize_static(
+            str(prepared),
+            str(quantised),
+            Images(),
+            quant_format=quantization.QuantFormat.QDQ,
+            op_types_to_quantize=QUANTISED,
+            per_channel=True,
+            activation_type=quantization.QuantType.QInt8,
+            weight_type=quantization.QuantType.QInt8,
+            calibrate_method=quantization.CalibrationMethod.MinMax,
+            extra_options={
+                "ActivationSymmetric": True,
+                "WeightSymmetric": True,
+                "QuantizeBias": False,  # TensorRT adds it in floating point
+            },
+        )
+        return onnx.load(str(quantised))
+
+
+CONVERTERS: Final[dict[str, Callable[[Path, NDArray[np.float32]], onnx.ModelProto]]] = {
+    "fp16": _half,
+    "int8": _quantised,
+}
+"""By the precision that they convert to; `images` are (n, 3, H, W), for calibration."""

@@ -1,0 +1,177 @@
+"""Build a TensorRT plan of an ONNX file with TensorRT's own `trtexec`.
+
+A plan fits one kind of GPU and one version of TensorRT, so it is built on the machine that serves
+it, by the version that serves it; `trtexec` on the PATH may be a script that runs NVIDIA's
+container. From 11 on, TensorRT takes the precision of a network from its ONNX and has no --fp16;
+10 does the same with --stronglyTyped. Perseus always builds in this way: an fp16 plan is that of
+an fp16 or int8 ONNX (`convert`), whose inputs and outputs are fp32.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perseus.host import gpu
+from perseus.host.files import whole
+from perseus.host.logs import last_lines
+from perseus.models.onnx_export import sha256
+
+OLDEST = (10, 0, 0)
+ALWAYS_TYPED = (11, 0, 0)  # from here on a network always says its own precision
+BUILD_S = 1800.0
+_WORKSPACE_MIB = 4096
+
+
+class TensorRtError(RuntimeError):
+    """A plan cannot be built; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batch sizes that a plan serves: the fastest is `best`."""
+
+    least: int
+    best: int
+    most: int
+
+
+def batches(tenant: Mapping[str, Any]) -> Batches:
+    """Of a tenant (`plan.tensorrt_slice`): what its requests end up in.
+
+    Optimised for the largest preferred size; without any, for the largest that the server forms,
+    which is that of one request when it joins none.
+    """
+    largest, asked = tenant["max_batch_size"], tenant["request_batch_size"]
+    joined = max(tenant["preferred_batch_sizes"], default=largest)
+    return Batches(1, joined if tenant["dynamic_batching"] else asked, largest)
+
+
+def build(
+    spec: Mapping[str, Any],
+    onnx: Path,
+    check: Mapping[str, Any],
+    plan: Path,
+    timing_cache: Path,
+    log_path: Path,
+) -> dict[str, Any]:
+    """Build `plan` for a tenant (`plan.tensorrt_slice`); return the record of what built it.
+
+    check: the record of the export (input_shape). timing_cache: of this server, kept from plan to
+    plan: a second build of the same layers takes seconds. log_path: all that trtexec says.
+
+    Raises TensorRtError when trtexec is missing, too old or fails, and GpuError without the GPU.
+    """
+    # The first: a server's GPUs are alike, for a plan fits them all.
+    environment = {**os.environ, **gpu.cuda_environment(spec["gpus"][:1])}
+    gpus = gpu.describe(spec["gpus"])
+    if len({each["name"] for each in gpus["gpus"]}) > 1:
+        names = ", ".join(each["name"] for each in gpus["gpus"])
+        raise TensorRtError(
+            f"the GPUs of this server differ ({names}), and a plan fits one kind of GPU: make a"
+            " server of each kind"
+        )
+    program = shutil.which("trtexec")
+    if program is None:
+        raise TensorRtError(
+            "there is no trtexec on the PATH: it comes with TensorRT, and must be of the version"
+            " that serves the plan (docs/gpu.md)"
+        )
+    version = _version(program, environment, log_path)
+    sizes = batches(spec["tenant"])
+    timing_cache.parent.mkdir(parents=True, exist_ok=True)
+    with whole(plan) as partial:
+        command = [
+            *arguments(program, onnx, partial, check["input_shape"], sizes, timing_cache),
+            *(["--stronglyTyped"] if version < ALWAYS_TYPED else []),
+        ]
+        with log_path.open("ab") as log:
+            status = _run(command, environment, log)
+        if status != 0 or not partial.exists():
+            raise TensorRtError(
+                f"trtexec could not build a plan (exit code {status}); the end of {log_path}:\n"
+                f"{last_lines(log_path)}"
+            )
+        return {
+            "tensorrt": ".".join(map(str, version)),
+            **gpus,
+            "onnx_sha256": sha256(onnx),
+            "plan_sha256": sha256(partial),
+            "precision": spec["precision"],
+            "batches": {"min": sizes.least, "opt": sizes.best, "max": sizes.most},
+            "command": command,
+        }
+
+
+def arguments(
+    program: str,
+    onnx: Path,
+    plan: Path,
+    input_shape: Sequence[int],
+    sizes: Batches,
+    timing_cache: Path,
+) -> list[str]:
+    """What trtexec 10 and 11 are both asked; `input_shape` is (channels, height, width)."""
+    image = "x".join(map(str, input_shape))
+    return [
+        program,
+        f"--onnx={onnx}",
+        f"--saveEngine={plan}",
+        f"--minShapes=input:{sizes.least}x{image}",
+        f"--optShapes=input:{sizes.best}x{image}",
+        f"--maxShapes=input:{sizes.most}x{image}",
+        "--noTF32",  # fp32 means fp32
+        f"--memPoolSize=workspace:{_WORKSPACE_MIB}M",
+        "--builderOptimizationLevel=3",
+        f"--timingCacheFile={timing_cache}",
+        "--skipInference",
+    ]
+
+
+def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
+    """(major, minor, patch), which trtexec says first whatever it is asked."""
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    with log_path.open("wb") as log:
+        _run([program, "--help"], environment, log)
+    said = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
+    if said is None:
+        raise TensorRtError(
+            f"{program} does not say its version; the end of {log_path}:\n{last_lines(log_path)}"
+        )
+    version = parse_version(int(said[1]))
+    if version < OLDEST:
+        raise TensorRtError(
+            f"{program} is of TensorRT {'.'.join(map(str, version))}: plans need"
+            f" {OLDEST[0]} or later, in which a network says its own precision"
+        )
+    return version
+
+
+def parse_version(number: int) -> tuple[int, int, int]:
+    """(major, minor, patch) of 100500 (10.5.0), or of 8601 (8.6.1), as it was before 10."""
+    major, rest = divmod(number, 10_000 if number >= 100_000 else 1000)
+    return major, *divmod(rest, 100)
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str], log: Any) -> int:
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            timeout=BUILD_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TensorRtError(f"trtexec did not end within {BUILD_S:.0f} s") from None
+    except OSError as error:
+        raise TensorRtError(f"{command[0]} does not run: {error.strerror}") from None
+    return done.returncode

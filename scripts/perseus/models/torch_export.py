@@ -1,0 +1,99 @@
+"""Export a torchvision CNN as a program of torch.export, for the runtime `pytorch`.
+
+The program is a zip archive of JSON and raw tensors. torch.export.load would unpickle some members
+if they were there; the backend that serves programs (scripts/backends/pytorch) refuses those.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from perseus.host.files import whole
+from perseus.models.answers import TOLERANCES, Array, relative_error, signal
+from perseus.models.networks import ExportError, import_torchvision
+from perseus.models.onnx_export import ModelSpec, answered, sha256
+
+if TYPE_CHECKING:
+    import torch
+
+LARGEST_BATCH: Final = 1024  # of the schema
+
+
+def write_reference(spec: ModelSpec, path: Path) -> dict[str, Any]:
+    """Write `path` (.npz) with images and torch's answers, as `export_model` does beside its ONNX;
+    return input_shape and classes. For a machine that is given no ONNX.
+
+    Raises ExportError for what torch refuses.
+    """
+    _, images, output = answered(spec)
+    with whole(path) as partial, partial.open("wb") as stream:
+        np.savez(stream, input=images, output=output)
+    return {"input_shape": list(images.shape[1:]), "classes": int(output.shape[1])}
+
+
+def export_program(spec: ModelSpec, path: Path) -> dict[str, Any]:
+    """Write `path` (.pt2), and return how its answers compare with those of the network itself.
+
+    The program maps float32 (batch, 3, H, W) to float32 (batch, classes), for batches of 1 to
+    LARGEST_BATCH. It is read back from the file before it is compared.
+
+    Raises ExportError when torch cannot export the network, and for a failed check.
+    """
+    torch, _ = import_torchvision()
+    network, images, expected = answered(spec)
+    with whole(path) as partial:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                _save(network, torch.from_numpy(images[:2]), partial)
+                module = _load(partial)
+        except Exception as error:  # torch.export raises many kinds
+            raise ExportError(f"torch cannot export {spec.architecture}: {error}") from error
+        deviation = _deviation(module, images, expected)
+        if not deviation <= TOLERANCES["fp32"]:
+            raise ExportError(
+                f"{spec.architecture} as exported by torch differs from torch by {deviation:.3g} of"
+                f" the signal, more than {TOLERANCES['fp32']:g}. Try another version of torch."
+            )
+        return {
+            "relative_error": deviation,
+            "tolerance": TOLERANCES["fp32"],
+            "sha256": sha256(partial),
+            "size_bytes": partial.stat().st_size,
+            "versions": {
+                name: importlib.metadata.version(name) for name in ("torch", "torchvision")
+            },
+        }
+
+
+def _save(network: torch.nn.Module, example: torch.Tensor, path: Path) -> None:
+    """The batch of `example` is 2 or more (torch.export takes 0 and 1 for constants)."""
+    torch, _ = import_torchvision()
+    batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
+    program = torch.export.export(network, (example,), dynamic_shapes=({0: batch},))
+    program.example_inputs = None  # they would be pickled
+    with path.open("wb") as stream:
+        torch.export.save(program, stream)
+
+
+def _load(path: Path) -> torch.nn.Module:
+    torch, _ = import_torchvision()
+    with path.open("rb") as stream:
+        return torch.export.load(stream).module()
+
+
+def _deviation(module: torch.nn.Module, images: Array, expected: Array) -> float:
+    """The first image alone, the others as one batch: two sizes prove that the batch is free."""
+    torch, _ = import_torchvision()
+    scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))
+    with torch.no_grad():
+        answers = [module(torch.from_numpy(images[part])).numpy() for part in parts]
+    return max(
+        relative_error(answer, expected[part], scale)
+        for answer, part in zip(answers, parts, strict=True)
+    )

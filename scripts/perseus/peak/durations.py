@@ -1,0 +1,107 @@
+"""What a search costs: how long its windows last, and all of them together, known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perseus.peak.verdict import grace_s
+from perseus.peak.window import Phase
+from perseus.study.presets import Effort, Settings
+from perseus.study.sla import Sla
+
+USUAL_COARSE = 2  # windows of bracketing, and of bisection
+STEPS = (0.85, 0.75, 0.6)
+"""Shares of the estimate that are tried to be certified, until one passes."""
+
+ATTEMPTS = 3
+"""How often a window is tried that the client or the host spoils."""
+
+STEADY_S = 5.0
+"""Longest window that sees whether the server is as fast as in the beginning."""
+
+
+def effort(phase: Phase, settings: Settings) -> Effort:
+    """How much evidence a window of a phase collects."""
+    efforts = {
+        Phase.WARM_UP: Effort(requests=0, max_s=settings.warm_up_s, looks=1),
+        Phase.STEADY: Effort(requests=0, max_s=STEADY_S, looks=1),
+        Phase.ROOT: settings.root,
+        Phase.ALONE: settings.root,
+        Phase.CONFIRM: settings.confirm,
+    }
+    return efforts.get(phase, settings.coarse)
+
+
+def settle_s(settings: Settings, slas: Sequence[Sla]) -> float:
+    """A window starts at an empty server; queues reach their steady state in a few SLAs."""
+    return max(1.0, settings.settle_slas * max(sla.latency_ms for sla in slas) / 1000)
+
+
+def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
+    """How long requests count: until the slowest tenant has enough of them, or no longer."""
+    slowest_rps = min(rate for rate in rates_rps if rate > 0)
+    return min(effort.requests / slowest_rps, effort.max_s)
+
+
+def window_s(
+    phase: Phase, settings: Settings, slas: Sequence[Sla], rates_rps: Sequence[float]
+) -> float:
+    if phase in (Phase.WARM_UP, Phase.STEADY):
+        return STEADY_S
+    overhead_s = settle_s(settings, slas) + grace_s(slas)
+    return overhead_s + counted_s(effort(phase, settings), rates_rps)
+
+
+def usual_windows(settings: Settings, tenants: int) -> dict[Phase, int]:
+    """How many windows of each phase a search mostly takes, in their order."""
+    return {
+        Phase.WARM_UP: 1,
+        Phase.BRACKET: USUAL_COARSE,
+        Phase.BISECT: USUAL_COARSE,
+        Phase.ROOT: settings.root_windows,
+        Phase.CONFIRM: settings.confirmations + 1,
+        Phase.STEADY: 1,
+        Phase.ALONE: tenants if tenants > 1 else 0,
+    }
+
+
+def expected_s(settings: Settings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
+    """Seconds of load that a search mostly takes."""
+    return seconds_left({}, Phase.WARM_UP, settings, slas, rates_rps)
+
+
+def seconds_left(
+    done: dict[Phase, int],
+    phase: Phase,
+    settings: Settings,
+    slas: Sequence[Sla],
+    rates_rps: Sequence[float],
+) -> float:
+    """A guess of what is left after `done` windows of each phase, the last of them of `phase`."""
+    usual = usual_windows(settings, len(slas))
+    phases = list(usual)
+    to_come = phases[phases.index(phase) :]
+    return sum(
+        max(usual[each] - done.get(each, 0), 0) * window_s(each, settings, slas, rates_rps)
+        for each in to_come
+    )
+
+
+def loop_s(settings: Settings, slas: Sequence[Sla]) -> float:
+    """Seconds of one level of a sweep of concurrencies."""
+    return settle_s(settings, slas) + grace_s(slas) + settings.root.max_s
+
+
+def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
+    """Seconds of load that a search takes at most: all windows as long as they may be."""
+    s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
+    most = {
+        Phase.BRACKET: s.max_windows,
+        Phase.ROOT: s.root_windows,
+        Phase.CONFIRM: s.confirmations * len(STEPS),
+        Phase.ALONE: len(slas) if len(slas) > 1 else 0,
+    }
+    windows_s = sum(
+        count * (overhead_s + effort(phase, settings).max_s) for phase, count in most.items()
+    )
+    return 2 * (s.warm_up_s + STEADY_S) + ATTEMPTS * windows_s

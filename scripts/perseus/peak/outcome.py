@@ -1,0 +1,85 @@
+"""What a search found: the peak of a load line, and in words how and why it ended so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from perseus.peak import stats
+from perseus.peak.verdict import Verdict
+from perseus.peak.window import Window
+
+CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
+"""A cliff: a load higher by at most the first factor has a latency higher by over the second."""
+
+
+class Outcome(StrEnum):
+    """How a search ended."""
+
+    OK = "ok"
+    INFEASIBLE = "infeasible"
+    UNCERTIFIED = "uncertified"
+    CLIENT_LIMITED = "client_limited"
+    UNSTEADY = "unsteady"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Peak:
+    """What a search found, as scales of the load line; NaN where there is nothing to state.
+
+    `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
+    `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior` holds
+    draws from it, shape (draws,), none when no valid window bears on it. `cliff` says where latency
+    leaps from within the SLA to far beyond it, and is empty where it rises with the load.
+    """
+
+    outcome: Outcome
+    reason: str
+    certified: float
+    certified_window: int
+    estimate: float
+    first_failing: float
+    posterior: stats.Floats
+    cliff: str
+    windows: tuple[Window, ...]
+
+
+def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
+    """The result when there was nothing to search, or nothing that can be stated."""
+    nan = float("nan")
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), "", tuple(windows))
+
+
+def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
+    """Between the highest load that passes and the lowest that fails, where they are close."""
+    valid = [w for w in windows if w.verdict is not Verdict.INVALID]
+    passing = max(
+        (w for w in valid if w.passes_roughly), key=lambda window: window.scale, default=None
+    )
+    if passing is None:
+        return ""
+    steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
+    failing = [w for w in steps if w.punctual]  # else some of the latency is the client's
+    if not failing:
+        return ""
+    above = min(failing, key=lambda window: window.scale)
+    return "; ".join(
+        f"{name} leaps from {low.sla_percentile_ms:.3g} ms at {low.offered_rps:.4g}/s to"
+        f" {high.sla_percentile_ms:.3g} ms at {high.offered_rps:.4g}/s"
+        for name, low, high in zip(names, passing.tenants, above.tenants, strict=True)
+        if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
+    )
+
+
+def why_infeasible(lowest: Window, base_rps: Sequence[float], names: Sequence[str]) -> str:
+    """Which tenants fail even at the lowest load that was tested, and by how much."""
+    return "the SLA fails at every rate tested: " + "; ".join(
+        f"{name}, {'held at' if base > 0 else 'at'} {seen.offered_rps:.1f}/s, answered"
+        f" {seen.completed_ratio:.1%} and had its p95 at {seen.p95_ms:.1f} ms ({seen.reason})"
+        for name, base, seen in zip(names, base_rps, lowest.tenants, strict=True)
+        if seen.verdict is not Verdict.PASS
+    )

@@ -1,0 +1,116 @@
+"""Is a server in its steady state? (docs/method.md, M4)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak import stats
+from perseus.peak.stats import Floats
+
+TOLERANCE = 0.1
+"""A level that changes by less is steady: hosts vary by that much by themselves."""
+
+ALIKE = 0.25
+BATCHES = 10
+GROUP = 5  # MSER-5 looks at means of five
+SURE = 3.0  # standard errors
+TREND_CONFIDENCE = 0.998
+
+
+@dataclass(frozen=True)
+class Level:
+    """The lower quartile of latencies in ms, and its standard error, from those of batches.
+
+    Of a light load that is about the service time: it hardly depends on who waited.
+    """
+
+    quartile_ms: float
+    error_ms: float
+
+    def differs(self, other: Level, tolerance: float) -> bool:
+        """By more than that fraction, and more than chance explains."""
+        change_ms = abs(other.quartile_ms - self.quartile_ms)
+        error_ms = np.hypot(self.error_ms, other.error_ms)
+        return bool(change_ms > tolerance * self.quartile_ms and change_ms > SURE * error_ms)
+
+    def is_like(self, other: Level, tolerance: float) -> bool:
+        """Within that fraction, even if chance hides as much as it well may."""
+        change_ms = abs(other.quartile_ms - self.quartile_ms)
+        error_ms = np.hypot(self.error_ms, other.error_ms)
+        return bool(change_ms + 2 * error_ms <= tolerance * self.quartile_ms)
+
+
+@dataclass(frozen=True)
+class Steadiness:
+    """How a window ran without its transient: the level of the halves and of the whole.
+
+    `trend` tells a significant trend of the levels over the window, which is surer of a drift than
+    the halves: those scatter the more the more they change.
+    """
+
+    first: Level
+    last: Level
+    whole: Level
+    trend: bool
+
+    @property
+    def steady(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not (self.trend or self.first.differs(self.last, TOLERANCE))
+
+    def settled_after(self, before: Steadiness) -> bool:
+        """Whether this window is steady, at a level surely like one that the window before saw."""
+        seen = (before.first, before.last)
+        return self.steady and any(self.whole.is_like(level, ALIKE) for level in seen)
+
+    @property
+    def surely_steady(self) -> bool:
+        """Whether the halves are known to be alike, so that waiting would tell no more."""
+        return self.steady and self.first.is_like(self.last, ALIKE)
+
+
+def steadiness(latency_ms: Floats) -> Steadiness:
+    """The levels of latencies, in the order of their requests.
+
+    Left out is the transient, but never more than the first half: what still changes then is not a
+    transient.
+    """
+    rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
+    first, last = np.array_split(rest, 2)
+    return Steadiness(_level(first), _level(last), _level(rest), _trend(rest))
+
+
+def _trend(latency_ms: Floats) -> bool:
+    """Whether the lower quartiles of batches rise or fall, surely and beyond the tolerance."""
+    quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
+    times = np.linspace(0, 1, len(quartiles))
+    for direction in (1, -1):
+        slope, sure = stats.rising(times, direction * np.array(quartiles), TREND_CONFIDENCE)
+        if sure and slope > TOLERANCE * np.median(quartiles):
+            return True
+    return False
+
+
+def _level(latency_ms: Floats) -> Level:
+    quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, BATCHES)]
+    error_ms = float(np.std(quartiles, ddof=1) / np.sqrt(len(quartiles)))
+    return Level(stats.percentile(latency_ms, 25), error_ms)
+
+
+def transient(values: Floats) -> int:
+    """How many of the first values belong to the transient, by MSER-5.
+
+    The truncation that makes the standard error of the mean of the rest smallest (White, Simulation
+    69(6), 1997), on means of five consecutive values; at most three quarters of them are tried,
+    since the last few say nothing.
+    """
+    groups = np.array([np.mean(b) for b in stats.batches(values, max(1, len(values) // GROUP))])
+    n = len(groups)
+    if n < 4:
+        return 0
+    rest = np.arange(n, 0, -1)
+    sums, squares = np.cumsum(groups[::-1])[::-1], np.cumsum(groups[::-1] ** 2)[::-1]
+    standard_error = (squares - sums**2 / rest) / rest**2
+    return GROUP * int(np.argmin(standard_error[: max(1, 3 * n // 4)]))

@@ -1,0 +1,256 @@
+"""One window of load: what was sent, what came back, and the verdict on it.
+
+A window is judged tenant by tenant: INVALID when the client did not offer what was asked (M3), FAIL
+when the SLA is violated (M6) or the server does not keep up (M7), PASS when the SLA holds with the
+stated confidence, else UNDECIDED.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.peak import stats
+from perseus.peak.system import Observation
+from perseus.study.sla import Sla
+from perseus.traffic.requests import MS, Requests, Status
+
+FOREIGN_CPU = 0.1  # of the server's cores; the kernel's network work alone is about 0.02
+
+
+class Verdict(StrEnum):
+    PASS = "pass"
+    FAIL = "fail"
+    UNDECIDED = "undecided"
+    INVALID = "invalid"
+
+
+@dataclass(frozen=True)
+class TenantWindow:
+    """The figures of one tenant in one window, after the settling time."""
+
+    offered_rps: float
+    requests: int
+    effective_requests: float
+    batches: int
+    errors: int
+    timeouts: int
+    refused: int
+    failed: int
+    unsent: int
+    p50_ms: float
+    p95_ms: float
+    p95_low_ms: float
+    p95_high_ms: float
+    p99_ms: float
+    sla_percentile_ms: float
+    sla_ms: float
+    service_p50_ms: float
+    exceedance: float
+    exceedance_low: float
+    exceedance_high: float
+    completed_ratio: float
+    backlog_growth_rps: float
+    send_lag_p99_ms: float
+    client_cpu: float
+    foreign_cpu: float
+    verdict: Verdict
+    reason: str
+    exceedances: stats.Exceedances
+
+    @property
+    def punctual(self) -> bool:
+        """Whether requests were sent when they should have been (M3)."""
+        return not self.send_lag_p99_ms > lag_limit_ms(self.sla_ms)
+
+    def as_dict(self) -> dict[str, object]:
+        """The figures, flat; of the exceedances only their share and its bounds."""
+        values = asdict(self) | {"verdict": str(self.verdict)}
+        del values["exceedances"]
+        return values
+
+
+def lag_limit_ms(sla_ms: float) -> float:
+    """What the p99 of the send lag may be at most (M3)."""
+    return max(1.0, 0.02 * sla_ms)
+
+
+def grace_s(slas: Sequence[Sla]) -> float:
+    """How long before a look a request must have been intended for its fate to count.
+
+    Twice the longest SLA: whoever is unanswered by then is late, and a lost request stands out from
+    a slow one.
+    """
+    return 2 * max(sla.latency_ms for sla in slas) / 1000
+
+
+def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
+    """The requests of a tenant that count: intended in [settle_s, elapsed - grace_s)."""
+    first_ns = seen.start_ns + round(settle_s * 1e9)
+    return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
+
+
+def judge(
+    seen: Observation,
+    tenant: int,
+    sla: Sla,
+    *,
+    rate_rps: float,
+    settle_s: float,
+    grace_s: float,
+    confidence: float,
+    similar: Sequence[tuple[float, stats.Exceedances]] = (),
+) -> TenantWindow:
+    """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
+
+    `similar` windows, each with its weight, help to tell how late requests cluster.
+
+    `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
+    """
+    part = counted(seen, tenant, settle_s, grace_s)
+    latency = part.latency_ms(seen.now_ns)
+    due = latency[part.status != Status.UNSENT]
+    late = stats.exceedances(due, sla.latency_ms)
+    weights, windows = zip((1.0, late), *similar, strict=True)
+    dispersion = stats.dispersion(windows, weights)
+    share = stats.exceedance(due, sla.latency_ms, 2 * confidence - 1, dispersion)
+    p95_ms = stats.percentile_interval(latency, 95)
+    lag = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
+    completed = float(np.mean(part.answered)) if len(part) else 1.0
+    growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
+    if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
+        growing = True
+    late_client = lag > lag_limit_ms(sla.latency_ms)
+    verdict, reason = _verdict(
+        part,
+        sla,
+        share,
+        lag_ms=lag,
+        lag_spoils=late_client and not _overloaded(part, seen, sla, confidence, dispersion),
+        client_cpu=seen.client_cpu[tenant],
+        foreign_cpu=seen.foreign_cpu,
+        completed=completed,
+        growing=growing,
+    )
+    if rate_rps == 0:
+        verdict, reason = Verdict.PASS, "idle"
+    return TenantWindow(
+        offered_rps=rate_rps,
+        requests=len(part),
+        effective_requests=len(part) / dispersion,
+        batches=len(stats.batches(due, stats.BATCHES)),
+        errors=int(np.sum(part.status > Status.OK)),
+        timeouts=part.count(Status.TIMEOUT),
+        refused=part.count(Status.REFUSED),
+        failed=part.count(Status.ERROR),
+        unsent=part.count(Status.UNSENT),
+        p50_ms=stats.percentile(latency, 50),
+        p95_ms=p95_ms.value,
+        p95_low_ms=p95_ms.low,
+        p95_high_ms=p95_ms.high,
+        p99_ms=stats.percentile(latency, 99),
+        sla_percentile_ms=stats.percentile(latency, sla.percentile),
+        sla_ms=sla.latency_ms,
+        service_p50_ms=stats.percentile((part.done_ns - part.sent_ns)[part.answered] / MS, 50),
+        exceedance=share.value,
+        exceedance_low=share.low,
+        exceedance_high=share.high,
+        completed_ratio=completed,
+        backlog_growth_rps=growth_rps,
+        send_lag_p99_ms=lag,
+        client_cpu=seen.client_cpu[tenant],
+        foreign_cpu=seen.foreign_cpu,
+        verdict=verdict,
+        reason=reason,
+        exceedances=late,
+    )
+
+
+def _verdict(
+    part: Requests,
+    sla: Sla,
+    share: stats.Interval,
+    *,
+    lag_ms: float,
+    lag_spoils: bool,
+    client_cpu: float,
+    foreign_cpu: float,
+    completed: float,
+    growing: bool,
+) -> tuple[Verdict, str]:
+    if len(part) == 0:
+        return Verdict.UNDECIDED, "no requests yet"
+    fewest = stats.fewest_requests(sla.allowed)
+    sent_ratio = float(np.mean(part.sent_ns > 0))
+    if client_cpu > 0.8:
+        return Verdict.INVALID, f"the client used {client_cpu:.0%} of its core"
+    if foreign_cpu > FOREIGN_CPU:
+        return Verdict.INVALID, f"other processes used {foreign_cpu:.0%} of the server's cores"
+    if lag_spoils:
+        allowed_ms = lag_limit_ms(sla.latency_ms)
+        return Verdict.INVALID, f"send lag p99 {lag_ms:.3f} ms > {allowed_ms:.3f} ms"
+    if share.low > sla.allowed:
+        return Verdict.FAIL, f"{share.value:.1%} over {sla.latency_ms:g} ms"
+    if sent_ratio < 0.995:
+        return Verdict.INVALID, f"the client sent {sent_ratio:.1%} of the requests"
+    if completed < 0.99:
+        return Verdict.FAIL, f"answered {completed:.1%} of the requests"
+    if growing:
+        return Verdict.FAIL, "the backlog grows"
+    if len(part) < fewest:
+        return Verdict.UNDECIDED, f"{len(part)} requests, p{sla.percentile:g} needs {fewest}"
+    if share.high <= sla.allowed:
+        return Verdict.PASS, "within the SLA"
+    return Verdict.UNDECIDED, f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+
+
+def _overloaded(
+    part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
+) -> bool:
+    """Whether the server is late beyond doubt, although the client is late, too.
+
+    With the many requests of an overload in flight, sends get late as well. Taken off every latency
+    is twice the longest send lag of any tenant: what comes later is answered later by about as
+    much, and what kept the client from sending may have kept it from taking the answer. The rest
+    must be over twice the SLA, more often than the SLA allows.
+    """
+    lags_ms = (requests.send_lag_ms(seen.now_ns).max(initial=0) for requests in seen.requests)
+    # A time-out takes its time, too; only refusals and errors never come.
+    ended_ms = (part.done_ns - part.intended_ns) / MS
+    latency_ms = np.where(part.status == Status.TIMEOUT, ended_ms, part.latency_ms(seen.now_ns))[
+        part.status != Status.UNSENT
+    ]
+    share = stats.exceedance(
+        latency_ms - 2 * float(max(lags_ms)), 2 * sla.latency_ms, 2 * confidence - 1, dispersion
+    )
+    return share.low > sla.allowed
+
+
+def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
+    """Growth of the requests in flight (1/s), and whether the server falls behind (M7).
+
+    It does when the growth is significant, and has over the requests that count (`part`)
+    lengthened the queue by at least half an SLA's worth: queues near their limit wander, but not
+    that far. In flight is whatever was intended before, in the `whole` window, and is unanswered.
+    """
+    if len(part) < 20:
+        return 0.0, False
+    times_ns = np.linspace(part.intended_ns[0], part.intended_ns[-1], 21)
+    done_ns = np.sort(whole.done_ns[whole.status != Status.PENDING])
+    in_flight = np.searchsorted(whole.intended_ns, times_ns) - np.searchsorted(done_ns, times_ns)
+    seconds = (times_ns - times_ns[0]) / 1e9
+    growth_rps, rises = stats.rising(seconds, in_flight, 0.98)
+    return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000
+
+
+def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bool:
+    """Whether the server's own queue time rises by half the SLA or more while requests count."""
+    seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
+    if len(seconds) < 5:
+        return False
+    slope, rises = stats.rising(seconds, queue_ms, 0.98)
+    return rises and slope * (seconds[-1] - seconds[0]) > sla.latency_ms / 2

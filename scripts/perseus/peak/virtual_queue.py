@@ -1,0 +1,135 @@
+"""A virtual queue: what one first-come first-served server would do with given arrivals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.traffic.arrivals import Arrivals
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class VirtualQueue:
+    """A single server with a queue for all tenants; one entry per tenant.
+
+    `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
+    on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
+    that the work was read off the real requests, for waiting and work. So many neighbours as `run`
+    says are drawn together. `batching` says that the
+    real server joins requests, which this one does not.
+    """
+
+    work_s: tuple[Floats, ...]
+    spare_s: tuple[float, ...]
+    observed: bool = False
+    run: int = 1
+    slowness: float = 1.0
+    batching: bool = False
+
+    def slowed(self, factor: float) -> VirtualQueue:
+        return replace(self, slowness=self.slowness * factor)
+
+    def utilisation(self, rates_rps: Sequence[float]) -> float:
+        work_s = (rate * float(np.mean(w)) for rate, w in zip(rates_rps, self.work_s, strict=True))
+        return self.slowness * sum(work_s)
+
+    def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
+        """What a tenant's requests spend of `spare_s`; shape (draws, m)."""
+        waits_s = drawn.waits_s(tenant, self.slowness)
+        if not self.observed:
+            return waits_s
+        return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
+
+    def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
+        """Draw the work of each tenant's requests; the same work whenever it is called alike."""
+        counts = [len(each) for each in arrivals_s]
+        work_s = np.empty((draws, sum(counts)))
+        for i in range(draws):
+            rng = np.random.default_rng(first + i)
+            pairs = zip(self.work_s, counts, strict=True)
+            work_s[i] = np.concatenate(
+                [_chosen(work, count, self.run, rng) for work, count in pairs]
+            )
+        arrival_s = np.concatenate(arrivals_s)
+        order = np.argsort(arrival_s, kind="stable")
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        ends = np.cumsum(counts)[:-1]
+        return Drawn(arrival_s[order], work_s[:, order], tuple(np.split(places, ends)))
+
+
+def _chosen(work_s: Floats, count: int, run: int, rng: np.random.Generator) -> Floats:
+    """So many service times, in runs of neighbours that begin anywhere; shape (count,)."""
+    begins = rng.integers(0, len(work_s), -(-count // run))
+    places = (begins[:, None] + np.arange(run)).ravel()[:count]
+    return work_s[places % len(work_s)]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Arrivals of n requests, ascending, shape (n,), and some draws of their work, (draws, n).
+
+    Those of tenant i stand at `places[i]`, in order.
+    """
+
+    arrival_s: Floats
+    work_s: Floats
+    places: tuple[NDArray[np.int64], ...]
+
+    def waits_s(self, tenant: int, slowness: float) -> Floats:
+        """How long a tenant's requests wait in a queue that is empty at time 0; shape (draws, m).
+
+        The recursion of Lindley (1952), as a running maximum.
+        """
+        before_s = slowness * self._before_s
+        begun_s = before_s + np.maximum.accumulate(self.arrival_s - before_s, axis=1)
+        waits_s: Floats = begun_s - self.arrival_s
+        return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]
+
+    @cached_property
+    def _before_s(self) -> Floats:
+        """The work of all requests before each, shape (draws, n)."""
+        return np.cumsum(self.work_s, axis=1) - self.work_s
+
+
+@dataclass(frozen=True)
+class LongRun:
+    """A virtual queue that gets one request per second in all, for its steady state.
+
+    At another rate the same requests come at another pace: so the share of late ones is a smooth
+    function of the rate, and is soon found for many rates.
+    """
+
+    queue: VirtualQueue
+    drawn: Drawn
+
+    @classmethod
+    def of(
+        cls,
+        queue: VirtualQueue,
+        shares: Sequence[float],
+        arrivals: Arrivals,
+        requests: int,
+        run: int = 0,
+    ) -> LongRun:
+        """So many requests, divided among the tenants by `shares`, which sum to 1.
+
+        Calls of the same `run` draw the same random numbers.
+        """
+        times = [
+            arrivals.times_s(share, requests, np.random.default_rng([run, i]))
+            for i, share in enumerate(shares)
+        ]
+        return cls(queue, queue.draw(times, draws=1, first=run))
+
+    def late_share(self, tenant: int, rate_rps: float) -> float:
+        """The share of a tenant's requests that spend too long, at so many requests/s in all."""
+        # In units of the mean time between arrivals, of which work is then so many times more.
+        (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
+        return float(np.mean(spent > rate_rps * self.queue.spare_s[tenant])) if len(spent) else 0.0

@@ -1,0 +1,203 @@
+"""The answer of a study in words, from its tables: what sharing saves, and how sure that is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from perseus.results.cost import DEMAND_SERVERS
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown"."""
+
+    kind: str
+    headline: str
+    sentences: tuple[str, ...]
+
+
+def answers(
+    peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame, precision: str
+) -> list[Answer]:
+    """An answer per shared scenario, then the cheapest server of each model where several are."""
+    if precision == "smoke":
+        text = "Not a measurement: the preset smoke only shows that everything works"
+        return [Answer("unknown", text, ("Run it with precision quick or standard.",))]
+    shared = [
+        _sharing(part, peaks, costs, precision)
+        for _, part in savings.groupby("scenario", sort=False)
+    ]
+    return [*shared, *_cheapest(costs)]
+
+
+def _sharing(
+    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, precision: str
+) -> Answer:
+    first = savings.iloc[0]
+    names = str(first["models"]).split(" + ")
+    who = " and ".join([", ".join(names[:-1]), names[-1]])
+    known = savings[savings["saving"].notna()]
+    if known.empty:
+        reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
+        text = f"Whether {who} should share a {first['server']} server is not known"
+        return Answer("unknown", text, tuple(reasons))
+    best = known.sort_values("saving").iloc[-1]
+    kind = _kind(best, known)
+    headline = {
+        "yes": f"{who} should share: it saves about {percent(best['saving'])}",
+        "perhaps": f"{who} would probably gain from sharing, but this study cannot be sure",
+        "no": f"{who} should not share: {_dearer(len(known), len(savings))}",
+        "unclear": f"Too close to tell whether {who} should share",
+    }[kind]
+    used = _used(best, peaks)
+    if used["repeats_used"].min() < 2 and kind != "unclear":
+        headline += " (one run each: repeat to be sure)"
+    evidence = (*_evidence(best, kind, costs), *_without_result(savings))
+    return Answer(kind, headline, (*evidence, *_caveats(used, precision)))
+
+
+def _dearer(known: int, mixes: int) -> str:
+    if known == mixes:
+        return "every measured mix costs more than dedicated servers"
+    have = "has an estimate, and costs" if known == 1 else "have an estimate, and cost"
+    return f"of {mixes} mixes {known} {have} more than dedicated servers"
+
+
+def _kind(best: pd.Series, known: pd.DataFrame) -> str:
+    if best["ci_simultaneous_low"] > 0:
+        return "yes"
+    if best["ci_low"] > 0:
+        return "perhaps"
+    return "no" if (known["ci_simultaneous_high"] < 0).all() else "unclear"
+
+
+def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
+    if best["saving"] >= 0:
+        effect = f"a saving of {percent(best['saving'])}"
+        ends = [percent(best["ci_low"]), percent(best["ci_high"])]
+    else:
+        effect = f"{percent(-best['saving'])} more cost"
+        ends = [percent(-best["ci_high"]), percent(-best["ci_low"])]
+    yield (
+        f"One shared {best['server']} server ({best['mix']}) carries {best['sharing_ratio']:.2f}"
+        f" times what dedicated servers carry for the same money: {effect} (95 % interval"
+        f" {ends[0]} to {ends[1]}; probability of a saving"
+        f" {chance(best['probability_of_saving'])})."
+    )
+    if best["lines_compared"] > 1:
+        ends = [percent(best[f"ci_simultaneous_{end}"]) for end in ("low", "high")]
+        yield (
+            f"It is the best of {best['lines_compared']:.0f} load lines with an estimate; corrected"
+            f" for that choice the interval of the saving is {ends[0]} to {ends[1]}."
+        )
+    if kind == "unclear":
+        yield "The interval contains 0: a longer study could tell, or there is no difference."
+    yield from _money(best, costs)
+    if pd.notna(best["shared_servers"]):
+        demand = f"What {DEMAND_SERVERS} dedicated servers carry in this proportion"
+        whole = f"{demand} ({best['demand']} requests/s) takes"
+        if best["shared_servers"] < best["dedicated_servers"]:
+            yield (
+                f"{whole} {best['dedicated_servers']:.0f} whole dedicated servers, or"
+                f" {best['shared_servers']:.0f} with sharing: {best['shared_fleet']}."
+            )
+        else:
+            yield f"{whole} {best['dedicated_servers']:.0f} whole servers, shared or not."
+
+
+def _without_result(savings: pd.DataFrame) -> Iterator[str]:
+    missing = savings[savings["saving"].isna()]
+    if len(missing):
+        each = (f"{row['mix']} ({row['reason']})" for _, row in missing.iterrows())
+        yield f"There is no estimate for {'; '.join(each)}."
+
+
+def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
+    mine = costs[
+        (costs["scenario"] == best["scenario"]) & (costs["load_line"] == best["load_line"])
+    ]
+    for _, row in mine.iterrows():
+        yield (
+            f"A million inferences in this proportion cost"
+            f" {figures(row['usd_per_million_inferences'])} USD shared"
+            f" ({figures(row['ci_low_usd'])} to {figures(row['ci_high_usd'])}) and"
+            f" {figures(row['dedicated_usd_per_million'])} USD on dedicated servers"
+            f" ({row['instance']} in {row['region']}, {row['pricing'].replace('_', '-')})."
+        )
+
+
+def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
+    """The peaks that a saving rests on: of its line, and of its models alone."""
+    names = set(str(best["models"]).split(" + "))
+    return peaks[
+        ((peaks["scenario"] == best["scenario"]) & (peaks["load_line"] == best["load_line"]))
+        | ((peaks["server"] == best["server"]) & peaks["models"].isin(names))
+    ]
+
+
+def _caveats(used: pd.DataFrame, precision: str) -> Iterator[str]:
+    unsure = [str(mix) for mix in used[used["verdict"] != "ok"]["mix"]]
+    if unsure:
+        yield (
+            f"Not certified: {', '.join(unsure)}. The estimates stand, but no tested rate passed"
+            " with confidence."
+        )
+    if used["repeats_used"].min() < 2:
+        yield (
+            "Each point rests on one run: the intervals cover the variation within a run, not that"
+            " from one start of the server to the next."
+        )
+    if precision == "quick":
+        yield (
+            "The precision is quick, which is for trying a configuration; standard or publication"
+            " decide."
+        )
+
+
+def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
+    """The cheapest server of each model, where more than one was measured."""
+    alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
+    if alone.empty:
+        return
+    alone = alone[alone["pricing"] == alone["pricing"].iloc[0]]
+    lines = []
+    for model, rows in alone.groupby("mix", sort=False):
+        best = rows.sort_values("usd_per_million_inferences").iloc[0]
+        if len(rows) > 1:
+            lines.append(
+                f"{model}: {best['server']} at {figures(best['usd_per_million_inferences'])} USD"
+                f" per million inferences ({figures(best['ci_low_usd'])} to"
+                f" {figures(best['ci_high_usd'])}), the cheapest of {len(rows)} servers."
+            )
+    if lines:
+        yield Answer("unclear", "The cheapest dedicated server", tuple(lines))
+
+
+def percent(share: float) -> str:
+    """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
+    digits = 0 if abs(share) >= 0.0995 else 1
+    return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def chance(probability: float) -> str:
+    """A bootstrap of a few thousand draws shows no more than three digits."""
+    if probability > 0.999:
+        return "> 0.999"
+    return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
+
+
+def figures(value: Any, digits: int = 3) -> str:
+    """A number with so many significant digits, never with an exponent; an en dash for nothing."""
+    if value is None or math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}"
+    if value == 0:
+        return "0"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,146 @@
+"""What is asked of a container engine besides the server itself: is it there, has it the image.
+
+An engine is the path of its program. Whatever goes wrong is a ServerError that says what to do.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from perseus.host.logs import last_lines
+from perseus.host.orphans import names_of_dead_owners
+from perseus.host.signals import signals_deferred
+from perseus.serving.failures import ServerError
+from perseus.serving.triton_process import kill_group, launch
+
+Say = Callable[[str], None]
+PULL_S = 3600.0
+_COMMAND_S = 60.0
+_SAY_EVERY_S = 30.0
+_REMOVE_S = 30.0
+
+
+def find_engine(program: str) -> str:
+    """The path of a program; one that is missing is an error."""
+    path = shutil.which(program)
+    if path is None:
+        raise ServerError(
+            f"the launcher {program!r} needs the program {program}, which is not on the PATH. "
+            "Install it on the machine that measures, or choose another launcher."
+        )
+    return path
+
+
+def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
+    """Ask the engine something short, of seconds; the caller looks at the exit code."""
+    try:
+        return subprocess.run(
+            [engine, *command],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_COMMAND_S,
+            start_new_session=True,  # an impatient Ctrl-C must not end a removal
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ServerError(
+            f"{Path(engine).name} does not answer ({error}). Does its daemon run well?"
+        ) from error
+
+
+def sweep_containers(engine: str) -> None:
+    """Remove the containers whose measuring process is gone."""
+    listed = call(engine, "ps", "--all", "--filter=name=perseus-triton-", "--format={{.Names}}")
+    if listed.returncode != 0:
+        raise ServerError(
+            f"{Path(engine).name} cannot be used here: {_last_line(listed.stderr)}\n"
+            "Is its daemon running (systemctl start docker), and may this user use it (group "
+            "docker)? podman and apptainer need no daemon."
+        )
+    for name in names_of_dead_owners(listed.stdout.split()):
+        remove_container(engine, name)
+
+
+def have_image(engine: str, image: str, log_path: Path, say: Say) -> None:
+    """Pull the image unless it is there."""
+    if call(engine, "image", "inspect", "--format={{.Id}}", image).returncode != 0:
+        say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
+        _prepare([engine, "pull", image], image, log_path, say)
+
+
+def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
+    """The image as apptainer takes it; one that is not a file is pulled into its cache."""
+    if "://" not in image:
+        path = Path(image).resolve()
+        if not path.exists():
+            raise ServerError(
+                f"there is no image {path}. Make it with 'apptainer pull {path.name} "
+                "docker://nvcr.io/nvidia/tritonserver:<YY.MM>-py3', or give that URI as image."
+            )
+        return str(path)
+    say(f"preparing {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
+    _prepare([engine, "exec", "--cleanenv", "--no-home", image, "true"], image, log_path, say)
+    return image
+
+
+def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
+    """Run what fetches an image, and say how it goes. Raises ServerError when it fails."""
+    program = Path(command[0]).name
+    process = None
+    start_s = said_s = time.monotonic()
+    try:
+        with signals_deferred():
+            process = launch(command, sorted(os.sched_getaffinity(0)), log_path, os.environ)
+        while process.poll() is None:
+            time.sleep(0.05)
+            now_s = time.monotonic()
+            if now_s - start_s > PULL_S:
+                raise ServerError(
+                    f"{program} did not get the image {image} within {PULL_S / 60:.0f} min; the "
+                    f"end of {log_path}:\n{last_lines(log_path)}\nPull it before the study."
+                )
+            if now_s - said_s > _SAY_EVERY_S:
+                say(f"still pulling: {_last_line(log_path.read_text(errors='replace'))}")
+                said_s = now_s
+        if process.returncode != 0:
+            raise ServerError(
+                f"{program} has no image {image} and cannot pull it:\n{last_lines(log_path)}\n"
+                "Is the name right, is this machine online, and is it logged in to the registry? "
+                "An image can also be carried here as a file."
+            )
+    finally:
+        with signals_deferred():
+            if process is not None:
+                kill_group(process)
+
+
+def _last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["(it says nothing)"])[-1]
+
+
+def container_pid(engine: str, name: str) -> int | None:
+    """Process id of the container's first process, None if the engine does not tell."""
+    asked = call(engine, "inspect", "--format={{.State.Pid}}", name)
+    pid = asked.stdout.strip()
+    return int(pid) if asked.returncode == 0 and pid.isdigit() and pid != "0" else None
+
+
+def remove_container(engine: str, name: str) -> None:
+    """Raises ServerError when the container is still there afterwards."""
+    deadline = time.monotonic() + _REMOVE_S
+    while True:
+        removed = call(engine, "rm", "--force", "--volumes", name)
+        if removed.returncode == 0 or call(engine, "inspect", name).returncode != 0:
+            return
+        if time.monotonic() > deadline:  # until then the engine may be at it, because of --rm
+            raise ServerError(
+                f"{Path(engine).name} cannot remove the container {name}: "
+                f"{_last_line(removed.stderr)}. Remove it by hand before you measure again."
+            )
+        time.sleep(0.2)

@@ -1,0 +1,75 @@
+"""Why a server did not start, or ended: its log in a few lines, and what to do next."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from perseus.host.logs import last_lines
+
+CORES_REFUSED = 96
+"""Exit code of a launch whose cores are not available."""
+
+
+class ServerError(RuntimeError):
+    """The server did not start, or ended early. The message says why and what to do next."""
+
+
+class PortTakenError(ServerError):
+    """Somebody took one of the ports between the choice and the bind."""
+
+
+_HINTS = (
+    (
+        r"could not select device driver|unresolvable CDI|nvidia-container-cli",
+        "Hint: the container engine cannot pass GPUs; install the NVIDIA Container Toolkit, and "
+        "for podman run 'nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml'.",
+    ),
+    (
+        r"cgroup controller|cpuset",
+        "Hint: this user may not pin containers to cores (the cgroup controller cpuset); delegate "
+        "it to the user, run as root, or choose the launcher apptainer, which needs none.",
+    ),
+    (
+        r"tritonserver.*(executable file )?not found|tritonserver: no such file",
+        "Hint: the image has no tritonserver; take nvcr.io/nvidia/tritonserver:<YY.MM>-py3.",
+    ),
+    (
+        r"unable to find backend library|unable to find .*backend",
+        "Hint: the model names a backend that the folder of backends does not have.",
+    ),
+    (
+        r"ModuleNotFoundError|No module named",
+        "Hint: a backend misses a package; run 'pip install -r requirements.txt' here.",
+    ),
+    (
+        r"shared memory|/dev/shm|No space left",
+        "Hint: /dev/shm is too small for the instances; enlarge it or lower shm_mib.",
+    ),
+    (
+        r"error while loading shared libraries",
+        "Hint: a system library is missing; install it, or reinstall nvidia-pytriton.",
+    ),
+    (
+        r"triton_python_backend_stub",
+        "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR.",
+    ),
+)
+
+
+def early_exit(returncode: int, log_path: Path) -> ServerError:
+    if returncode == CORES_REFUSED:
+        return ServerError(
+            "the cores for the server are not all available to this job; choose from the CPU ids "
+            "that the job may use (taskset -cp 1, or the job's CPU set)."
+        )
+    lines = last_lines(log_path)
+    what = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"
+    kind = ServerError
+    if re.search(r"already in use|[Aa]ddress in use|failed to (listen|start \w+ service)", lines):
+        kind = PortTakenError
+    hint = next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
+    return kind(
+        f"the server ended before it was ready ({what}); the last lines of its log:\n"
+        + "\n".join(filter(None, (lines, hint)))
+    )

@@ -1,0 +1,57 @@
+"""What an error of a server elsewhere means, and what to do next."""
+
+from __future__ import annotations
+
+import re
+
+from tritonclient.utils import InferenceServerException
+
+from perseus.serving.access import Access
+from perseus.serving.failures import ServerError
+
+_HINTS = (
+    (
+        r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|Hostname mismatch|not valid for",
+        "Its certificate is not signed by what tls: trusts, or is another host's: set tls: to the"
+        " PEM file of its authority.",
+    ),
+    (
+        r"WRONG_VERSION|wrong version|record layer|handshake|SSL",
+        "It does not speak TLS here, and tls: asks for it (Triton's own HTTP never does).",
+    ),
+    (
+        r"UNAUTHENTICATED|PERMISSION_DENIED|HTTP 40[13]",
+        "It wants to know who asks: name its header and the variable of the token under headers:.",
+    ),
+    (
+        r"model load / unload is not allowed",
+        "Start it with --model-control-mode=explicit.",
+    ),
+    (
+        r"DEADLINE_EXCEEDED|timed out|Deadline Exceeded",
+        "It did not answer in time: is it overloaded, or does a firewall drop the packets?",
+    ),
+    (
+        r"Socket closed|Connection reset|Broken pipe|GOAWAY|closed connection|BadStatusLine",
+        "It hangs up: does it want TLS (tls:)? Is the port the right one?",
+    ),
+    (
+        r"UNAVAILABLE|refused|resol|unreachable|Name or service|No route",
+        "It cannot be reached: is it running, are host: and the ports right, and does it listen on"
+        " that address (docs/remote.md)?",
+    ),
+    (
+        r"UNIMPLEMENTED|HTTP 404",
+        "Whatever answers there is no Triton, or does not offer that.",
+    ),
+)
+
+
+def explained(error: InferenceServerException | OSError, where: str, access: Access) -> ServerError:
+    """The error in one sentence, without secrets, and a hint."""
+    said = str(error)
+    if isinstance(error, InferenceServerException):
+        said = f"{(error.status() or '').removeprefix('StatusCode.')}: {error.message()}"
+    said = access.hide(said).strip().strip(".")[:1000]
+    hint = next((text for pattern, text in _HINTS if re.search(pattern, said)), "")
+    return ServerError(f"the server at {where}: {said}. {hint}".rstrip())

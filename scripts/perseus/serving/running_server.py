@@ -1,0 +1,55 @@
+"""A server that is ready to serve, whoever started it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import psutil
+
+from perseus.serving.access import PLAIN, Access
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that is ready to serve: its addresses and its process."""
+
+    grpc_address: str
+    """`host:port` of the gRPC endpoint."""
+    http_address: str
+    """`host:port` of the HTTP endpoint."""
+    metrics_url: str
+    """URL of the Prometheus metrics."""
+    pid: int | None
+    """Process id of the server itself; None if it runs on another host."""
+    access: Access = PLAIN
+    """TLS and headers."""
+
+    def alive(self) -> bool:
+        """Whether the server's own process still runs; on another host only its answers tell."""
+        if self.pid is None:
+            return True
+        try:
+            return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
+        except psutil.NoSuchProcess:
+            return False
+
+    def stopped(self) -> bool:
+        """Whether a signal has stopped the server's own process."""
+        if self.pid is None:
+            return False
+        try:
+            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+        except psutil.NoSuchProcess:
+            return False
+
+    def pids(self) -> list[int]:
+        """Ids of the server and of its stub processes; empty once the server has ended."""
+        if self.pid is None:
+            return []
+        try:
+            server = psutil.Process(self.pid)
+            if server.status() == psutil.STATUS_ZOMBIE:
+                return []
+            return [self.pid, *(child.pid for child in server.children(recursive=True))]
+        except psutil.NoSuchProcess:
+            return []

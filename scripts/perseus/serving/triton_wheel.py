@@ -1,0 +1,73 @@
+"""The tritonserver of the pip package nvidia-pytriton: where its parts are, and its backends."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from perseus.serving.failures import ServerError
+
+
+@dataclass(frozen=True)
+class Installation:
+    """Where the wheel keeps its parts."""
+
+    binary: Path
+    python_backend: Path
+    stub: Path
+    libraries: Path
+
+
+def find_installation() -> Installation:
+    """Raises ServerError when it is missing, incomplete, or has no stub for this Python."""
+    # find_spec, not import: the package's own import takes seconds and is not needed
+    spec = importlib.util.find_spec("pytriton")
+    if spec is None or not spec.submodule_search_locations:
+        raise ServerError(
+            f"the package nvidia-pytriton is missing from {sys.prefix}, and the launcher "
+            "'embedded' runs its tritonserver. Run 'pip install -r requirements.txt' in this "
+            "environment, or choose another launcher."
+        )
+    package = Path(next(iter(spec.submodule_search_locations)))
+    root = package / "tritonserver"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    installation = Installation(
+        binary=root / "bin" / "tritonserver",
+        python_backend=root / "backends" / "python",
+        stub=root / "python_backend_stubs" / version / "triton_python_backend_stub",
+        libraries=package.parent / "nvidia_pytriton.libs",
+    )
+    if not installation.stub.exists():
+        stubs = installation.stub.parents[1]
+        known = sorted(
+            (path.name for path in stubs.glob("3.*")), key=lambda name: int(name.split(".")[1])
+        )
+        raise ServerError(
+            f"nvidia-pytriton in {package} has no stub for Python {version} "
+            f"(only for {', '.join(known) or 'none'}). Make the environment with one of these."
+        )
+    for path in (installation.binary, installation.python_backend, installation.libraries):
+        if not path.exists():
+            raise ServerError(
+                f"nvidia-pytriton is incomplete: {path} is missing. Run "
+                "'pip install --force-reinstall --no-deps nvidia-pytriton' in this environment."
+            )
+    return installation
+
+
+def fill_backends(folder: Path, installation: Installation, backends: Path) -> None:
+    """Put the backend directory of one server into its folder."""
+    directory = folder / "backends"
+    python = directory / "python"
+    python.mkdir(parents=True)
+    # Copies: Triton changes the mode of a stub that it cannot run, through a link too.
+    for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
+        shutil.copy2(installation.python_backend / name, python)
+    shutil.copy2(installation.stub, python)
+    for backend in backends.iterdir():
+        if (backend / "model.py").is_file():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(backend, directory / backend.name, ignore=ignored)

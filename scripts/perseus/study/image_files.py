@@ -1,0 +1,29 @@
+"""The image files of a folder that a model is asked about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+MIN_IMAGES: Final = 4  # the check of an export compares answers to different images
+
+
+MAX_IMAGES: Final = 8
+
+
+SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
+
+
+def image_files(folder: Path) -> list[Path]:
+    """The first MAX_IMAGES PNG and JPEG files of `folder`, by name; hidden files are left out.
+
+    Raises OSError when the folder cannot be read, ValueError when it has under MIN_IMAGES.
+    """
+    found = sorted(
+        path
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    )
+    if len(found) < MIN_IMAGES:
+        raise ValueError(f"at least {MIN_IMAGES} PNG or JPEG files are needed, not {len(found)}")
+    return found[:MAX_IMAGES]

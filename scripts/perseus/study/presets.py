@@ -1,0 +1,102 @@
+"""Precision presets: how much evidence a study collects (documented in docs/method.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long a window counts: until the slowest tenant has `requests`, but at most `max_s`.
+
+    Its verdict is looked at `looks` times, evenly spread, and it ends as soon as that is clear.
+    """
+
+    requests: int
+    max_s: float
+    looks: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much evidence a search collects."""
+
+    warm_up_s: float  # at most, until the server is steady
+    confidence: float  # of each verdict, one-sided, over all looks of a window together
+    settle_slas: float  # load offered before a window counts, in multiples of the longest SLA
+    coarse: Effort
+    root: Effort
+    confirm: Effort
+    root_windows: int
+    confirmations: int  # fresh windows that must all pass
+    ratio: float  # the bracket is narrow enough when high / low is at most this
+    max_windows: int = 16  # of bracketing and bisection
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Search settings and the number of independent repeats."""
+
+    settings: Settings
+    repeats: int
+
+
+PRESETS = {
+    # Shows that everything works; its figures mean little.
+    "smoke": Preset(
+        Settings(
+            warm_up_s=5,
+            confidence=0.9,
+            settle_slas=10,
+            coarse=Effort(requests=300, max_s=1, looks=1),
+            root=Effort(requests=600, max_s=1.5, looks=1),
+            confirm=Effort(requests=400, max_s=3, looks=1),
+            root_windows=2,
+            confirmations=1,
+            ratio=1.4,
+        ),
+        repeats=1,
+    ),
+    "quick": Preset(
+        Settings(
+            warm_up_s=20,
+            confidence=0.9,
+            settle_slas=10,
+            coarse=Effort(requests=1000, max_s=2.5, looks=2),
+            root=Effort(requests=2000, max_s=5, looks=1),
+            confirm=Effort(requests=4000, max_s=16, looks=1),
+            root_windows=3,
+            confirmations=1,
+            ratio=1.25,
+        ),
+        repeats=1,
+    ),
+    "standard": Preset(
+        Settings(
+            warm_up_s=60,
+            confidence=0.95,
+            settle_slas=20,
+            coarse=Effort(requests=4000, max_s=20, looks=4),
+            root=Effort(requests=8000, max_s=40, looks=1),
+            confirm=Effort(requests=20000, max_s=90, looks=3),
+            root_windows=6,
+            confirmations=1,
+            ratio=1.15,
+        ),
+        repeats=3,
+    ),
+    "publication": Preset(
+        Settings(
+            warm_up_s=120,
+            confidence=0.99,
+            settle_slas=20,
+            coarse=Effort(requests=8000, max_s=40, looks=4),
+            root=Effort(requests=20000, max_s=120, looks=1),
+            confirm=Effort(requests=40000, max_s=300, looks=3),
+            root_windows=6,
+            confirmations=2,
+            ratio=1.15,
+        ),
+        repeats=5,
+    ),
+}

@@ -1,0 +1,73 @@
+"""Arrival processes: absolute send times, drawn before a window starts.
+
+Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
+returns absolute times and Poisson is the default (docs/method.md, M1). A trace is a text file with
+one arrival time in seconds per line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """An arrival process.
+
+    `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are those of a recorded
+    trace (trace only, see `read_gaps_s`).
+    """
+
+    process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"
+    cv: float = 1.0
+    gaps_s: tuple[float, ...] = ()
+
+    def times_s(
+        self, rate_rps: float, duration_s: float, rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Send times in [0, duration_s), ascending; empty when the rate is 0.
+
+        Raises ValueError when the rate or the duration is negative or not finite.
+        """
+        for name, value in (("rate_rps", rate_rps), ("duration_s", duration_s)):
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be finite and >= 0, not {value}")
+        if rate_rps == 0 or duration_s == 0:
+            return np.empty(0)
+        mean_gap_s = 1 / rate_rps
+        if self.process == "constant":
+            # A random phase: tenants at equal rates must not fire in lockstep.
+            return np.arange(rng.uniform(0, mean_gap_s), duration_s, mean_gap_s)
+        if self.process == "trace":
+            times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
+            return times[times < duration_s]
+        shape = 1.0 if self.process == "poisson" else 1 / self.cv**2
+        chunk = int(duration_s * rate_rps * 1.1) + 16
+        times = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
+        while times[-1] < duration_s:
+            more = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
+            times = np.concatenate([times, times[-1] + more])
+        return times[times < duration_s]
+
+
+def _replayed(
+    gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Times in [0, duration) of a trace that is a circle, from a random time of it on.
+
+    The mean gap is the unit of time, also that of the result; one such gap closes the circle.
+    """
+    times = np.cumsum(np.append(gaps / gaps.mean(), 1.0))
+    circle, start = times[-1], rng.uniform(0, times[-1])
+    laps = np.arange(int(duration / circle) + 2)
+    laid_out = np.add.outer(laps * circle, times).ravel() - start
+    return laid_out[(laid_out >= 0) & (laid_out < duration)]
+
+
+def stream(seed: int, repeat: int, tenant: int) -> np.random.Generator:
+    """The random stream of one tenant in one repeat; streams are independent of each other."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(repeat, tenant)))

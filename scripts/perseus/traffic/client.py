@@ -1,0 +1,220 @@
+"""A tenant's load client: processes of its own, pinned away from the server.
+
+`sender` is what runs in a process; it keeps only four arrays per window, and whoever asks gets a
+copy of them, in mid-window too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from multiprocessing.connection import Pipe
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.traffic.connect import connect
+from perseus.traffic.requests import Requests
+from perseus.traffic.route import Route
+from perseus.traffic.sender import Ending, Seen, Setup
+from perseus.traffic.transport import RequestFailedError
+
+# Not multiprocessing's own spawn: that would run the caller's main script once more.
+SENDER = "import sys; from multiprocessing.connection import Connection;"
+SENDER += " from perseus.traffic import sender;"
+SENDER += "sender.main(Connection(int(sys.argv[1])))"
+
+
+class ClientError(RuntimeError):
+    """A client process ended or does not answer."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of a window: the requests intended so far, and each process's CPU time."""
+
+    requests: Requests
+    cpu_s: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Result:
+    """A window that has ended: its requests, and the first message of each kind of error.
+
+    `idle` tells that the server had worked off its queue.
+    """
+
+    requests: Requests
+    errors: dict[str, str]
+    idle: bool
+
+
+def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
+    """Latencies of up to `count` requests sent one after another: the server without load.
+
+    Raises ClientError when one fails.
+    """
+    latencies: list[float] = []
+    end_s = time.monotonic() + limit_s
+    try:
+        with connect(route) as transport:
+            while len(latencies) < count and (not latencies or time.monotonic() < end_s):
+                start_ns = time.monotonic_ns()
+                transport.infer(len(latencies), timeout_s=60)
+                latencies.append((time.monotonic_ns() - start_ns) / 1e6)
+    except RequestFailedError as error:
+        raise ClientError(f"a request without load failed: {error}") from error
+    return np.array(latencies)
+
+
+def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
+    """Client processes of each tenant; None of the configuration stands for as many as have a core.
+
+    More would only take turns on it, and a tenant that needs more than a core could not get it from
+    one process.
+    """
+    return chosen or max(1, len(cores) // tenants)
+
+
+class Client:
+    """A tenant's client processes; use as a context manager.
+
+    A process is about a core's worth of load. Requests are dealt out to the processes in turn, so
+    that together they send exactly what was asked, and are merged again in order of their times.
+    Raises ClientError when a process dies or does not answer within 30 s.
+    """
+
+    def __init__(self, name: str, route: Route, cores: Sequence[int], processes: int = 1) -> None:
+        self.name = name
+        setup = Setup(route, tuple(cores))
+        self._processes = [_Process(name, setup) for _ in range(processes)]
+        self.prompt = False
+        """Whether the system let the processes run before ordinary ones (SCHED_RR)."""
+
+    def __enter__(self) -> Client:
+        with ExitStack() as stack:
+            for process in self._processes:
+                stack.enter_context(process)
+            granted = [process.receive() for process in self._processes]  # and each is connected
+            self.prompt = all(granted)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stack.close()
+
+    def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
+        """Begin an open-loop window: requests are to be sent at start_ns + offsets_s."""
+        intended_ns = start_ns + np.round(offsets_s * 1e9).astype(np.int64)
+        for i, process in enumerate(self._processes):
+            process.send("open", intended_ns[i :: len(self._processes)])
+
+    def start_closed(self, start_ns: int, seconds: float, concurrency: int) -> None:
+        """Begin a closed-loop window: `concurrency` requests in flight for `seconds`.
+
+        A request is intended when it is sent.
+        """
+        end_ns, count = start_ns + round(seconds * 1e9), len(self._processes)
+        for i, process in enumerate(self._processes):
+            process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
+
+    def look(self, until_ns: int) -> Snapshot:
+        """The requests intended before `until_ns`, as they are now."""
+        for process in self._processes:
+            process.send("look", until_ns)
+        seen: list[Seen] = [process.receive() for process in self._processes]
+        return Snapshot(
+            _merged([each.requests for each in seen]), tuple(each.cpu_s for each in seen)
+        )
+
+    def silent_s(self) -> float:
+        """How long the server has owed an answer without giving any."""
+        for process in self._processes:
+            process.send("silence")
+        return max(process.receive() for process in self._processes)
+
+    def stop(self, patience_s: float, idle_s: float = 20.0) -> None:
+        """Send no more, wait up to `patience_s` for answers, cancel what is left, and wait up to
+        `idle_s` until the server has worked off its queue. `result` has the outcome."""
+        for process in self._processes:
+            process.send("stop", patience_s, idle_s)
+        self._stop_s = patience_s + idle_s
+
+    def result(self) -> Result:
+        """What `stop` ended with."""
+        endings: list[Ending] = [process.receive(self._stop_s) for process in self._processes]
+        errors: dict[str, str] = {}
+        for ending in reversed(endings):
+            errors |= ending.errors
+        return Result(
+            _merged([ending.requests for ending in endings]),
+            errors,
+            all(ending.idle for ending in endings),
+        )
+
+
+class _Process:
+    """One sender process and the pipe to it; a context manager."""
+
+    def __init__(self, name: str, setup: Setup) -> None:
+        self._name, self._setup = name, setup
+
+    def __enter__(self) -> _Process:
+        self._pipe, theirs = Pipe()
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", SENDER, str(theirs.fileno())],
+            pass_fds=[theirs.fileno()],
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            stdin=subprocess.DEVNULL,
+        )
+        theirs.close()
+        try:
+            self._pipe.send(self._setup)
+        except BaseException as error:
+            self.__exit__()
+            if isinstance(error, OSError):
+                raise self._died() from error
+            raise
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pipe.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def send(self, command: str, *values: object) -> None:
+        try:
+            self._pipe.send((command, *values))
+        except OSError as error:
+            raise self._died() from error
+
+    def receive(self, more_s: float = 0.0) -> Any:
+        try:
+            if self._pipe.poll(30 + more_s):
+                return self._pipe.recv()
+        except (EOFError, OSError) as error:
+            raise self._died() from error
+        raise ClientError(f"the client of {self._name} does not answer")
+
+    def _died(self) -> ClientError:
+        return ClientError(f"the client of {self._name} died")
+
+
+def _merged(parts: Sequence[Requests]) -> Requests:
+    """The requests of several senders in the order of their intended times."""
+    columns = [
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("intended_ns", "sent_ns", "done_ns", "status")
+    ]
+    order = np.argsort(columns[0], kind="stable")
+    return Requests(*(column[order] for column in columns))

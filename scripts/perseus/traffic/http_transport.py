@@ -1,0 +1,193 @@
+"""Requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, bytes follow.
+
+An asyncio loop in a thread of its own writes and reads; whoever sends hands a request over to it.
+The wait for the loop is thus service time, not send lag.
+https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self, TypeVar
+
+import aiohttp
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.traffic.requests import Status
+from perseus.traffic.route import Input, Route, SharedSlice
+from perseus.traffic.transport import Answered, RequestFailedError
+
+HEADER_LENGTH = "Inference-Header-Content-Length"
+CONNECT_S = 5.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What became of a request; `body` is that of an answer, `json_bytes` the part before data."""
+
+    done_ns: int
+    status: Status
+    message: str = ""
+    body: bytes = b""
+    json_bytes: int = 0
+
+
+class HttpTransport:
+    """A `transport.Transport` over as many HTTP/1.1 connections as requests are in flight."""
+
+    most_in_flight = 500  # a process may commonly open 1024 files, here and in the server
+
+    def __init__(self, route: Route) -> None:
+        self._access = route.access
+        base = f"{route.access.scheme}://{route.address}/v2"
+        self._alive = f"{base}/health/live"
+        self._url = f"{base}/models/{route.model}/infer"
+        self._requests = [serialise(each) for each in route.inputs]
+        self._timeout_s = route.timeout_s
+        self._tasks: dict[int, asyncio.Task[Reply] | None] = {}
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        try:
+            self._wait(self._open())
+        except (aiohttp.ClientError, TimeoutError) as error:
+            self.__exit__()
+            message = self._access.hide(f"no HTTP connection: {error}")
+            raise RequestFailedError(message) from None
+        return self
+
+    async def _open(self) -> None:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context() or True),
+            headers=self._access.values(),
+            skip_auto_headers=["User-Agent", "Accept"],
+            timeout=aiohttp.ClientTimeout(None),  # aiohttp would round what is over 5 s
+        )
+        # No redirect is followed: it would carry the headers to another server.
+        async with (
+            asyncio.timeout(CONNECT_S),
+            self._session.get(self._alive, allow_redirects=False) as reply,
+        ):
+            await reply.read()
+            if reply.status != 200:
+                raise aiohttp.ClientError(f"HTTP {reply.status} of {self._alive}")
+
+    def __exit__(self, *exc: object) -> None:
+        self._wait(self._session.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._tasks)
+
+    def send(self, number: int, answered: Answered) -> None:
+        self._tasks[number] = None
+        self._loop.call_soon_threadsafe(self._start, number, answered)
+
+    def _start(self, number: int, answered: Answered) -> None:
+        task = self._loop.create_task(self._exchange(number, self._timeout_s))
+        self._tasks[number] = task
+        task.add_done_callback(partial(self._done, number, answered))
+
+    def _done(self, number: int, answered: Answered, task: asyncio.Task[Reply]) -> None:
+        if task.cancelled():
+            answered(time.monotonic_ns(), Status.PENDING, "")
+        else:
+            reply = task.result()
+            answered(reply.done_ns, reply.status, self._access.hide(reply.message))
+        # Last: whoever waits for nothing in flight has then seen all of it.
+        del self._tasks[number]
+
+    def cancel(self) -> None:
+        # Again and again: a request may not have been started yet.
+        while tasks := list(self._tasks.values()):
+            for task in filter(None, tasks):
+                self._loop.call_soon_threadsafe(task.cancel)
+            time.sleep(0.001)
+
+    def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
+        reply = self._wait(self._exchange(number, timeout_s))
+        if reply.status is not Status.OK:
+            raise RequestFailedError(self._access.hide(reply.message))
+        return decode(reply)
+
+    def _wait(self, what: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(what, self._loop).result()
+
+    async def _exchange(self, number: int, timeout_s: float) -> Reply:
+        """Post one request. Never raises, unless it is cancelled."""
+        body, json_bytes = self._requests[number % len(self._requests)]
+        try:
+            async with (
+                asyncio.timeout(timeout_s),
+                self._session.post(
+                    self._url,
+                    data=body,
+                    headers={HEADER_LENGTH: str(json_bytes)},
+                    allow_redirects=False,
+                ) as answer,
+            ):
+                return _reply(answer, await answer.read())
+        except TimeoutError:
+            return Reply(time.monotonic_ns(), Status.TIMEOUT, f"no answer after {timeout_s:g} s")
+        except aiohttp.ClientConnectionError as error:
+            return Reply(time.monotonic_ns(), Status.REFUSED, f"{type(error).__name__}: {error}")
+        except Exception as error:  # an error must be counted, whatever it is
+            return Reply(time.monotonic_ns(), Status.ERROR, f"{type(error).__name__}: {error}")
+
+
+def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
+    done_ns = time.monotonic_ns()
+    if answer.status == 200:
+        json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
+        return Reply(done_ns, Status.OK, "", body, json_bytes)
+    status = Status.REFUSED if answer.status == 503 else Status.ERROR
+    return Reply(done_ns, status, f"HTTP {answer.status}: {body[:500].decode(errors='replace')}")
+
+
+def serialise(tensor: Input) -> tuple[bytes, int]:
+    """The body of a request, and the length of the JSON that it begins with."""
+    if isinstance(tensor.data, SharedSlice):
+        data = b""
+        parameters: dict[str, str | int] = {
+            "shared_memory_region": tensor.data.region,
+            "shared_memory_offset": tensor.data.offset_bytes,
+            "shared_memory_byte_size": tensor.data.size_bytes,
+        }
+    else:
+        data = tensor.data
+        parameters = {"binary_data_size": len(data)}
+    described = {
+        "inputs": [
+            {
+                "name": "input",
+                "datatype": "FP32",
+                "shape": tensor.shape,
+                "parameters": parameters,
+            }
+        ],
+        "outputs": [{"name": "output", "parameters": {"binary_data": True}}],
+    }
+    head = json.dumps(described).encode()
+    return head + data, len(head)
+
+
+def decode(reply: Reply) -> NDArray[np.float32]:
+    """The output that an answer carries. Raises RequestFailedError when it carries none."""
+    try:
+        (output,) = json.loads(reply.body[: reply.json_bytes])["outputs"]
+        return np.frombuffer(reply.body[reply.json_bytes :], np.float32).reshape(output["shape"])
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
+        raise RequestFailedError(f"the answer is not one of a model: {error}") from error

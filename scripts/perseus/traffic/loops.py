@@ -1,0 +1,151 @@
+"""The load of one window as a sender offers it: open loop at times drawn beforehand, or closed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.traffic.requests import Requests, Status
+from perseus.traffic.transport import Transport
+
+MOST_RPS = 50_000
+"""More than one process can send in closed loop."""
+DOZE_NS = 50_000_000  # between two looks whether a window is to end
+
+
+class Window:
+    """The requests of one window: the sender and the transport write them, anybody reads them."""
+
+    def __init__(self, intended_ns: NDArray[np.int64]) -> None:
+        n = len(intended_ns)
+        self._intended_ns = intended_ns
+        self._sent_ns = np.zeros(n, np.int64)
+        self._done_ns = np.zeros(n, np.int64)
+        self._status = np.zeros(n, np.uint8)
+        self._stopped = threading.Event()
+        self._left = threading.Event()
+        self.errors: dict[str, str] = {}
+        """The first message of each kind of error, by the name of its status."""
+
+    def offer(self, transport: Transport) -> None:
+        """Send the requests until all are sent or the window is stopped."""
+        try:
+            self._offer(transport)
+        finally:
+            self._left.set()
+
+    def _offer(self, transport: Transport) -> None:
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Send no more. Call it from another thread; the sender is out of the window then."""
+        self._stopped.set()
+        self._left.wait()
+
+    def requests(self, until_ns: int) -> Requests:
+        """A copy of the requests intended before `until_ns`, as they are now."""
+        part = slice(int(np.searchsorted(self._known(), until_ns)))
+        # The status first: it is written last, so that an answer never lacks its time.
+        status = self._status[part].copy()
+        return Requests(
+            self._intended_ns[part].copy(),
+            self._sent_ns[part].copy(),
+            self._done_ns[part].copy(),
+            status,
+        )
+
+    def _known(self) -> NDArray[np.int64]:
+        """Intended times so far."""
+        return self._intended_ns
+
+    def _wait_until(self, time_ns: int) -> bool:
+        """Whether that time has come, rather than the end of the window."""
+        while (wait_ns := time_ns - time.monotonic_ns()) > 0:
+            if self._stopped.is_set():
+                return False
+            time.sleep(min(wait_ns, DOZE_NS) / 1e9)
+        return not self._stopped.is_set()
+
+    def _answered(self, i: int, done_ns: int, status: Status, message: str) -> None:
+        if status is not Status.PENDING:
+            self._done_ns[i] = done_ns
+            self._status[i] = status
+        if message:
+            self.errors.setdefault(status.name.lower(), message)
+
+
+def silent_s(requests: Requests, now_ns: int) -> float:
+    """How long the server has owed an answer without giving any; 0 if it owes none.
+
+    A request that timed out after the last answer is still owed one.
+    """
+    given = np.isin(requests.status, [Status.OK, Status.REFUSED, Status.ERROR])
+    last_ns = int(requests.done_ns[given].max(initial=0))
+    late = (requests.status == Status.TIMEOUT) & (requests.done_ns > last_ns)
+    pending = (requests.status == Status.PENDING) & (requests.sent_ns > 0)
+    owed_ns = requests.sent_ns[late | pending]
+    return max(0, now_ns - max(last_ns, int(owed_ns.min()))) / 1e9 if len(owed_ns) else 0.0
+
+
+class OpenWindow(Window):
+    """Every request is sent at its intended time, whatever became of the ones before it.
+
+    Beyond `limit` in flight requests stay unsent, and the window is spoilt.
+    """
+
+    def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
+        super().__init__(np.asarray(intended_ns, np.int64))
+        self._limit = limit
+
+    def _offer(self, transport: Transport) -> None:
+        for i, intended_ns in enumerate(self._intended_ns.tolist()):
+            if not self._wait_until(intended_ns):
+                return
+            if transport.in_flight >= self._limit:
+                self._answered(i, 0, Status.UNSENT, f"{self._limit} requests are in flight")
+                continue
+            self._sent_ns[i] = time.monotonic_ns()
+            transport.send(i, partial(self._answered, i))
+
+
+class ClosedWindow(Window):
+    """`concurrency` requests are in flight from start to end; each answer sends the next request.
+
+    A request is intended when it is sent.
+    """
+
+    def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
+        # Pages that are never touched take no memory.
+        super().__init__(np.zeros(round((end_ns - start_ns) / 1e9 * MOST_RPS) + concurrency, int))
+        self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
+        self._count = 0
+        self._turn = threading.Lock()
+
+    def _known(self) -> NDArray[np.int64]:
+        return self._intended_ns[: self._count]
+
+    def _offer(self, transport: Transport) -> None:
+        if self._wait_until(self._start_ns):
+            for _ in range(self._concurrency):
+                self._send(transport)
+            self._wait_until(self._end_ns)
+
+    def _send(self, transport: Transport) -> None:
+        with self._turn:  # so that requests stand in the order of their times
+            i, now_ns = self._count, time.monotonic_ns()
+            if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):
+                return
+            self._intended_ns[i] = self._sent_ns[i] = now_ns
+            self._count += 1
+        transport.send(i, partial(self._next, transport, i))
+
+    def _next(
+        self, transport: Transport, i: int, done_ns: int, status: Status, message: str
+    ) -> None:
+        self._answered(i, done_ns, status, message)
+        self._send(transport)

@@ -1,0 +1,73 @@
+"""The requests of a window: when each was due, was sent and was answered, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+MS = 1e6  # nanoseconds
+
+
+class Status(IntEnum):
+    """What became of a request."""
+
+    PENDING = 0
+    OK = 1
+    TIMEOUT = 2
+    REFUSED = 3
+    ERROR = 4
+    UNSENT = 5
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of one tenant in one window, in the order of their intended send times.
+
+    Time stamps are nanoseconds of a monotonic clock, shape (n,); `sent_ns` and `done_ns` are 0
+    where that has not happened.
+    """
+
+    intended_ns: NDArray[np.int64]
+    sent_ns: NDArray[np.int64]
+    done_ns: NDArray[np.int64]
+    status: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.intended_ns)
+
+    def between(self, start_ns: int, end_ns: int) -> Requests:
+        """Those intended in [start_ns, end_ns)."""
+        low, high = np.searchsorted(self.intended_ns, [start_ns, end_ns])
+        part = slice(int(low), int(high))
+        return Requests(
+            self.intended_ns[part], self.sent_ns[part], self.done_ns[part], self.status[part]
+        )
+
+    def count(self, status: Status) -> int:
+        """How many have that status."""
+        return int(np.sum(self.status == status))
+
+    @property
+    def answered(self) -> NDArray[np.bool_]:
+        return self.status == Status.OK
+
+    def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
+        """Time from the *intended* send to the answer (M2).
+
+        A pending request counts with its age at `now_ns`, a failed one as infinitely late.
+        """
+        done = np.where(self.status == Status.PENDING, now_ns, self.done_ns)
+        latency = (done - self.intended_ns) / MS
+        return np.where(self.status > Status.OK, np.inf, latency)
+
+    def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
+        """How late each request was sent; one that is still to be sent counts with its age.
+
+        Left out are those that were given up because too many were in flight.
+        """
+        due = self.status != Status.UNSENT
+        sent = np.where(self.sent_ns > 0, self.sent_ns, now_ns)
+        return (sent - self.intended_ns)[due] / MS

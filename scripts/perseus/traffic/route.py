@@ -1,0 +1,148 @@
+"""What a tenant's requests carry and how they reach the server."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tritonclient.grpc as triton
+from numpy.typing import NDArray
+from tritonclient.utils import InferenceServerException
+
+from perseus.host.orphans import SHM, unique_name
+from perseus.serving.access import PLAIN, Access
+from perseus.serving.running_server import RunningServer
+
+Batch = NDArray[np.float32]  # (images, 3, height, width)
+REGISTER_S = 5.0
+MOST_INPUTS = 8
+
+
+class RouteError(RuntimeError):
+    """The inputs cannot be laid into shared memory, or the server does not take them from there."""
+
+
+@dataclass(frozen=True)
+class SharedSlice:
+    """Where an input lies in a region of shared memory that the server knows by name."""
+
+    region: str
+    offset_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Input:
+    """The input tensor of a request, FP32: its own bytes, or where the server finds them."""
+
+    shape: tuple[int, ...]
+    data: bytes | SharedSlice
+
+    @property
+    def size_bytes(self) -> int:
+        """Of what travels with a request."""
+        return len(self.data) if isinstance(self.data, bytes) else 0
+
+
+@dataclass(frozen=True)
+class Route:
+    """Requests of a model: request i carries input i modulo their number.
+
+    `address` is that of the `protocol`, "grpc" or "http". A request without an answer after
+    `timeout_s` has timed out.
+    """
+
+    protocol: str
+    address: str
+    model: str
+    inputs: tuple[Input, ...]
+    timeout_s: float
+    access: Access = PLAIN
+
+
+def inline(batches: Sequence[Batch]) -> tuple[Input, ...]:
+    """Inputs that travel with each request."""
+    return tuple(Input(batch.shape, _bytes(batch)) for batch in batches)
+
+
+def request_images(images: int, batch_size: int) -> list[list[int]]:
+    """The images of each input that requests take turns with: as many in a row as fit a request.
+
+    At most MOST_INPUTS inputs; an image comes again when there are fewer than a request carries.
+    """
+    inputs = min(MOST_INPUTS, images // math.gcd(images, batch_size))
+    return [[(i * batch_size + j) % images for j in range(batch_size)] for i in range(inputs)]
+
+
+@contextmanager
+def route_to(
+    server: RunningServer,
+    model: str,
+    batches: Sequence[Batch],
+    client: Mapping[str, Any],
+    timeout_s: float,
+) -> Iterator[Route]:
+    """The route of requests with these inputs, by the `client` part of the configuration."""
+    protocol = client["protocol"]
+    address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
+    if not client["shared_memory"]:
+        yield Route(protocol, address, model, inline(batches), timeout_s, server.access)
+        return
+    with shared(batches, server.grpc_address) as inputs:
+        yield Route(protocol, address, model, inputs, timeout_s)
+
+
+@contextmanager
+def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input, ...]]:
+    """Inputs in system shared memory, one region for all: requests in flight share what they read.
+
+    The region's name tells its owner, so that it is swept if this process is killed before the
+    server has mapped it (`leftovers`).
+    Raises RouteError when /dev/shm is too small or the server does not take the region.
+    """
+    region = f"{unique_name()}-input"
+    path = SHM / region
+    with triton.InferenceServerClient(grpc_address) as server:
+        try:
+            inputs = _lay_out(batches, path)
+            _register(server, path)
+            path.unlink()  # it is mapped: nothing stays behind, however this process ends
+            yield inputs
+        finally:
+            with contextlib.suppress(InferenceServerException):  # the server may be gone
+                server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)
+            path.unlink(missing_ok=True)
+
+
+def _register(server: triton.InferenceServerClient, path: Path) -> None:
+    size_bytes = path.stat().st_size
+    try:
+        server.register_system_shared_memory(
+            path.name, f"/{path.name}", size_bytes, client_timeout=REGISTER_S
+        )
+    except InferenceServerException as error:
+        raise RouteError(f"the server takes no inputs from shared memory: {error}") from error
+
+
+def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Input, ...]:
+    inputs: list[Input] = []
+    try:
+        path.touch(mode=0o600, exist_ok=False)
+        with path.open("wb") as file:
+            for batch in batches:
+                data = _bytes(batch)
+                inputs.append(Input(batch.shape, SharedSlice(path.name, file.tell(), len(data))))
+                file.write(data)
+    except OSError as error:
+        raise RouteError(f"inputs do not fit into {SHM}: {error}") from error
+    return tuple(inputs)
+
+
+def _bytes(batch: Batch) -> bytes:
+    return np.ascontiguousarray(batch, np.float32).tobytes()

@@ -1,0 +1,139 @@
+"""The sender: a process that sends a tenant's requests, driven over a pipe by `client.Client`."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing.connection import Connection
+
+from perseus.traffic.connect import connect
+from perseus.traffic.loops import ClosedWindow, OpenWindow, Window, silent_s
+from perseus.traffic.requests import Requests
+from perseus.traffic.route import Route
+from perseus.traffic.transport import RequestFailedError, Transport
+
+GIB = 2**30
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a sender is told when it starts."""
+
+    route: Route
+    cores: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A window of one sender: the requests intended so far, and the CPU time it has used."""
+
+    requests: Requests
+    cpu_s: float
+
+
+@dataclass(frozen=True)
+class Ending:
+    """A window of one sender that has ended: its requests, and the first message of each error.
+
+    `idle` tells that the server had worked off its queue.
+    """
+
+    requests: Requests
+    errors: dict[str, str]
+    idle: bool
+
+
+def main(pipe: Connection) -> None:
+    """The child: this thread sends, a second one obeys the parent, the transport's own take the
+    answers."""
+    # An interrupt of the terminal reaches this process too; the parent decides when it ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    setup: Setup = pipe.recv()
+    os.sched_setaffinity(0, setup.cores)
+    # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
+    sys.setswitchinterval(0.0005)
+    prompt = _run_promptly()
+    with connect(setup.route) as transport:
+        windows: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
+        arguments = (pipe, windows, transport, setup.route, prompt)
+        threading.Thread(target=_obey, args=arguments, daemon=True).start()
+        while (window := windows.get()) is not None:
+            window.offer(transport)
+
+
+def _run_promptly() -> bool:
+    """Let this process run as soon as it has something to do; whether the system permits it.
+
+    It needs little CPU time, but on a shared core one that wakes up waits for the time slices of
+    others (3 ms each on current kernels): of other tenants' clients, or of whatever else runs.
+    """
+    try:
+        os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
+    except PermissionError:
+        return False
+    return True
+
+
+def _obey(
+    pipe: Connection,
+    windows: queue.SimpleQueue[Window | None],
+    transport: Transport,
+    route: Route,
+    prompt: bool,
+) -> None:
+    """Serve the parent's commands until it closes the pipe or is gone."""
+    largest = max(each.size_bytes for each in route.inputs)
+    limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
+    kinds: dict[str, Callable[..., Window]] = {
+        "open": partial(OpenWindow, limit),
+        "closed": ClosedWindow,
+    }
+    window = kinds["open"]([])
+    windows.put(window)
+    pipe.send(prompt)
+    cpu_start_s = time.process_time()
+    try:
+        while True:
+            command, *values = pipe.recv()
+            if command == "look":
+                seen = window.requests(*values)
+                pipe.send(Seen(seen, time.process_time() - cpu_start_s))
+            elif command == "silence":
+                now_ns = time.monotonic_ns()
+                pipe.send(silent_s(window.requests(now_ns), now_ns))
+            elif command == "stop":
+                until_ns = time.monotonic_ns()
+                idle = _drain(window, transport, *values)
+                pipe.send(Ending(window.requests(until_ns), window.errors, idle))
+            else:
+                window = kinds[command](*values)
+                cpu_start_s = time.process_time()
+                windows.put(window)
+    except (EOFError, OSError):
+        window.stop()
+        windows.put(None)
+
+
+def _drain(window: Window, transport: Transport, patience_s: float, idle_s: float) -> bool:
+    """Stop sending, wait for answers, cancel the rest; whether the server is idle then."""
+    window.stop()
+    end_s = time.monotonic() + patience_s
+    while transport.in_flight and time.monotonic() < end_s:
+        time.sleep(0.005)
+    if not transport.in_flight:
+        return True
+    transport.cancel()
+    # The server may still work on what was cancelled; an answer to one more request says that the
+    # queue before it is gone.
+    try:
+        transport.infer(0, idle_s)
+    except RequestFailedError:
+        return False
+    return True

@@ -1,0 +1,93 @@
+"""Power of a window from a GPU's samples: by its counter of energy, else by its power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from synthetic import records
+
+from perseus.measurement.energy import window_watts
+from perseus.measurement.monitor import Row, _table
+from perseus.results import repeats as lines
+from perseus.results import tables
+
+START_NS = 10**12
+WINDOW = {"window": 3, "start_ns": START_NS + 10 * 10**9, "settle_s": 2.0, "elapsed_s": 12.0}
+# The GPU uses 100 W, in the 10 s of the window that count 250 W.
+TIMES_S = np.arange(0, 31, 1.0) + 0.4
+
+
+def watts(times_s):
+    return np.where((times_s > 12) & (times_s < 22), 250.0, 100.0)
+
+
+def joules_until(time_s: float) -> float:
+    return 100 * time_s + 150 * float(np.clip(time_s - 12, 0, 10))
+
+
+def samples(gpu: int, *metrics: str, times_s=TIMES_S) -> list[Row]:
+    rows, before_s = [], times_s[0] - 1
+    for time_s in times_s:
+        values = {
+            "gpu_energy_joules": joules_until(time_s) - joules_until(before_s),
+            "gpu_power_watts": float(watts(time_s)),
+        }
+        now_ns = START_NS + round(time_s * 1e9)
+        rows += [Row(now_ns, metric, None, values[metric], gpu) for metric in metrics]
+        rows.append(Row(now_ns, "server_cores_busy", None, 0.5))
+        before_s = time_s
+    return rows
+
+
+def of(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
+    path = tmp_path / "monitor.parquet"
+    pq.write_table(_table(rows), path)
+    return window_watts(path, [WINDOW], window)
+
+
+def test_the_counter_gives_the_energy_of_the_part_that_counts(tmp_path):
+    # Between the samples around either end, 0.6 of a second is taken for the mean of both powers.
+    assert of(tmp_path, samples(0, "gpu_energy_joules")) == pytest.approx(250, abs=9)
+
+
+def test_the_gpus_of_a_server_add_up(tmp_path):
+    one = of(tmp_path, samples(0, "gpu_energy_joules"))
+    two = of(tmp_path, samples(0, "gpu_energy_joules") + samples(1, "gpu_energy_joules"))
+    assert two == pytest.approx(2 * one)
+
+
+def test_a_gpu_without_the_counter_is_integrated_and_the_counter_is_preferred(tmp_path):
+    assert of(tmp_path, samples(0, "gpu_power_watts")) == pytest.approx(250, abs=15)
+    wrong = [row._replace(value=7.0) for row in samples(0, "gpu_power_watts")
+             if row.metric == "gpu_power_watts"]  # fmt: skip
+    assert of(tmp_path, samples(0, "gpu_energy_joules") + wrong) > 200
+
+
+def test_nothing_is_told_of_what_was_not_seen(tmp_path):
+    assert of(tmp_path, samples(0)) is None  # no GPU
+    assert of(tmp_path, samples(0, "gpu_energy_joules"), window=-1) is None
+    late = samples(0, "gpu_energy_joules", times_s=TIMES_S[14:])
+    assert of(tmp_path, late) is None
+    early = samples(0, "gpu_energy_joules", times_s=TIMES_S[:20])
+    assert of(tmp_path, early) is None
+    half = samples(0, "gpu_energy_joules") + samples(1, "gpu_power_watts",
+                                                     times_s=TIMES_S[:3])  # fmt: skip
+    assert of(tmp_path, half) is None  # of one of two
+
+
+def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
+    made = [record for record in records() if record["cell"]["line"]["kind"] == "dedicated"]
+    (line,) = lines.group([r for r in made if r["cell"]["tenants"][0]["name"] == "resnet18"], 1)
+    assert np.isnan(tables._joules_per_inference(line))
+    told = [record | {"gpu_watts": 300.0} for record in line.records]
+    told[0] |= {"gpu_watts": None}  # not certified, say
+    for record in told:
+        for tenant in record["cell"]["tenants"]:
+            tenant["request_batch_size"] = 4
+    (line,) = lines.group(told, 1)
+    rates = [4 * record["certified_scale"] for record in told[1:]]
+    expected = np.mean([300.0 / rate for rate in rates])
+    assert tables._joules_per_inference(line) == pytest.approx(expected)

@@ -1,0 +1,258 @@
+"""Exported models compute what torch computes, and a wrong one is noticed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+from perseus.models import answers, networks
+from perseus.models import onnx_export as export
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import ModelSpec
+
+# 64 x 64 pixels keep the tests fast; the architecture has batch normalisation.
+SPEC = ModelSpec("mobilenet_v3_small", seed=3, input_size=64)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
+    folder = tmp_path_factory.mktemp("exported")
+    record = export.export_model(SPEC, folder / "model.onnx", folder / "reference.npz")
+    return folder, record
+
+
+def reference(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(folder / "reference.npz") as arrays:
+        return arrays["input"], arrays["output"]
+
+
+def test_the_record_says_what_was_exported_and_proved(exported):
+    folder, record = exported
+    assert json.loads(json.dumps(record)) == record
+    assert record["architecture"] == "mobilenet_v3_small"
+    assert record["input_shape"] == [3, 64, 64]
+    assert record["classes"] == 1000
+    assert record["batches"] == [1, 3]
+    assert record["relative_error"] < record["tolerance"] / 10
+    assert record["size_bytes"] == (folder / "model.onnx").stat().st_size
+    assert set(record["versions"]) == {"torch", "torchvision", "onnx", "onnxruntime"}
+
+
+def test_the_model_is_one_file_with_the_agreed_names_and_a_dynamic_batch(exported):
+    folder, record = exported
+    assert sorted(path.name for path in folder.iterdir()) == ["model.onnx", "reference.npz"]
+    model = onnx.load(folder / "model.onnx", load_external_data=False)
+    (given,), (answer,) = model.graph.input, model.graph.output
+    assert (given.name, answer.name) == ("input", "output")
+    assert given.type.tensor_type.elem_type == TensorProto.FLOAT
+    batch, *image = given.type.tensor_type.shape.dim
+    assert batch.dim_param and [d.dim_value for d in image] == [3, 64, 64]
+    assert record["ir_version"] <= 10, "onnxruntime of Triton 24.10 reads no later one"
+    assert (
+        str(Path(onnx.__file__).parents[1]).encode() not in (folder / "model.onnx").read_bytes()
+    ), "paths of this host are in the file"
+
+
+def test_the_reference_carries_signal(exported):
+    images, output = reference(exported[0])
+    assert images.shape == (4, 3, 64, 64) and images.dtype == np.float32
+    assert output.shape == (4, 1000) and output.dtype == np.float32
+    # Freshly initialised, the same network gives 1e-9.
+    assert answers.signal(output) > 0.01 * np.abs(output).max() > 1e-4
+
+
+def rewritten(source: Path, target: Path, how: str) -> Path:
+    """A copy of the model whose output is disturbed or replaced, inside the graph."""
+    model = onnx.load(source)
+    graph = model.graph
+    for node in graph.node:
+        node.output[:] = ["true" if name == "output" else name for name in node.output]
+    if how == "constant":  # the mean answer for every image: of the right shape and size
+        _, output = reference(source.parent)
+        graph.initializer.append(numpy_helper.from_array(output.mean(axis=0), "mean_answer"))
+        graph.initializer.append(numpy_helper.from_array(np.float32(0), "zero"))
+        graph.node.append(helper.make_node("Mul", ["true", "zero"], ["nothing"]))
+        graph.node.append(helper.make_node("Add", ["nothing", "mean_answer"], ["output"]))
+    else:
+        factor = np.float32(1.01 if how == "scaled" else np.nan)
+        graph.initializer.append(numpy_helper.from_array(factor, "factor"))
+        graph.node.append(helper.make_node("Mul", ["true", "factor"], ["output"]))
+    onnx.save(model, target)
+    return target
+
+
+@pytest.mark.parametrize("how", ["constant", "scaled", "nan"])
+def test_a_wrong_model_fails_the_check(exported, tmp_path, how):
+    folder, _ = exported
+    wrong = rewritten(folder / "model.onnx", tmp_path / "wrong.onnx", how)
+    with pytest.raises(ExportError, match="differs from torch"):
+        export.check_onnx(wrong, *reference(folder))
+
+
+def test_answers_in_another_order_are_beyond_even_the_tolerance_of_bf16(exported):
+    _, output = reference(exported[0])
+    scale = answers.signal(output)
+    swapped = answers.relative_error(np.roll(output, 1, axis=0), output, scale)
+    same = np.broadcast_to(output.mean(axis=0), output.shape)
+    assert min(swapped, answers.relative_error(same, output, scale)) > answers.TOLERANCES["bf16"]
+    assert answers.relative_error(output[:1], output, scale) == float("inf")
+
+
+def test_without_signal_nothing_is_proved(exported):
+    folder, _ = exported
+    images, output = reference(folder)
+    with pytest.raises(ExportError, match="same answer for every image"):
+        export.check_onnx(folder / "model.onnx", images, np.ones_like(output))
+
+
+def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "MIN_SIGNAL_SHARE", 1e9)
+    with pytest.raises(ExportError, match="same answer"):
+        export.export_model(
+            ModelSpec("squeezenet1_1", input_size=64), tmp_path / "m.onnx", tmp_path / "r.npz"
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    network = torchvision.models.squeezenet1_1(weights=None).eval()
+    weights = tmp_path / "squeezenet.pth"
+    torch.save(network.state_dict(), weights)
+    export.export_model(
+        ModelSpec("squeezenet1_1", str(weights), input_size=64),
+        tmp_path / "model.onnx",
+        tmp_path / "reference.npz",
+    )
+    images, output = reference(tmp_path)
+    with torch.no_grad():
+        np.testing.assert_allclose(network(torch.from_numpy(images)), output, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def photos(tmp_path: Path) -> list[str]:
+    """Five images of different kinds: fine and coarse, wide and high, with and without colours."""
+    rng, files = np.random.default_rng(5), []
+    for n, (mode, kind) in enumerate(
+        [("RGB", "png"), ("RGB", "jpg"), ("L", "png"), ("RGBA", "png"), ("CMYK", "jpg")]
+    ):
+        pixels = rng.integers(0, 256, (2 ** (n + 2), 9, 3), np.uint8)
+        image = Image.fromarray(pixels).resize((90 + 30 * n, 150 - 10 * n))
+        files.append(str(tmp_path / f"{n}.{kind}"))
+        image.convert(mode).save(files[-1])
+    return files
+
+
+def test_images_of_files_are_asked_and_checked(photos, tmp_path):
+    spec = ModelSpec("mobilenet_v3_small", input_size=64, images=photos)
+    record = export.export_model(spec, tmp_path / "m.onnx", tmp_path / "reference.npz")
+    images, output = reference(tmp_path)
+    assert record["images"] == photos
+    assert record["batches"] == [1, 4]
+    assert images.shape == (5, 3, 64, 64) and len(output) == 5
+    _, torchvision = networks.import_torchvision()
+    transforms = torchvision.models.MobileNet_V3_Small_Weights.DEFAULT.transforms
+    own = transforms(crop_size=64, resize_size=73)  # 64 * 256 / 224
+    for path, image in zip(photos, images, strict=True):
+        with Image.open(path) as file:
+            np.testing.assert_array_equal(image, own(file.convert("RGB")).numpy())
+
+
+@pytest.mark.parametrize(
+    ("architecture", "weights", "own"),
+    [
+        ("resnet50", "IMAGENET1K_V1", {"resize": 256, "crop": 224}),
+        ("resnet50", "DEFAULT", {"resize": 232, "crop": 224}),
+        ("resnet50", "random", {"resize": 232, "crop": 224}),
+        ("resnet50", "weights/mine.pt", {"resize": 232, "crop": 224}),
+        ("inception_v3", "random", {"resize": 342, "crop": 299}),
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", {"resize": 384, "crop": 384}),
+    ],
+)
+def test_images_are_preprocessed_as_the_weights_want(architecture, weights, own):
+    preset = networks.preset(architecture, weights)
+    assert {"resize": preset.resize_size[0], "crop": preset.crop_size[0]} == own
+    assert networks.default_input_size(architecture, weights) == own["crop"]
+
+
+def test_another_input_size_keeps_the_share_of_the_image_that_is_seen():
+    own, half = networks.preset("resnet50", "DEFAULT"), networks.preset("resnet50", "DEFAULT", 112)
+    assert (half.crop_size, half.resize_size) == ([112], [116])
+    assert (half.mean, half.std, half.interpolation) == (own.mean, own.std, own.interpolation)
+    assert networks.preset("resnet50", "DEFAULT", 224).resize_size == own.resize_size
+
+
+def test_an_image_keeps_its_colours_and_its_place():
+    """One half red, one half blue: the values are those of the ImageNet statistics."""
+    image = Image.new("RGB", (448, 224), (255, 0, 0))
+    image.paste((0, 0, 255), (224, 0, 448, 224))
+    seen = networks.preset("resnet50", "DEFAULT")(image).numpy()
+    red, blue = (np.array(c) for c in ([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]))
+    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    np.testing.assert_allclose(seen[:, 112, 0], (red - mean) / std, rtol=1e-5)
+    np.testing.assert_allclose(seen[:, 112, 223], (blue - mean) / std, rtol=1e-5)
+
+
+@pytest.mark.parametrize("harm", ["text", "truncated", "another format", "missing"])
+def test_a_broken_image_is_named(harm, photos, tmp_path):
+    broken = Path(photos[2])
+    if harm == "text":
+        broken.write_text("no image")
+    elif harm == "truncated":
+        broken.write_bytes(broken.read_bytes()[:-30])
+    elif harm == "another format":
+        Image.new("RGB", (90, 90)).save(broken, "GIF")
+    else:
+        broken.unlink()
+    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos)
+    refused(spec, tmp_path, r"2\.png cannot be read as a PNG or JPEG image")
+
+
+def test_images_that_are_all_the_same_prove_nothing(photos, tmp_path):
+    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos[:1] * 4)
+    refused(spec, tmp_path, "same answer for every image .* other weights or images")
+
+
+def test_a_state_dict_of_another_network_is_refused(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    state = torchvision.models.squeezenet1_1(weights=None).state_dict()
+    state["extra.weight"] = state.pop("features.0.weight")
+    torch.save(state, tmp_path / "other.pth")
+    refused(
+        ModelSpec("squeezenet1_1", str(tmp_path / "other.pth"), input_size=64),
+        tmp_path,
+        r"1 missing keys \(features.0.weight\); 1 unexpected keys \(extra.weight\)",
+    )
+    (tmp_path / "text.pth").write_text("no weights")
+    refused(ModelSpec("squeezenet1_1", str(tmp_path / "text.pth")), tmp_path, "not a state_dict")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        (ModelSpec("resnet51"), "did you mean 'resnet50'"),
+        (ModelSpec("resnet18", "IMAGENET1K_V9"), "did you mean 'IMAGENET1K_V1'"),
+        (ModelSpec("resnet18", "weights/none.pth"), "weights/none.pth does not exist"),
+        (ModelSpec("squeezenet1_1", input_size=8), "does not accept images of 8 x 8"),
+        (ModelSpec("fasterrcnn_resnet50_fpn"), "not known"),
+    ],
+)
+def test_mistakes_are_explained(spec, message, tmp_path):
+    refused(spec, tmp_path, message)
+
+
+def refused(spec: ModelSpec, folder: Path, message: str) -> None:
+    with pytest.raises(ExportError, match=message):
+        export.export_model(spec, folder / "model.onnx", folder / "reference.npz")
+    assert not (folder / "model.onnx").exists()
+
+
+def test_input_sizes_come_from_torchvision_without_a_download():
+    assert networks.default_input_size("resnet50") == 224
+    assert networks.default_input_size("inception_v3") == 299

@@ -1,0 +1,96 @@
+"""A network in fp16 or int8 is smaller, has the same interface, and nearly the same answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import ModelSpec, answered, export_model
+from perseus.models.onnx_precision import convert
+from perseus.models.torch_export import export_program, write_reference
+
+SPEC = ModelSpec("mobilenet_v3_small", input_size=64)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported")
+    export_model(SPEC, folder / "model.onnx", folder / "reference.npz")
+    return folder
+
+
+def test_weights_are_halved_and_the_interface_stays(exported, tmp_path):
+    made = tmp_path / "model.fp16.onnx"
+    check = convert("fp16", exported / "model.onnx", exported / "reference.npz", made)
+    assert 1e-4 < check["relative_error"] < 0.1
+    half = with_the_interface_of(exported / "model.onnx", made)
+    kinds = {each.data_type for each in half.graph.initializer if len(each.dims) > 1}
+    assert onnx.TensorProto.FLOAT16 in kinds
+    assert onnx.TensorProto.FLOAT not in kinds
+    assert made.stat().st_size < 0.6 * (exported / "model.onnx").stat().st_size
+    assert check["from_sha256"] != check["sha256"]
+
+
+def with_the_interface_of(before, converted):
+    """The converted network, after a look at its input and output."""
+    old, new = onnx.load(before), onnx.load(converted)
+    onnx.checker.check_model(new)
+    for ends in ("input", "output"):
+        (one,), (other,) = getattr(new.graph, ends), getattr(old.graph, ends)
+        assert (one.name, one.type) == (other.name, other.type)
+    return new
+
+
+def test_int8_is_quantised_as_tensorrt_wants_it(exported, tmp_path):
+    """Symmetric, a scale for each channel of the weights, each convolution between Q and DQ."""
+    made = tmp_path / "model.int8.onnx"
+    check = convert("int8", exported / "model.onnx", exported / "reference.npz", made)
+    assert 0.05 < check["relative_error"] < 3
+    graph = with_the_interface_of(exported / "model.onnx", made).graph
+    values = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
+    makers = {output: node for node in graph.node for output in node.output}
+    convolutions = [node for node in graph.node if node.op_type == "Conv"]
+    assert len(convolutions) > 30
+    for node in convolutions:
+        data, weights = (makers[name] for name in node.input[:2])
+        assert data.op_type == weights.op_type == "DequantizeLinear"
+        assert values[weights.input[0]].dtype == np.int8
+        assert len(values[weights.input[1]]) == len(values[weights.input[0]])
+        assert not np.any(values[weights.input[2]]) and not np.any(values[data.input[2]])
+        if len(node.input) > 2:
+            assert values[node.input[2]].dtype == np.float32
+    assert made.stat().st_size < 0.35 * (exported / "model.onnx").stat().st_size
+
+
+def wrong(exported, tmp_path):
+    with np.load(exported / "reference.npz") as arrays:
+        images, answers = arrays["input"], arrays["output"]
+    np.savez(tmp_path / "wrong.npz", input=images, output=np.roll(answers, 1, axis=0))
+    return tmp_path / "wrong.npz"
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_a_file_that_answers_otherwise_is_not_kept(exported, tmp_path, precision):
+    made = tmp_path / "models" / "model.onnx"
+    with pytest.raises(ExportError, match=f"the network in {precision} as exported differs from"):
+        convert(precision, exported / "model.onnx", wrong(exported, tmp_path), made)
+    assert list(made.parent.iterdir()) == []
+
+
+def test_a_program_that_answers_otherwise_is_not_kept(tmp_path, monkeypatch):
+    network, images, answers = answered(SPEC)
+    swapped = (network, images, np.roll(answers, 1, axis=0))
+    monkeypatch.setattr("perseus.models.torch_export.answered", lambda _: swapped)
+    made = tmp_path / "models" / "model.pt2"
+    with pytest.raises(ExportError, match="as exported by torch differs from torch"):
+        export_program(SPEC, made)
+    assert list(made.parent.iterdir()) == []
+
+
+def test_a_reference_without_onnx_is_the_one_beside_it(exported, tmp_path):
+    told = write_reference(SPEC, tmp_path / "reference.npz")
+    assert told == {"input_shape": [3, 64, 64], "classes": 1000}
+    with np.load(tmp_path / "reference.npz") as own, np.load(exported / "reference.npz") as other:
+        assert all(np.array_equal(own[name], other[name]) for name in ("input", "output"))

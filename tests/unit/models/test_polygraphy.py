@@ -1,0 +1,61 @@
+"""What TensorRT would be given passes the checks of NVIDIA's polygraphy that need no GPU."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from perseus.models.answers import TOLERANCES
+from perseus.models.onnx_export import ModelSpec, check_onnx, export_model
+from perseus.models.onnx_precision import convert
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Path:
+    """A folder with a model in each precision that TensorRT takes from the network."""
+    folder = tmp_path_factory.mktemp("exported")
+    full, reference = folder / "fp32.onnx", folder / "reference.npz"
+    export_model(ModelSpec("mobilenet_v3_small", input_size=64), full, reference)
+    for precision in ("fp16", "int8"):
+        convert(precision, full, reference, folder / f"{precision}.onnx")
+    return folder
+
+
+def polygraphy(*arguments: object) -> subprocess.CompletedProcess[str]:
+    program = Path(sys.executable).parent / "polygraphy"
+    command = [str(program), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "fp16", "int8"])
+def test_a_network_is_clean_and_answers_as_before_once_its_constants_are_folded(
+    exported, tmp_path, precision
+):
+    network, folded = exported / f"{precision}.onnx", tmp_path / "folded.onnx"
+    linted = polygraphy("check", "lint", network, "-o", tmp_path / "lint.json")
+    assert linted.returncode == 0, linted.stdout + linted.stderr
+    seen = polygraphy("inspect", "model", network)
+    assert "input [dtype=float32, shape=('batch', 3, 64, 64)]" in seen.stdout
+    done = polygraphy("surgeon", "sanitize", network, "--fold-constants", "-o", folded)
+    assert done.returncode == 0, done.stdout + done.stderr
+    with np.load(exported / "reference.npz") as arrays:
+        images, answers = arrays["input"], arrays["output"]
+    check_onnx(folded, images, answers, tolerance=TOLERANCES[precision])
+
+
+def test_a_network_runs_at_the_batches_of_a_plan(exported):
+    shapes = ["--input-shapes", "input:[8,3,64,64]"]
+    done = polygraphy("run", exported / "int8.onnx", "--onnxrt", *shapes)
+    assert done.returncode == 0 and "shape=(8, 1000)" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_checks_find_a_broken_network(exported, tmp_path):
+    broken = onnx.load(exported / "fp16.onnx")
+    broken.graph.node[5].input[0] = "nowhere"
+    onnx.save_model(broken, tmp_path / "broken.onnx")
+    assert polygraphy("check", "lint", tmp_path / "broken.onnx").returncode != 0

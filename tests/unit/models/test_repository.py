@@ -1,0 +1,160 @@
+"""A scenario's model repository says to Triton what the tenant asks for, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from google.protobuf import text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.models import repository
+from perseus.models.repository import RepositoryError, TenantSpec
+
+CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
+PLAIN = TenantSpec("resnet", "resnet50")
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    path = tmp_path / "exported" / "model.onnx"
+    path.parent.mkdir()
+    path.write_bytes(b"onnx")
+    return path
+
+
+def write(root: Path, model: Path, *tenants: TenantSpec) -> None:
+    names = [tenant.name for tenant in tenants]
+    for tenant in tenants:
+        repository.write_tenant(root, tenant, names, model, CHECK)
+
+
+def parsed(path: Path) -> pb.ModelConfig:
+    return text_format.Parse(path.read_text(), pb.ModelConfig())
+
+
+def tree(root: Path) -> list[str]:
+    return sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
+
+
+def parameters(tenant: TenantSpec) -> dict[str, str]:
+    config = repository.model_config(tenant, (3, 224, 224), 1000)
+    return {key: value.string_value for key, value in config.parameters.items()}
+
+
+def test_the_configuration_can_be_read_back(tmp_path, model):
+    tenant = replace(
+        PLAIN, instances=2, max_queue_delay_us=500, preferred_batch_sizes=(4, 8), intra_op_threads=3
+    )
+    write(tmp_path / "repository", model, tenant)
+    config = parsed(tmp_path / "repository/resnet/config.pbtxt")
+    assert config == repository.model_config(tenant, (3, 224, 224), 1000)
+    assert (config.name, config.backend, config.max_batch_size) == ("resnet", "onnxruntime", 8)
+    assert config.default_model_filename == "model.onnx"
+    assert (config.input[0].name, list(config.input[0].dims)) == ("input", [3, 224, 224])
+    assert (config.output[0].name, list(config.output[0].dims)) == ("output", [1000])
+    (group,) = config.instance_group
+    assert (group.count, group.kind) == (2, pb.ModelInstanceGroup.Kind.KIND_CPU)
+    assert config.dynamic_batching.max_queue_delay_microseconds == 500
+    assert list(config.dynamic_batching.preferred_batch_size) == [4, 8]
+
+
+def test_dynamic_batching_is_there_only_if_asked_for():
+    def config(delay_us: int | None) -> pb.ModelConfig:
+        return repository.model_config(replace(PLAIN, max_queue_delay_us=delay_us), (3, 8, 8), 10)
+
+    assert not config(None).HasField("dynamic_batching")
+    # A delay of 0 is batching too: what waits already is batched.
+    assert config(0).HasField("dynamic_batching")
+
+
+def test_each_runtime_gets_the_parameters_that_its_native_backend_reads():
+    assert parameters(replace(PLAIN, intra_op_threads=2)) == {
+        "intra_op_thread_count": "2",
+        "inter_op_thread_count": "1",
+    }
+    openvino = replace(PLAIN, runtime="openvino", intra_op_threads=2)
+    assert parameters(replace(openvino, max_batch_size=1)) == {
+        "INFERENCE_NUM_THREADS": "2",
+        "NUM_STREAMS": "1",
+    }
+    # One compiled model serves all instances there: its threads are those of all together.
+    several = parameters(replace(openvino, instances=3, precision="bf16"))
+    assert several["INFERENCE_NUM_THREADS"] == "6"
+    assert several["NUM_STREAMS"] == "3"
+    assert several["HINT_BF16"] == "YES"
+    assert several["ENABLE_BATCH_PADDING"] == "YES"
+
+
+def test_a_priority_competes_for_the_cores():
+    config = repository.model_config(replace(PLAIN, priority=2, intra_op_threads=4), (3, 8, 8), 10)
+    limiter = config.instance_group[0].rate_limiter
+    assert limiter.priority == 2
+    assert [(r.name, r.count, getattr(r, "global")) for r in limiter.resources] == [
+        ("cores", 4, True)
+    ]
+    plain = repository.model_config(PLAIN, (3, 8, 8), 10)
+    assert not plain.instance_group[0].HasField("rate_limiter")
+
+
+def test_writing_again_changes_nothing_and_leaves_no_temporary_files(tmp_path, model):
+    root = tmp_path / "repository"
+    write(root, model, PLAIN)
+    before = {name: (root / name).read_bytes() for name in tree(root)}
+    write(root, model, PLAIN)
+    assert {name: (root / name).read_bytes() for name in tree(root)} == before
+    assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
+
+
+def test_a_new_export_replaces_the_served_model_and_leaves_the_exported_one(tmp_path, model):
+    root = tmp_path / "repository"
+    write(root, model, PLAIN)
+    newer = tmp_path / "newer.onnx"
+    newer.write_bytes(b"newer")
+    write(root, newer, PLAIN)
+    assert (root / "resnet/1/model.onnx").read_bytes() == b"newer"
+    assert model.read_bytes() == b"onnx"
+
+
+def test_a_tenant_that_left_the_scenario_is_no_longer_served(tmp_path, model):
+    root = tmp_path / "repository"
+    write(root, model, PLAIN, replace(PLAIN, name="gone"))
+    write(root, model, PLAIN)
+    assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
+
+
+def test_what_somebody_else_put_there_is_neither_served_nor_removed(tmp_path, model):
+    root = tmp_path / "repository"
+    precious = root / "theirs" / "2" / "model.onnx"
+    precious.parent.mkdir(parents=True)
+    precious.write_bytes(b"precious")
+    with pytest.raises(RepositoryError, match="theirs is not part of this scenario"):
+        write(root, model, PLAIN)
+    assert tree(root) == ["theirs/2/model.onnx"]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])
+def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
+    with pytest.raises(RepositoryError, match="its name may hold letters"):
+        write(tmp_path / "repository", model, replace(PLAIN, name=name))
+    assert not (tmp_path / "repository").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"runtime": "tensorflow"}, "runtime 'tensorflow' is not one of onnxruntime, openvino"),
+        ({"precision": "int3"}, "precision 'int3' is not one of"),
+        ({"precision": "bf16"}, "does not compute in bf16"),
+        ({"instances": 0}, "instances is 0"),
+        ({"max_batch_size": 0}, "max_batch_size is 0"),
+        ({"priority": 0}, "priority is 0"),
+        ({"max_queue_delay_us": -1}, "must not be negative"),
+        ({"preferred_batch_sizes": (4,)}, "set max_queue_delay_us"),
+        ({"max_queue_delay_us": 0, "preferred_batch_sizes": (16,)}, "not between 1 and 8"),
+    ],
+)
+def test_tenants_that_triton_would_refuse_are_refused_here(changes, message):
+    with pytest.raises(RepositoryError, match=message):
+        repository.model_config(replace(PLAIN, **changes), (3, 224, 224), 1000)

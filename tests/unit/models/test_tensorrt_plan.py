@@ -1,0 +1,155 @@
+"""Plans of TensorRT, built by a stand-in for trtexec that records what it is asked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+
+import fake_nvml
+import pytest
+from fake_nvml import FakeNvml
+
+from perseus.host.gpu import GpuError
+from perseus.models.tensorrt_plan import TensorRtError, batches, build, parse_version
+
+TRTEXEC = """\
+#!{python}
+import json, os, sys
+with open({record!r}, "a") as file:
+    said = {{"arguments": sys.argv[1:], "gpus": os.environ["CUDA_VISIBLE_DEVICES"]}}
+    file.write(json.dumps(said) + "\\n")
+print("&&&& RUNNING TensorRT.trtexec [TensorRT v{version}] # trtexec")
+options = dict(a.removeprefix("--").partition("=")[::2] for a in sys.argv[1:])
+if "saveEngine" in options:
+    open(options["saveEngine"], "wb").write(b"plan of " + open(options["onnx"], "rb").read())
+    open(options["timingCacheFile"], "ab").write(b"timings")
+    if {status} != 0:  # with a plan that is no good
+        print("[E] Error[9]: no kernel for this layer")
+        sys.exit({status})
+"""
+TENANT = {
+    "max_batch_size": 16,
+    "request_batch_size": 1,
+    "dynamic_batching": True,
+    "preferred_batch_sizes": [],
+}
+
+
+@pytest.fixture
+def nvml(monkeypatch) -> FakeNvml:
+    return fake_nvml.install(monkeypatch, FakeNvml())
+
+
+@pytest.fixture
+def builder(tmp_path, monkeypatch, nvml):
+    """A function that builds a plan with a trtexec of some version; and what that was asked."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    onnx = tmp_path / "model.onnx"
+    onnx.write_bytes(b"onnx")
+
+    def run(version="101500", status=0, gpus=(1,), **tenant):
+        program = tmp_path / "bin" / "trtexec"
+        program.parent.mkdir(exist_ok=True)
+        program.write_text(
+            TRTEXEC.format(
+                python=sys.executable,
+                record=str(tmp_path / "asked"),
+                version=version,
+                status=status,
+            )
+        )
+        program.chmod(0o755)
+        record = build(
+            {"gpus": list(gpus), "precision": "fp16", "tenant": {**TENANT, **tenant}},
+            onnx,
+            {"input_shape": [3, 224, 224]},
+            tmp_path / "plans" / "model.plan",
+            tmp_path / "plans" / "timing.cache",
+            tmp_path / "logs" / "trtexec.log",
+        )
+        asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+        return record, asked
+
+    return run
+
+
+def test_a_plan_is_built_on_the_server_s_gpu_for_its_batches(builder, tmp_path):
+    _, asked = builder()
+    assert [each["gpus"] for each in asked] == ["1", "1"]
+    said = asked[1]["arguments"]
+    assert "--minShapes=input:1x3x224x224" in said
+    assert "--optShapes=input:16x3x224x224" in said
+    assert "--maxShapes=input:16x3x224x224" in said
+    assert f"--timingCacheFile={tmp_path / 'plans' / 'timing.cache'}" in said
+    assert {"--noTF32", "--skipInference"} <= set(said)
+    # Gone in 11, which ends at flags that it does not know.
+    assert not {"--fp16", "--int8", "--best"} & {each.partition("=")[0] for each in said}
+    assert (tmp_path / "plans" / "model.plan").read_bytes() == b"plan of onnx"
+
+
+@pytest.mark.parametrize(("version", "typed"), [("100500", True), ("110000", False)])
+def test_the_network_says_its_precision_to_10_when_asked_and_to_11_always(builder, version, typed):
+    _, asked = builder(version)
+    assert ("--stronglyTyped" in asked[1]["arguments"]) == typed
+
+
+def test_the_record_says_what_built_it_and_from_what(builder):
+    record, asked = builder("110000")
+    assert (record["tensorrt"], record["driver"], record["precision"]) == (
+        "11.0.0",
+        "580.1",
+        "fp16",
+    )
+    assert [each["uuid"] for each in record["gpus"]] == ["GPU-1"]
+    assert record["onnx_sha256"] == hashlib.sha256(b"onnx").hexdigest()
+    assert record["plan_sha256"] == hashlib.sha256(b"plan of onnx").hexdigest()
+    assert record["batches"] == {"min": 1, "opt": 16, "max": 16}
+    assert record["command"][1:] == asked[1]["arguments"]
+
+
+@pytest.mark.parametrize(
+    ("tenant", "best"),
+    [
+        ({}, 16),
+        ({"preferred_batch_sizes": [4, 8]}, 8),
+        ({"dynamic_batching": False}, 1),
+        ({"dynamic_batching": False, "request_batch_size": 4}, 4),
+    ],
+)
+def test_a_plan_is_fastest_at_the_batch_that_requests_end_up_in(tenant, best):
+    sizes = batches({**TENANT, **tenant})
+    assert (sizes.least, sizes.best, sizes.most) == (1, best, 16)
+
+
+@pytest.mark.parametrize(
+    ("number", "version"),
+    [(8601, (8, 6, 1)), (100500, (10, 5, 0)), (101501, (10, 15, 1)), (110002, (11, 0, 2))],
+)
+def test_versions_are_read_from_both_ways_of_writing_them(number, version):
+    assert parse_version(number) == version
+
+
+def test_a_failed_build_leaves_no_plan_and_tells_what_trtexec_said(builder, tmp_path):
+    with pytest.raises(TensorRtError, match=r"exit code 3(.|\n)*no kernel for this layer"):
+        builder(status=3)
+    assert [path.name for path in (tmp_path / "plans").iterdir()] == ["timing.cache"]
+
+
+def test_a_version_that_cannot_take_the_precision_from_the_network_is_refused(builder):
+    with pytest.raises(TensorRtError, match=r"is of TensorRT 8\.6\.1: plans need 10 or later"):
+        builder("8601")
+
+
+def test_a_machine_without_trtexec_is_told_where_it_comes_from(builder, tmp_path, monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    with pytest.raises(TensorRtError, match="no trtexec on the PATH"):
+        builder()
+
+
+def test_gpus_that_differ_and_gpus_that_are_missing_are_refused(builder, nvml):
+    with pytest.raises(GpuError, match="measures on GPU 2, and this machine has 2"):
+        builder(gpus=[2])
+    nvml.values["nvmlDeviceGetName"] = {0: "T4", 1: "V100"}
+    with pytest.raises(TensorRtError, match=r"differ \(T4, V100\)"):
+        builder(gpus=[0, 1])

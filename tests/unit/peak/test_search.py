@@ -1,0 +1,492 @@
+"""The search against simulated servers in virtual time, whose limit is known.
+
+Shares are over many seeds. Bounds are those that docs/method.md states for the quick preset.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+from benchmarks.simulation import (
+    SimulatedServer,
+    batching,
+    deterministic,
+    exponential,
+    one_worker,
+    workers,
+)
+from perseus.peak import lowest_limit as line_limit
+from perseus.peak.estimate import Limit
+from perseus.peak.load_line import LoadLine
+from perseus.peak.outcome import Outcome, Peak, cliff
+from perseus.peak.search import _Search, find_peak
+from perseus.peak.verdict import Verdict, judge
+from perseus.peak.virtual_queue import VirtualQueue
+from perseus.peak.window import Phase
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
+
+SEEDS = 100
+QUICK = PRESETS["quick"].settings
+ONE = LoadLine((0.0,), (1.0,))
+MM1_SLA = Sla(95, 50)
+MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # P(T > t) = exp(-(mu - lambda) t) in M/M/1
+MD1_LIMIT_RPS = 169.6  # M/D/1 with 5 ms and p95 <= 50 ms, by the Crommelin formula
+
+
+def search(
+    seed: int,
+    service=None,
+    sla: Sla = MM1_SLA,
+    settings=QUICK,
+    batching=False,
+    start=120,
+    kind=SimulatedServer,
+    **server,
+) -> Peak:
+    rng = np.random.default_rng(seed)
+    service = service or exponential(0.005)
+    return find_peak(
+        kind([service], rng, **server),
+        ONE,
+        [sla],
+        settings,
+        start=start,
+        unloaded_ms=[1000 * service(rng, 40)],
+        names=["tenant"],
+        rng=rng,
+        batching=batching,
+    )
+
+
+@pytest.fixture(scope="module")
+def calm() -> list[Peak]:
+    """Searches against M/M/1."""
+    return searches(10)
+
+
+def searches(count: int, service=None, **kwargs) -> list[Peak]:
+    """Searches with so many seeds."""
+    return on_all_cores(partial(search, service=service, **kwargs), count)
+
+
+def on_all_cores(task, count: int) -> list:
+    """What a task finds with each of so many seeds."""
+    with ProcessPoolExecutor(mp_context=get_context("fork")) as pool:
+        return list(pool.map(task, range(count)))
+
+
+def search_two(seed: int, services, line: LoadLine, slas, start: float = 0.5) -> Peak:
+    rng = np.random.default_rng(seed)
+    return find_peak(
+        SimulatedServer(services, rng),
+        line,
+        slas,
+        QUICK,
+        start=start,
+        unloaded_ms=[1000 * service(rng, 40) for service in services],
+        names=["first", "second"],
+        rng=rng,
+    )
+
+
+BATCHING = batching(8, max_queue_delay_s=0.002, overhead_s=0.004)
+# Server, its work, its SLA, and the limit: of theory for the first two, else of a long simulation.
+SERVERS = {
+    "M/M/1": ({}, exponential(0.005), MM1_SLA, MM1_LIMIT_RPS),
+    "M/D/1": ({}, deterministic(0.005), MM1_SLA, MD1_LIMIT_RPS),
+    "M/D/4": ({"discipline": workers(4)}, deterministic(0.020), Sla(95, 100), 182.8),
+    "batching": (
+        {"discipline": batching(8, 0.002, 0.004), "batching": True},
+        deterministic(0.001),
+        Sla(95, 30),
+        577.6,
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def peaks(request) -> tuple[str, float, list[Peak]]:
+    found = on_all_cores(partial(search_on, request.param), SEEDS)
+    return request.param, SERVERS[request.param][-1], found
+
+
+def search_on(name: str, seed: int) -> Peak:
+    server, service, sla, _ = SERVERS[name]
+    peak = search(seed, service, sla, **server)
+    # A window's requests would take longer to hand over than to find.
+    return replace(peak, windows=tuple(replace(window, seen=None) for window in peak.windows))
+
+
+def test_the_certified_rate_seldom_exceeds_the_truth(peaks):
+    _, limit, found = peaks
+    assert np.mean([peak.certified > limit for peak in found]) <= 1 - QUICK.confidence
+
+
+def test_nearly_every_search_certifies_a_rate_not_far_below_the_truth(peaks):
+    name, limit, found = peaks
+    assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.95
+    # Four workers come nearer to saturation, where late requests come in the longest episodes.
+    share = 0.7 if name == "M/D/4" else 0.78
+    assert np.nanmean([peak.certified for peak in found]) >= share * limit
+
+
+def test_the_interval_of_the_estimate_covers_the_truth_as_often_as_it_says(peaks):
+    _, limit, found = peaks
+    stated = [peak for peak in found if len(peak.posterior)]
+    intervals = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in stated]
+    # What chance allows, at two standard errors, of a nominal 95 %.
+    assert np.mean([low <= limit <= high for low, high in intervals]) >= 0.95 - 2 * np.sqrt(
+        0.95 * 0.05 / SEEDS
+    )
+
+
+def test_the_estimate_is_nearly_unbiased(peaks):
+    name, limit, found = peaks
+    relative = np.array([peak.estimate for peak in found]) / limit
+    assert np.nanmean(relative) == pytest.approx(1, abs=0.03)
+    # Where requests are served one after the other, the luck of arrivals and work is known.
+    assert np.nanstd(relative) < (0.05 if name == "M/M/1" else 0.04)
+
+
+def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peaks):
+    found = peaks[2]
+    assert sum(not np.isnan(peak.first_failing) for peak in found) > 30
+    for peak in found:
+        assert not peak.certified > peak.estimate
+        assert not peak.certified >= peak.first_failing
+
+
+def test_more_evidence_gives_a_better_estimate():
+    standard = PRESETS["standard"].settings
+    quick, thorough = (
+        [peak.estimate for peak in searches(20, settings=settings)]
+        for settings in (QUICK, standard)
+    )
+    assert np.std(thorough) < np.std(quick)
+
+
+def test_the_certified_window_is_a_fresh_one_that_passed():
+    peak = search(1)
+    window = peak.windows[peak.certified_window]
+    assert (window.phase, window.verdict, window.scale) == (Phase.CONFIRM, "pass", peak.certified)
+
+
+def test_an_sla_below_the_service_time_is_infeasible():
+    peak = search(1, deterministic(0.005), Sla(95, 4))
+    assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
+
+
+def test_a_slow_client_is_not_taken_for_a_slow_server():
+    peak = search(1, send_lag_s=0.005)
+    assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
+
+
+def test_a_leak_of_two_percent_is_found_out():
+    """It leaves 98 % of the answers within the SLA: only counting what came back can tell."""
+    standard = PRESETS["standard"].settings
+    found = searches(8, settings=standard, leak=0.02)
+    assert all(np.isnan(peak.certified) for peak in found)
+    assert "answered 9" in found[0].reason
+
+
+@dataclass
+class Hiccups(SimulatedServer):
+    """Every third window is spoilt: its requests are sent too late."""
+
+    windows: int = 0
+
+    def offer(self, rates_rps, duration_s):
+        self.windows += 1
+        self.send_lag_s = 0.01 if self.windows % 3 == 0 else 0.0
+        return super().offer(rates_rps, duration_s)
+
+
+def test_a_client_that_stumbles_now_and_then_does_not_end_a_search():
+    for seed in range(10):
+        peak = search(seed, deterministic(0.005), kind=Hiccups)
+        spoilt = [not window.tenants[0].punctual for window in peak.windows]
+        assert 0.2 < np.mean(spoilt) < 0.4
+        assert peak.outcome is Outcome.OK
+        assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.15)
+
+
+@dataclass
+class LateSends(SimulatedServer):
+    """At some rates the client's sends are late."""
+
+    late_rps: tuple[float, float] = (0.0, np.inf)
+
+    def offer(self, rates_rps, duration_s):
+        low, high = self.late_rps
+        self.send_lag_s = 0.03 if low < rates_rps[0] < high else 0.0
+        return super().offer(rates_rps, duration_s)
+
+
+def search_with_late_sends(late_rps: tuple[float, float], start: float, sla=MM1_SLA) -> Peak:
+    return search(3, deterministic(0.005), sla, start=start, kind=LateSends, late_rps=late_rps)
+
+
+def test_an_overloaded_server_is_what_limits_even_if_sends_get_late_then():
+    peak = search_with_late_sends((200, np.inf), start=150)
+    overloaded = [window for window in peak.windows if window.scale > 200]
+    assert [window.verdict for window in overloaded] == [Verdict.FAIL]
+    assert peak.outcome is Outcome.OK
+    assert peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
+
+
+def test_a_client_that_is_late_below_the_servers_limit_is_what_limits():
+    peak = search_with_late_sends((0, 200), start=250)
+    assert {window.verdict for window in peak.windows} >= {Verdict.FAIL, Verdict.INVALID}
+    assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
+
+
+def test_a_client_that_is_late_only_where_more_is_offered_than_fails_anyway_limits_nothing():
+    peak = search_with_late_sends((100, 130), start=120, sla=Sla(95, 4))
+    verdicts = [window.verdict for window in peak.windows if window.phase.on_the_line]
+    assert verdicts[:3] == [Verdict.INVALID] * 3 and set(verdicts[3:]) == {Verdict.FAIL}
+    assert peak.outcome is Outcome.INFEASIBLE
+
+
+def test_a_stall_of_300_ms_in_every_window_lowers_the_peak(calm):
+    """The stall delays 0.3 s x rate requests of a window: more than 5 % of 2.5 s, not of 16 s."""
+    stalled = [peak.estimate for peak in searches(10, stall=(3.0, 0.3))]
+    assert np.nanmean(stalled) < 0.97 * np.mean([peak.estimate for peak in calm])
+
+
+def test_two_workers_carry_more_than_twice_the_load_of_one(calm):
+    one = np.mean([peak.estimate for peak in calm])
+    two = np.mean([peak.estimate for peak in searches(10, discipline=workers(2))])
+    assert two > 2 * one
+
+
+def test_a_tenant_that_breaks_its_sla_fails_the_point_for_all():
+    services = [deterministic(0.005), deterministic(0.020)]
+    line = LoadLine((0.0, 0.0), (100.0, 10.0))
+    # The second tolerates hardly any waiting.
+    strict = search_two(3, services, line, [Sla(95, 100), Sla(95, 25)])
+    lenient = search_two(3, services, line, [Sla(95, 100), Sla(95, 100)])
+    assert strict.estimate < 0.5 * lenient.estimate
+
+
+def test_a_held_tenant_keeps_its_rate_while_the_other_rises():
+    line = LoadLine((60.0, 0.0), (0.0, 169.0))
+    peak = search_two(4, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
+    on_the_line = [window for window in peak.windows if window.phase.on_the_line]
+    assert {window.tenants[0].offered_rps for window in on_the_line} == {60.0}
+    assert 60 + 169 * peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.08)
+
+
+def test_a_tenant_that_cannot_hold_its_rate_is_named_with_its_numbers():
+    line = LoadLine((230.0, 0.0), (0.0, 169.0))  # 200/s is all that the server can do
+    peak = search_two(5, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
+    assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
+    assert "first, held at 230.0/s, answered" in peak.reason
+
+
+def test_each_tenant_is_loaded_alone_at_its_shared_rate():
+    line = LoadLine((0.0, 0.0), (80.0, 80.0))
+    peak = search_two(6, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
+    shared = peak.windows[peak.certified_window]
+    alone = [window for window in peak.windows if window.phase is Phase.ALONE]
+    assert len(alone) == 2
+    for i, window in enumerate(alone):
+        assert window.tenants[i].offered_rps == shared.tenants[i].offered_rps
+        assert window.tenants[1 - i].offered_rps == 0
+        assert window.tenants[i].p95_ms < shared.tenants[i].p95_ms
+
+
+def begun(seed: int, service, **server) -> _Search:
+    """A search that has no window yet."""
+    rng = np.random.default_rng(seed)
+    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
+    system = SimulatedServer([service], rng, **server)
+    return _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+
+
+def confirmed_at_the_limit(seed: int) -> Verdict:
+    """The verdict of one window that certifies, exactly where the SLA is just kept."""
+    return begun(seed, exponential(0.005))._measure(Phase.CONFIRM, MM1_LIMIT_RPS).verdict
+
+
+def test_a_window_at_the_limit_passes_as_seldom_as_the_confidence_says():
+    passed = [confirmed_at_the_limit(seed) is Verdict.PASS for seed in range(200)]
+    share = 1 - QUICK.confidence
+    assert np.mean(passed) <= share + 2 * np.sqrt(share * (1 - share) / len(passed))
+
+
+def test_several_looks_share_the_confidence(monkeypatch):
+    asked = []
+
+    def judged(*args, confidence, **more):
+        asked.append(confidence)
+        return judge(*args, confidence=confidence, **more)
+
+    monkeypatch.setattr("perseus.peak.search.judge", judged)
+    found = begun(2, exponential(0.005))
+    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.ROOT, QUICK.root.looks)):
+        asked.clear()
+        found._measure(phase, MM1_LIMIT_RPS)
+        assert set(asked) == {1 - (1 - QUICK.confidence) / looks}
+    assert QUICK.coarse.looks > 1
+
+
+def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
+    on_the_way = begun(8, deterministic(0.005))
+    on_the_way._measure(Phase.ROOT, 165.0)
+    estimate, posterior = on_the_way.estimate(165.0 / 1.3)
+    assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
+
+    def lower(windows, *rest):
+        return Limit(np.full(1 + rest[-1], 0.7 * windows[0].scale), observed=False)
+
+    monkeypatch.setattr(line_limit, "limit", lower)
+    assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
+
+
+def test_a_spoilt_search_has_no_interval():
+    spoilt = begun(9, deterministic(0.005), send_lag_s=0.01)
+    spoilt._measure(Phase.ROOT, 165.0)
+    estimate, posterior = spoilt.estimate(160.0)
+    assert estimate == 160.0 and len(posterior) == 0
+
+
+def test_two_models_on_one_core_are_estimated_as_surely_as_said():
+    """As a mix is: each has an instance and a queue, the core is shared among those at work."""
+    limit = 125.6  # of a long simulation
+    found = on_all_cores(on_one_core, 24)
+    estimates, certified, lows, highs = np.array(found).T
+    assert np.mean(certified > limit) <= 1 - QUICK.confidence
+    assert np.mean((lows <= limit) & (limit <= highs)) >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / 24)
+    assert np.mean(estimates) == pytest.approx(limit, rel=0.03)
+    assert np.std(estimates) < 0.05 * limit
+
+
+def on_one_core(seed: int) -> tuple[float, ...]:
+    rng = np.random.default_rng(seed)
+    services = [deterministic(0.004), deterministic(0.012)]
+    peak = find_peak(
+        SimulatedServer(services, rng, instances=True),
+        LoadLine((0.0, 0.0), (0.75, 0.25)),
+        [Sla(95, 40), Sla(95, 80)],
+        QUICK,
+        start=80,
+        unloaded_ms=[1000 * service(rng, 40) for service in services],
+        names=["first", "second"],
+        rng=rng,
+    )
+    return peak.estimate, peak.certified, *np.percentile(peak.posterior, [2.5, 97.5])
+
+
+def test_a_search_is_reproducible():
+    first, second = search(7), search(7)
+    assert first.estimate == second.estimate and len(first.windows) == len(second.windows)
+
+
+def test_a_search_is_bounded_when_the_server_never_fails():
+    settings = replace(QUICK, max_windows=6)
+    peak = search(1, deterministic(1e-9), settings=settings)
+    assert len(peak.windows) <= 6 + 2 * len(peak.windows[-1].tenants) + 4
+
+
+def overwhelmed_above(rate_rps: float):
+    """A server whose work is a hundredfold in windows with more requests than that."""
+    return partial(_overwhelmed_above, rate_rps)
+
+
+def _overwhelmed_above(rate_rps: float, arrival, work):
+    busy = len(arrival) > rate_rps * arrival[-1]
+    return one_worker(arrival, 100 * work if busy else work)
+
+
+def test_a_cliff_is_said():
+    discipline = overwhelmed_above(90)
+    found = searches(10, deterministic(0.005), discipline=discipline)
+    assert all("tenant leaps from" in peak.cliff for peak in found)
+    assert not any(peak.certified > 90 for peak in found)
+    assert np.mean([peak.outcome is Outcome.OK for peak in found]) >= 0.9
+    assert all(peak.estimate <= 100 for peak in found)
+    ends = [np.percentile(peak.posterior, [2.5, 97.5]) for peak in found]
+    assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
+
+
+def test_a_leap_that_the_client_may_have_made_is_no_cliff():
+    peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
+    line = [window for window in peak.windows if window.phase.on_the_line]
+    late = [
+        replace(w, tenants=(replace(w.tenants[0], send_lag_p99_ms=5.0),))
+        if w.verdict is Verdict.FAIL
+        else w
+        for w in line
+    ]
+    assert cliff(line, ["tenant"]) and not cliff(late, ["tenant"])
+
+
+def test_a_latency_that_rises_with_the_load_is_no_cliff(calm):
+    assert not any(peak.cliff for peak in calm)
+
+
+def test_every_fresh_window_must_pass_when_several_are_asked_for():
+    settings = replace(QUICK, confirmations=3)
+    peak = search(2, settings=settings)
+    last = peak.windows[peak.certified_window - 2 : peak.certified_window + 1]
+    assert [w.phase for w in last] == [Phase.CONFIRM] * 3
+    assert {(w.scale, str(w.verdict)) for w in last} == {(peak.certified, "pass")}
+
+
+def test_an_idle_tenant_changes_nothing():
+    line = LoadLine((0.0, 0.0), (169.0, 0.0))
+    peak = search_two(5, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2, start=0.8)
+    assert peak.estimate * 169 == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
+
+
+def test_a_server_that_slows_down_all_the_time_has_no_peak():
+    found = searches(10, deterministic(0.005), drift_per_s=0.06)
+    assert all(peak.outcome is Outcome.UNSTEADY for peak in found)
+    assert all(np.isnan(peak.estimate) and np.isnan(peak.certified) for peak in found)
+
+
+def test_a_server_whose_speed_changes_during_the_search_is_found_out():
+    found = searches(20, deterministic(0.005), drift_per_s=0.01)
+    stated = [peak for peak in found if peak.outcome is not Outcome.UNSTEADY]
+    assert len(stated) <= 4
+    assert any("before the search" in peak.reason for peak in found)
+
+
+@pytest.mark.parametrize("service", [deterministic(0.005), exponential(0.005)])
+def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
+    found = searches(10, service, drift_per_s=0.1)
+    told = [
+        peak.outcome is Outcome.UNSTEADY
+        and "does not become steady: its lower quartile went from" in peak.reason
+        and [window.phase for window in peak.windows] == [Phase.WARM_UP] * 2
+        for peak in found
+    ]
+    assert np.mean(told) >= 0.9
+
+
+def test_what_passes_while_the_server_warms_up_does_not_end_the_search():
+    found = searches(10, deterministic(0.005), drift_per_s=0.05, drift_until_s=8)
+    again = [peak for peak in found if peak.windows[1].phase is Phase.WARM_UP]
+    assert len(again) >= 3
+    assert all(peak.outcome is Outcome.OK for peak in again)
+
+
+def test_a_steady_server_is_seldom_taken_for_an_unsteady_one(peaks):
+    assert np.mean([peak.outcome is Outcome.UNSTEADY for peak in peaks[2]]) <= 0.03
+
+
+def test_the_worst_tenant_decides_a_window():
+    """Fail before invalid: a tenant that fails does so whatever spoilt the part of another."""
+    window = search(1).windows[0]
+    (tenant,) = window.tenants
+    verdicts = [Verdict.PASS, Verdict.UNDECIDED, Verdict.INVALID, Verdict.FAIL]
+    for i, worst in enumerate(verdicts):
+        mixed = tuple(replace(tenant, verdict=verdict) for verdict in verdicts[: i + 1])
+        assert replace(window, tenants=mixed).verdict is worst

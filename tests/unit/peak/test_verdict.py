@@ -1,0 +1,249 @@
+"""A window's verdict: what fails it, what spoils it, and what it cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from perseus.peak.stats import Exceedances
+from perseus.peak.system import Observation
+from perseus.peak.verdict import TenantWindow, counted, judge
+from perseus.study.sla import Sla
+from perseus.traffic.requests import Requests, Status
+
+SLA = Sla(percentile=95, latency_ms=100)
+RATE_RPS, SECONDS = 100, 20
+
+
+def requests(latency_ms: float = 20.0, n: int = RATE_RPS * SECONDS) -> Requests:
+    """Evenly spaced requests that all take `latency_ms`."""
+    intended = 10**12 + np.arange(n) * (10**9 // RATE_RPS)
+    return Requests(
+        intended_ns=intended,
+        sent_ns=intended + 50_000,
+        done_ns=intended + int(latency_ms * 1e6),
+        status=np.full(n, Status.OK, np.uint8),
+    )
+
+
+def verdict(
+    part: Requests,
+    cpu: float = 0.1,
+    foreign: float = 0.0,
+    similar: Sequence[tuple[float, Exceedances]] = (),
+    queue_ms: tuple[np.ndarray, ...] = (),
+) -> TenantWindow:
+    """The verdict on all of them, one second after the last."""
+    start_ns = int(part.intended_ns[0])
+    elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
+    return judge(
+        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms),
+        0,
+        SLA,
+        rate_rps=RATE_RPS,
+        settle_s=0.0,
+        grace_s=0.0,
+        confidence=0.95,
+        similar=similar,
+    )
+
+
+def late(part: Requests, share: float) -> Requests:
+    """Every so many requests answered after 300 ms."""
+    done = part.done_ns.copy()
+    step = round(1 / share)
+    done[::step] = part.intended_ns[::step] + 300_000_000
+    return replace(part, done_ns=done)
+
+
+def sent_late(part: Requests, lag_ms: float) -> Requests:
+    return replace(part, sent_ns=part.intended_ns + int(lag_ms * 1e6))
+
+
+def test_a_good_window_passes():
+    seen = verdict(requests())
+    assert (seen.verdict, seen.p50_ms, seen.errors) == ("pass", 20.0, 0)
+
+
+def test_too_many_late_answers_fail_it_and_a_borderline_share_is_undecided():
+    assert verdict(late(requests(), 0.20)).verdict == "fail"
+    assert verdict(late(requests(), 0.05)).verdict == "undecided"
+    assert verdict(late(requests(), 0.01)).verdict == "pass"
+
+
+def test_latency_counts_from_the_intended_send_not_the_actual_one():
+    """Coordinated omission: a client that was held up for 2 s must not hide what its users felt."""
+    part = requests()
+    stalled = (part.intended_ns - part.intended_ns[0]) // 10**9 % 5 == 0
+    sent = np.where(stalled, part.intended_ns + 200_000_000, part.sent_ns)
+    part = replace(part, sent_ns=sent, done_ns=sent + 20_000_000)
+    assert part.latency_ms(0).max() == pytest.approx(220)
+    assert verdict(part).service_p50_ms == pytest.approx(20)
+    assert verdict(part).p95_ms > 200
+
+
+def test_a_client_that_sends_late_spoils_the_window():
+    part = requests()
+    seen = verdict(replace(part, sent_ns=part.intended_ns + 5_000_000))
+    assert seen.verdict == "invalid" and "send lag" in seen.reason
+
+
+def test_a_client_without_cpu_to_spare_spoils_the_window():
+    assert verdict(requests(), cpu=0.9).verdict == "invalid"
+
+
+def test_other_work_on_the_servers_cores_spoils_the_window():
+    seen = verdict(requests(), foreign=0.34)
+    assert seen.verdict == "invalid" and "34%" in seen.reason
+    assert verdict(requests(), foreign=0.03).verdict == "pass"
+
+
+def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
+    part = requests()
+    half = len(part) // 2
+    sent, done, status = part.sent_ns.copy(), part.done_ns.copy(), part.status.copy()
+    sent[half:], done[half:], status[half:] = 0, 0, Status.PENDING
+    seen = verdict(replace(part, sent_ns=sent, done_ns=done, status=status))
+    assert seen.verdict == "invalid" and "send lag" in seen.reason
+
+
+def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway():
+    part = requests()
+    status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
+    status[-100:], sent[-100:], done[-100:] = Status.UNSENT, 0, 0
+    unsent = replace(part, status=status, sent_ns=sent, done_ns=done)
+    assert verdict(unsent).verdict == "invalid"
+    slow = replace(unsent, done_ns=np.where(sent > 0, part.intended_ns + 400_000_000, 0))
+    assert verdict(slow).verdict == "fail"
+
+
+@pytest.mark.parametrize("status", [Status.ERROR, Status.TIMEOUT, Status.REFUSED])
+def test_errors_count_as_late(status):
+    part = requests()
+    codes = part.status.copy()
+    codes[::5] = status
+    seen = verdict(replace(part, status=codes))
+    assert (seen.verdict, seen.errors) == ("fail", len(part) // 5)
+    kinds = {
+        Status.TIMEOUT: seen.timeouts,
+        Status.REFUSED: seen.refused,
+        Status.ERROR: seen.failed,
+        Status.UNSENT: seen.unsent,
+    }
+    assert kinds.pop(status) == seen.errors
+    assert set(kinds.values()) == {0}
+
+
+def test_a_leak_of_two_percent_is_not_within_the_sla_although_95_percent_are():
+    part = requests()
+    status, done = part.status.copy(), part.done_ns.copy()
+    status[::50], done[::50] = Status.PENDING, 0
+    seen = verdict(replace(part, status=status, done_ns=done))
+    assert seen.exceedance_high < 0.05
+    assert seen.verdict == "fail" and "answered 98.0%" in seen.reason
+
+
+def test_a_growing_backlog_fails_although_nothing_is_late_yet():
+    part = requests()
+    growing = np.linspace(5, 95, len(part)) * 1e6
+    seen = verdict(replace(part, done_ns=part.intended_ns + growing.astype(np.int64)))
+    assert seen.exceedance == 0
+    assert seen.verdict == "fail" and "backlog" in seen.reason
+
+
+def test_two_percent_of_errors_are_not_answers():
+    part = requests()
+    codes = part.status.copy()
+    codes[::50] = Status.ERROR
+    seen = verdict(replace(part, status=codes))
+    assert seen.exceedance_high < 0.05
+    assert seen.verdict == "fail" and "answered 98.0%" in seen.reason
+
+
+def test_long_latencies_alone_are_no_backlog():
+    """In flight counts from the start of the window, not from the first request that counts."""
+    part = requests(latency_ms=90, n=400)
+    seen = Observation(int(part.intended_ns[0]), 4.0, (part,), (0.1,))
+    window = judge(
+        seen,
+        0,
+        SLA,
+        rate_rps=RATE_RPS,
+        settle_s=1.0,
+        grace_s=0.2,
+        confidence=0.95,
+    )
+    assert (window.verdict, abs(window.backlog_growth_rps)) == ("pass", 0.0)
+
+
+def test_few_requests_decide_nothing():
+    part = requests(n=40)
+    assert verdict(part).verdict == "undecided"
+    few = verdict(requests(n=129))
+    assert few.verdict == "undecided" and "p95 needs 130" in few.reason
+    assert verdict(requests(n=130)).verdict == "pass"
+
+
+def test_late_requests_that_cluster_elsewhere_prove_less_here():
+    """Without a late request of its own, a window goes by what others at such loads have shown."""
+    bursts = Exceedances(requests=1000, late=50, episode_squares=50 * 25, correlation=25)
+    assert verdict(requests(n=200), similar=[(1.0, bursts)]).verdict == "undecided"
+    assert verdict(requests(n=2000), similar=[(1.0, bursts)]).verdict == "pass"
+
+
+def test_a_queue_time_that_rises_is_falling_behind():
+    """The server's own counters, where the client's answers do not tell yet."""
+    seconds = np.arange(1.0, 5.0, 0.5)
+    rising = np.stack([seconds, 40 * seconds], axis=1)
+    assert verdict(requests(), queue_ms=(rising,)).reason == "the backlog grows"
+    flat = np.stack([seconds, 40 + seconds % 1], axis=1)
+    assert verdict(requests(), queue_ms=(flat,)).verdict == "pass"
+
+
+def test_what_counts_was_intended_after_settling_and_long_enough_ago():
+    part = requests()
+    seen = Observation(int(part.intended_ns[0]), 20.0, (part,), (0.0,))
+    inner = counted(seen, 0, settle_s=2, grace_s=1)
+    assert len(inner) == 17 * RATE_RPS
+    assert inner.intended_ns[0] == part.intended_ns[0] + 2 * 10**9
+
+
+def test_a_late_client_does_not_excuse_a_server_that_is_later_by_far():
+    overload = verdict(sent_late(requests(latency_ms=1000), lag_ms=30))
+    assert (overload.verdict, overload.reason) == ("fail", "100.0% over 100 ms")
+    assert not overload.punctual and verdict(requests()).punctual
+
+
+@pytest.mark.parametrize(("latency_ms", "found"), [(255, "invalid"), (265, "fail")])
+def test_what_a_late_client_may_explain_is_not_held_against_the_server(latency_ms, found):
+    """The request came 30 ms late, its answer may have waited as long; then there is the margin."""
+    part = sent_late(requests(latency_ms=latency_ms), lag_ms=30)
+    assert verdict(part).verdict == found
+    assert verdict(requests(latency_ms=155)).verdict == "fail"
+
+
+def test_the_longest_lag_is_that_of_any_tenant():
+    part, other = sent_late(requests(latency_ms=265), 30), sent_late(requests(), 60)
+    start_ns = int(part.intended_ns[0])
+    together = Observation(start_ns, SECONDS + 1, (part, other), (0.1, 0.1))
+    alone = Observation(start_ns, SECONDS + 1, (part,), (0.1,))
+    found = [
+        judge(seen, 0, SLA, rate_rps=RATE_RPS, settle_s=0.0, grace_s=0.0, confidence=0.95).verdict
+        for seen in (alone, together)
+    ]
+    assert found == ["fail", "invalid"]
+
+
+def test_a_time_out_that_a_frozen_client_explains_is_not_held_against_the_server():
+    part = sent_late(requests(latency_ms=6000), lag_ms=5000)
+    timeouts = replace(part, status=np.full(len(part), Status.TIMEOUT, np.uint8))
+    refused = replace(part, status=np.full(len(part), Status.REFUSED, np.uint8))
+    assert verdict(timeouts).verdict == "invalid" and verdict(refused).verdict == "fail"
+
+
+def test_a_busy_client_is_no_witness_however_late_the_server_is():
+    window = verdict(sent_late(requests(latency_ms=1000), lag_ms=30), cpu=0.9)
+    assert window.verdict == "invalid" and "90% of its core" in window.reason

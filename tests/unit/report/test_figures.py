@@ -1,0 +1,127 @@
+"""Every figure is drawn from whatever a study found, is not blank, and is the same each time."""
+
+import hashlib
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+
+from perseus.host import parquet as schema
+from perseus.host.files import write_json
+from perseus.report import figures
+from perseus.report.figure_latency import certified_latency_ms
+from perseus.report.figure_style import Results
+from perseus.results import tables
+from perseus.study import plan
+
+STYLE = {"width_mm": 160, "font_pt": 9, "dpi": 60, "pricing": "on_demand"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick():
+    with synthetic.few_fleet_draws():
+        yield
+
+
+def prepare(folder, made, swept=True):
+    """Raw files and tables; returns the paths of both."""
+    cells = synthetic.write(folder, made)
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    all_cells = [*cells, synthetic.write_sweep(folder)] if swept else cells
+    read = tables.read(
+        [c / "record.json" for c in all_cells],
+        [c / "windows.parquet" for c in all_cells],
+        [folder / "ceilings/cpu1.json"],
+    )
+    paths = {}
+    for name, table in tables.make(read, synthetic.SETTINGS).items():
+        paths[name] = folder / f"{name}.parquet"
+        schema.write(table, paths[name], folder / f"{name}.csv")
+    return paths, cells
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    made = synthetic.with_failures(synthetic.records())
+    return prepare(tmp_path_factory.mktemp("study"), made)
+
+
+@pytest.fixture(scope="module")
+def barren(tmp_path_factory):
+    """Nothing was certified, nothing estimated."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    made = [
+        synthetic.spoil(r, "infeasible", "too slow")
+        for r in synthetic.records(truth, mixes=[(1, 1)], holds=())
+    ]
+    return prepare(tmp_path_factory.mktemp("barren"), made)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """Three tenants and more load lines and cells than the figures have room for."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    mixes = [(n, 1, 1) for n in range(1, 12)]
+    return prepare(
+        tmp_path_factory.mktemp("crowded"),
+        synthetic.records(truth, mixes=mixes, holds=()),
+        swept=False,
+    )
+
+
+def ink(png):
+    """The share of pixels that are not white."""
+    return float(np.mean(matplotlib.image.imread(png)[..., :3].min(axis=2) < 0.95))
+
+
+def draw(name, study, folder):
+    figures.draw(name, *study, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
+    return folder / f"{name}.svg", folder / f"{name}.png"
+
+
+def test_all_planned_figures_can_be_drawn():
+    assert set(figures.FIGURES) == {*plan.FIGURES, "concurrency"}
+
+
+@pytest.mark.parametrize("name", figures.FIGURES)
+@pytest.mark.parametrize("kind", ["study", "barren", "crowded"])
+def test_a_figure_shows_something(name, kind, request, tmp_path):
+    _, png = draw(name, request.getfixturevalue(kind), tmp_path)
+    assert ink(png) > 0.01
+
+
+@pytest.mark.parametrize("name", ["frontier", "peaks"])
+def test_a_figure_is_the_same_each_time(name, study, tmp_path):
+    digests = set()
+    for folder in ("first", "second"):
+        svg, _ = draw(name, study, tmp_path / folder)
+        digests.add(hashlib.sha256(svg.read_bytes()).hexdigest())
+    assert len(digests) == 1
+    assert b"<dc:date>" not in svg.read_bytes()
+
+
+def test_a_figure_says_what_it_leaves_out(crowded):
+    frames = {name: pd.read_parquet(path) for name, path in crowded[0].items()}
+    drawn = figures.latency_by_rate(
+        Results(**frames, cells=tuple(crowded[1])), figures.Style(**STYLE)
+    )
+    assert drawn.get_supxlabel().startswith("2 more load lines")
+
+
+def test_a_tenant_has_one_colour_everywhere(study):
+    frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
+    results = Results(**frames, cells=())
+    assert results.names == list(synthetic.TRUTH.capacities)
+    assert len({results.colour(name) for name in results.names}) == 2
+
+
+def test_the_distribution_is_of_the_requests_that_the_table_counts(study):
+    """Both read the certified window; the counts and percentiles must agree."""
+    frame = pd.read_parquet(study[0]["tenants"]).dropna(subset="rate_rps").iloc[0]
+    folder = next(cell for cell in study[1] if cell.name == frame["cell"])
+    record = next(r for r in synthetic.records() if r["cell"]["cell"] == frame["cell"])
+    latency_ms = certified_latency_ms(folder, record, frame["tenant"])
+    assert len(latency_ms) == frame["requests"]
+    assert np.percentile(latency_ms, 50, method="inverted_cdf") == frame["p50_ms"]

@@ -1,0 +1,178 @@
+"""From raw files to tables: what was put in comes out, and what is missing is said."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import invariants
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+
+from perseus.results import repeats as lines
+from perseus.host import parquet as schema
+from perseus.results import tables
+from perseus.results.dictionary import RECORD, dictionary
+from perseus.host.files import write_json
+from perseus.results.table_schemas import SCHEMAS
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A study on disk with two dedicated lines, three mixes, two hold lines and every verdict."""
+    folder = tmp_path_factory.mktemp("synthetic")
+    made = synthetic.with_failures(synthetic.records())
+    cells = synthetic.write(folder, made)
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    swept = synthetic.write_sweep(folder)
+    read = tables.read(
+        [c / "record.json" for c in (*cells, swept)],
+        [c / "windows.parquet" for c in (*cells, swept)],
+        [folder / "ceilings/cpu1.json"],
+    )
+    for name, table in tables.make(read, synthetic.SETTINGS).items():
+        schema.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def peaks(results):
+    return pd.read_parquet(results / "tables/peaks.parquet").set_index("load_line", drop=False)
+
+
+def test_the_invariants_hold(results):
+    invariants.check(results)
+
+
+def test_the_invariants_can_fail(results, tmp_path):
+    for path in (results / "tables").iterdir():
+        (tmp_path / "tables").mkdir(exist_ok=True)
+        (tmp_path / "tables" / path.name).write_bytes(path.read_bytes())
+    csv = tmp_path / "tables/savings.csv"
+    csv.write_text(csv.read_text().replace("mix-1-1", "mix-1-2"))
+    with pytest.raises(AssertionError):
+        invariants.check(tmp_path)
+
+
+def test_each_load_line_has_one_row_with_all_its_repeats(peaks):
+    assert len(peaks) == 7
+    assert (peaks["repeats"] == 2).all()
+    assert peaks.loc["mix-1-1", "mix"] == "resnet18 1 : 1 mobilenet_v3_large"
+    assert peaks.loc["hold-resnet18-50", "mix"].endswith("beside resnet18 held at 50 %")
+
+
+def test_the_truth_is_found(peaks):
+    alone = peaks[peaks["kind"] == "dedicated"].set_index("mix")["estimate_rps"]
+    assert alone["resnet18"] == pytest.approx(30, rel=0.05)
+    assert alone["mobilenet_v3_large"] == pytest.approx(90, rel=0.05)
+    for line in ("mix-1-1", "hold-resnet18-50"):
+        assert peaks.loc[line, "sharing_ratio"] == pytest.approx(1.25, rel=0.06)
+
+
+def test_the_slowdown_is_that_of_the_truth_within_its_interval(results):
+    tenants = pd.read_parquet(results / "tables/tenants.parquet")
+    shared = tenants[(tenants["kind"] != "dedicated") & tenants["rate_rps"].notna()]
+    assert len(shared) == 8 and shared["slowdown"].notna().all()
+    truth = synthetic.SLOWDOWN
+    inside = shared["slowdown_low"].le(truth) & shared["slowdown_high"].ge(truth)
+    assert inside.mean() >= 0.9
+    assert shared["slowdown"].median() == pytest.approx(truth, rel=0.05)
+    assert tenants[tenants["kind"] == "dedicated"]["slowdown"].isna().all()
+
+
+def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
+    (row,) = pd.read_parquet(results / "tables/ceilings.parquet").to_dict("records")
+    assert (row["ceiling_rps"], row["first_invalid_rps"]) == (900, 1377)
+    assert (row["closed_loop_rps"], row["closed_loop_concurrency"]) == (1800, 4)
+    known = peaks[peaks["estimate_rps"].notna()]
+    np.testing.assert_allclose(known["client_load"], known["estimate_rps"] / 900)
+
+
+def test_a_closed_loop_has_a_row_per_level_and_tenant_and_is_no_peak(results, peaks):
+    found = pd.read_parquet(results / "tables/concurrency.parquet")
+    assert list(found["concurrency"]) == [1, 1, 4, 4, 16, 16]
+    assert found["answered_rps"].max() == 100
+    assert list(found["valid"]) == [True] * 4 + [False] * 2
+    assert (found["reason"] != "").tolist() == [False] * 4 + [True] * 2
+    assert "concurrency" not in set(peaks["load_line"])
+
+
+def test_every_verdict_keeps_its_row_and_says_why(peaks):
+    verdicts = peaks["verdict"].to_dict()
+    assert verdicts["mix-1-1"] == "ok"
+    assert verdicts["mix-3-1"] == "infeasible"
+    assert verdicts["hold-resnet18-50"] == "uncertified"
+    assert verdicts["hold-mobilenet_v3_large-50"] == "failed"
+    assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith("server died in mid-run")
+    assert peaks.loc[["mix-3-1", "hold-mobilenet_v3_large-50"], "estimate_rps"].isna().all()
+
+
+def test_a_client_at_its_limit_gives_a_bound_but_no_estimate(peaks):
+    row = peaks.loc["mix-1-3"]
+    assert row["verdict"] == "client_limited"
+    assert row["certified_rps"] > 0
+    assert np.isnan(row["estimate_rps"])
+
+
+def test_certified_is_the_smallest_of_the_repeats_and_none_if_one_has_none():
+    made = synthetic.records()
+    twice = [r for r in made if r["cell"]["line"]["name"] == "mix-1-1"]
+    line = lines.combine(twice, seed=1)
+    assert line.certified[0] == min(r["certified_scale"] for r in twice)
+    once = [twice[0], synthetic.spoil(twice[1], "uncertified", "no rate passed")]
+    line = lines.combine(once, seed=1)
+    assert np.isnan(line.certified[0])
+    assert (line.verdict, line.reason) == ("uncertified", "repeat 2: no rate passed")
+
+
+def test_a_line_draws_the_same_whatever_else_is_measured():
+    made = synthetic.records()
+    everything = {lines.key(line.records[0]): line for line in lines.group(made, seed=1)}
+    alone = lines.group(made[:2], seed=1)[0]
+    same = everything[lines.key(alone.records[0])]
+    np.testing.assert_array_equal(same.rates_draws_rps, alone.rates_draws_rps)
+
+
+def test_more_than_thirty_repeats_are_fine():
+    truth = synthetic.Truth({"a": 30.0}, repeats=40, bootstraps=20)
+    line = lines.combine(synthetic.records(truth, mixes=(), holds=()), seed=1)
+    assert line.rates_rps[0] == pytest.approx(30, rel=0.02)
+
+
+def test_a_table_refuses_a_row_with_other_columns():
+    with pytest.raises(KeyError, match="certified_rps"):
+        schema.table([{"study": "x"}], SCHEMAS["peaks"])
+
+
+def test_every_column_says_what_it_means():
+    for table in SCHEMAS.values():
+        for field in table:
+            assert field.metadata[b"meaning"], field.name
+
+
+def test_the_data_dictionary_is_up_to_date():
+    assert (ROOT / "docs/data.md").read_text() == dictionary(), (
+        "run: PYTHONPATH=scripts python -m perseus.results.dictionary > docs/data.md"
+    )
+
+
+def test_the_record_is_described_key_by_key():
+    search, swept = synthetic.records()[0], synthetic.sweep_record()
+    assert search.keys() | swept.keys() == RECORD.keys()
+    assert RECORD.keys() - swept.keys() == search.keys() - swept.keys()
+    assert RECORD.keys() - search.keys() == {"levels"}
+
+
+def test_tables_need_no_torch_and_no_triton():
+    code = "import perseus.results.tables, perseus.report.figures, perseus.report.page, sys; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=ROOT / "scripts",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.split()
+    assert not {"torch", "tritonclient", "pytriton", "grpc"} & set(loaded)

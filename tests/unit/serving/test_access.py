@@ -1,0 +1,187 @@
+"""Headers and TLS: secrets go where they must and nowhere else; certificates are checked."""
+
+import http.server
+import pickle
+import shutil
+import ssl
+import subprocess
+import threading
+from concurrent import futures
+
+import grpc
+import pytest
+from tritonclient.grpc import service_pb2, service_pb2_grpc
+
+from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
+from perseus.serving.failures import ServerError
+from perseus.serving.remote import Control
+from perseus.serving.running_server import RunningServer
+
+SECRET = "s3cret-t0ken"
+TOKEN = {"name": "authorization", "env": "TRITON_TOKEN", "prefix": "Bearer "}
+WITH_TOKEN = Access(headers=(Header("authorization", "Bearer ", SECRET),))
+
+
+def test_a_token_is_read_from_its_variable():
+    found = read_access({"tls": "none", "headers": [TOKEN]}, {"TRITON_TOKEN": SECRET})
+    assert found.values() == {"authorization": f"Bearer {SECRET}"}
+    assert pickle.loads(pickle.dumps(found)) == found  # it travels to client processes
+
+
+def test_no_repr_and_no_message_shows_a_token():
+    server = RunningServer("a:1", "a:2", "http://a:3/metrics", None, WITH_TOKEN)
+    assert SECRET not in repr(server) + repr(WITH_TOKEN) + str(WITH_TOKEN.headers)
+    assert WITH_TOKEN.hide(f"denied: Bearer {SECRET}") == f"denied: Bearer {HIDDEN}"
+
+
+def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
+    other = TOKEN | {"name": "x-team", "env": "TEAM", "prefix": ""}
+    with pytest.raises(ServerError) as caught:
+        read_access({"tls": "none", "headers": [TOKEN, other]}, {"TEAM": f"{SECRET}\nx: y"})
+    said = str(caught.value)
+    assert "TRITON_TOKEN is not set" in said and "export TRITON_TOKEN=..." in said
+    assert "TEAM holds what no header can carry" in said and SECRET not in said
+
+
+def test_a_server_with_tls_never_gets_a_token_without_it():
+    access = Access("certificates", WITH_TOKEN.headers)
+    assert access.values("http") == {} and access.values("https") == access.values() != {}
+
+
+# Over a wire
+
+
+def make_certificate(folder):
+    """(key, certificate) of 127.0.0.1, which is its own authority."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl")
+    key, pem = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=perseus-test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(pem)]
+    subprocess.run(command, check=True, capture_output=True)
+    return key, pem
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    return make_certificate(tmp_path_factory.mktemp("ours"))
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory):
+    """An authority that has not signed `certificate`, in PEM format."""
+    return make_certificate(tmp_path_factory.mktemp("theirs"))[1].read_text()
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.seen.append(dict(self.headers))
+        if self.path == "/elsewhere":
+            self.send_response(302)
+            self.send_header("Location", "/")
+            self.end_headers()
+        elif self.path == "/endless":
+            self.send_response(200)
+            self.end_headers()
+            for _ in range(MOST_BYTES // 2**20 + 2):
+                self.wfile.write(bytes(2**20))
+        elif self.headers["authorization"] == f"Bearer {SECRET}":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+        else:
+            self.send_error(401, f"no such token: {self.headers['authorization']}")
+
+    def log_message(self, *args):
+        """Say nothing."""
+
+
+@pytest.fixture
+def site(request, certificate):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    server.seen = []
+    if getattr(request, "param", "http") == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate[1], certificate[0])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_page_is_got_with_its_headers(site):
+    assert WITH_TOKEN.get(f"http://127.0.0.1:{site.server_port}/", 5) == b"{}"
+
+
+def test_a_refusal_is_told_without_the_token_that_it_repeats(site):
+    wrong = Access(headers=(Header("authorization", "", SECRET),))
+    with pytest.raises(OSError, match="HTTP 401") as caught:
+        wrong.get(f"http://127.0.0.1:{site.server_port}/", 5)
+    assert SECRET not in str(caught.value)
+
+
+def test_no_redirect_is_followed(site):
+    with pytest.raises(OSError, match="HTTP 302"):
+        WITH_TOKEN.get(f"http://127.0.0.1:{site.server_port}/elsewhere", 5)
+    assert len(site.seen) == 1
+
+
+def test_an_answer_has_an_end(site):
+    with pytest.raises(OSError, match="an answer of more than"):
+        WITH_TOKEN.get(f"http://127.0.0.1:{site.server_port}/endless", 5)
+
+
+@pytest.mark.parametrize("site", ["https"], indirect=True)
+def test_https_needs_a_certificate_that_is_trusted(site, certificate, stranger):
+    url = f"https://127.0.0.1:{site.server_port}/"
+    trusting = Access(certificate[1].read_text(), WITH_TOKEN.headers)
+    assert trusting.get(url, 5) == b"{}"
+    with pytest.raises(OSError, match="certificate verify failed"):
+        Access(stranger, WITH_TOKEN.headers).get(url, 5)
+    assert len(site.seen) == 1
+
+
+class Triton(service_pb2_grpc.GRPCInferenceServiceServicer):
+    def ServerMetadata(self, request, context):  # noqa: N802 - a name of Triton's
+        if dict(context.invocation_metadata()).get("authorization") != f"Bearer {SECRET}":
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, "who are you?")
+        return service_pb2.ServerMetadataResponse(name="triton", version=f"9 {SECRET}")
+
+
+@pytest.fixture
+def triton(certificate):
+    """The address of a gRPC server with TLS that wants the token."""
+    server = grpc.server(futures.ThreadPoolExecutor(2))
+    service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(Triton(), server)
+    key, pem = (path.read_bytes() for path in certificate)
+    credentials = grpc.ssl_server_credentials([(key, pem)])
+    port = server.add_secure_port("127.0.0.1:0", credentials)
+    server.start()
+    yield f"127.0.0.1:{port}"
+    server.stop(0)
+
+
+def described(address, access):
+    with Control(RunningServer(address, address, "", None, access)) as control:
+        return control.describe()
+
+
+def test_grpc_over_tls_with_a_token(triton, certificate):
+    access = Access(certificate[1].read_text(), WITH_TOKEN.headers)
+    assert described(triton, access) == f"triton 9 {HIDDEN} at {triton}"
+
+
+def test_a_missing_token_missing_tls_and_a_foreign_certificate_are_explained(
+    triton, certificate, stranger
+):
+    ours = certificate[1].read_text()
+    for access, hint in (
+        (Access(ours), "name its header and the variable of the token under headers:"),
+        (Access(), "does it want TLS"),
+        (Access(stranger, WITH_TOKEN.headers), "set tls: to the PEM file of its authority"),
+    ):
+        with pytest.raises(ServerError) as caught:
+            described(triton, access)
+        assert hint in str(caught.value) and SECRET not in str(caught.value)

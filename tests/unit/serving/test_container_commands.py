@@ -1,0 +1,136 @@
+"""What a container engine is told, argument by argument; nothing in it comes from a shell."""
+
+from __future__ import annotations
+
+import csv
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from perseus.host.orphans import names_of_dead_owners, unique_name
+from perseus.serving import container_commands
+from perseus.serving.container_commands import (
+    Container,
+    apptainer_environment,
+    apptainer_exec,
+    run,
+)
+from perseus.serving.failures import ServerError
+from perseus.serving.triton_process import Ports, arguments
+
+IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
+CPU = Container(
+    name="perseus-triton-1",
+    image=IMAGE,
+    runtime="onnxruntime",
+    repository=Path("/study/a repository"),
+    backends=Path("/scripts/backends"),
+    cores=[2, 3],
+    gpus=[],
+    arguments=["--id=perseus-triton-1"],
+)
+
+
+@pytest.fixture(autouse=True)
+def user(monkeypatch):
+    monkeypatch.setattr(os, "getuid", lambda: 1000)
+    monkeypatch.setattr(os, "getgid", lambda: 1001)
+
+
+def test_docker_run():
+    assert run("/usr/bin/docker", CPU) == [
+        "/usr/bin/docker",
+        "run",
+        "--rm",
+        "--pull=never",
+        "--name=perseus-triton-1",
+        "--network=host",
+        "--cpuset-cpus=2,3",
+        "--shm-size=4g",
+        "--stop-timeout=30",
+        "--user=1000:1001",
+        "--cap-drop=all",
+        "--security-opt=no-new-privileges",
+        "--security-opt=label=disable",
+        "--mount=type=bind,source=/study/a repository,target=/models,readonly",
+        IMAGE,
+        "tritonserver",
+        "--id=perseus-triton-1",
+    ]
+
+
+def test_podman_run_keeps_the_ids_of_a_user_and_has_none_to_keep_of_root(monkeypatch):
+    docker, podman = run("/usr/bin/docker", CPU), run("/usr/bin/podman", CPU)
+    assert podman[0] == "/usr/bin/podman"
+    assert [each for each in podman if each not in docker[1:]][1:] == ["--userns=keep-id"]
+    monkeypatch.setattr(os, "getuid", lambda: 0)
+    assert "--userns=keep-id" not in run("/usr/bin/podman", CPU)
+
+
+def test_apptainer_exec():
+    assert apptainer_exec("/usr/bin/apptainer", replace(CPU, image="/images/triton.sif")) == [
+        "/usr/bin/apptainer",
+        "exec",
+        "--cleanenv",
+        "--no-home",
+        "--mount=type=bind,source=/study/a repository,target=/models,readonly",
+        "/images/triton.sif",
+        "tritonserver",
+        "--id=perseus-triton-1",
+    ]
+
+
+def test_gpus_are_named_as_each_engine_wants_them():
+    gpu = replace(CPU, gpus=[0, 2])
+    (docker,) = [each for each in run("docker", gpu) if each.startswith("--gpus=")]
+    # docker reads the value as a line of CSV, and the device must be one field of it
+    assert next(csv.reader([docker.removeprefix("--gpus=")])) == ["device=0,2"]
+    assert [each for each in run("podman", gpu) if "nvidia.com" in each] == [
+        "--device=nvidia.com/gpu=0",
+        "--device=nvidia.com/gpu=2",
+    ]
+    assert "--nv" in apptainer_exec("apptainer", gpu)
+    environment = apptainer_environment({"HOME": "/home/a"}, gpu.gpus)
+    assert environment == {"HOME": "/home/a", "APPTAINERENV_CUDA_VISIBLE_DEVICES": "0,2"}
+    for command in (run("docker", CPU), run("podman", CPU), apptainer_exec("apptainer", CPU)):
+        assert not [each for each in command if "gpu" in each or each == "--nv"]
+    assert apptainer_environment({}, []) == {}
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino", "tensorrt"])
+def test_the_image_has_its_own_backend_of_these_runtimes(runtime):
+    assert not [each for each in run("docker", replace(CPU, runtime=runtime)) if "back" in each]
+
+
+def test_the_backend_of_any_other_runtime_is_ours():
+    mount = "--mount=type=bind,source=/scripts/backends/pytorch,"
+    mount += "target=/opt/tritonserver/backends/pytorch,readonly"
+    pytorch = replace(CPU, runtime="pytorch")
+    assert mount in run("docker", pytorch)
+    assert mount in apptainer_exec("apptainer", pytorch)
+
+
+@pytest.mark.parametrize("folder", ["/a,readonly=false", '/a"b', "/a\nb"])
+def test_a_folder_that_would_change_the_mount_is_refused(folder):
+    for command in (run, apptainer_exec):
+        with pytest.raises(ServerError, match="cannot be mounted into a container"):
+            command("docker", replace(CPU, repository=Path(folder)))
+
+
+def test_an_engine_kills_after_triton_has_given_up():
+    drain_s = next(
+        int(each.partition("=")[2])
+        for each in arguments("name", Path("/models"), Ports(1, 2, 3), 16, 0)
+        if each.startswith("--exit-timeout-secs=")
+    )
+    assert drain_s < container_commands.STOP_S
+
+
+def test_only_the_containers_of_dead_owners_are_swept():
+    mine = unique_name()
+    tag, pid, ticks, word = mine.removeprefix("perseus-triton-").split("-")
+    dead = f"perseus-triton-{tag}-{pid}-{int(ticks) - 1}-{word}"  # an earlier process of this id
+    elsewhere = dead.replace(tag, "0" * 8)
+    assert names_of_dead_owners([mine, dead, elsewhere, "theirs", f"{dead}-input"]) == [dead]

@@ -1,0 +1,128 @@
+"""A remote server of the configuration: its addresses, and every mistake with its place."""
+
+import pytest
+from unit.study.test_config import load, model, problems, scenario
+
+from perseus.study import plan
+
+
+def remote(**more):
+    return {
+        "name": "far",
+        "launcher": "remote",
+        "remote": {"host": "triton.example.org"} | more,
+        "cores": 4,
+        "price": {"instance": "n1-standard-4", "region": "us-central1"},
+    }
+
+
+def study_on(*servers):
+    names = [server["name"] for server in servers]
+    return {
+        "models": [model()],
+        "servers": list(servers),
+        "scenarios": [scenario("squeezenet1_1", name="squeezenet1_1", servers=names)],
+    }
+
+
+TOKEN = {"name": "authorization", "env": "TRITON_TOKEN", "prefix": "Bearer "}
+
+
+def test_a_host_is_enough():
+    (server,) = plan.servers(load(study_on(remote()))).values()
+    assert server.remote.grpc == "triton.example.org:8001"
+    assert server.remote.http == "triton.example.org:8000"
+    assert server.remote.metrics == "http://triton.example.org:8002/metrics"
+    assert (server.remote.tls, server.remote.foreign_models) == ("none", "refuse")
+
+
+def test_an_ipv6_host_has_brackets_before_its_port():
+    (server,) = plan.servers(load(study_on(remote(host="fd00::1")))).values()
+    assert server.remote.grpc == "[fd00::1]:8001"
+    assert server.remote.metrics == "http://[fd00::1]:8002/metrics"
+
+
+def test_where_and_how_a_server_is_reached_is_in_the_slice_of_its_cells_but_no_secret(monkeypatch):
+    monkeypatch.setenv("TRITON_TOKEN", "s3cret")
+    study = load(study_on(remote(tls="system", headers=[TOKEN])))
+    (cell,) = plan.cells(study)
+    spec = plan.measure_slice(study, cell)
+    assert spec["server"]["remote"]["headers"] == [TOKEN]
+    assert "s3cret" not in repr(spec)
+
+
+def test_each_host_has_a_slot_and_its_client_cores_are_its_threads():
+    other = remote(host="10.0.0.7", client_cores=2) | {"name": "other"}
+    same = remote(grpc="triton.example.org:9001") | {"name": "same"}
+    local = {
+        "name": "here",
+        "cores": 1,
+        "price": {"instance": "n1-standard-1", "region": "us-central1"},
+    }
+    study = load(study_on(remote(), other, same, local))
+    found = {
+        cell.scenario.server.name: (plan.slot(cell), plan.threads(cell))
+        for cell in plan.cells(study)
+    }
+    assert found == {
+        "far": ("remote_triton_example_org", 1),
+        "same": ("remote_triton_example_org", 1),
+        "other": ("remote_10_0_0_7", 2),
+        "here": ("local_server", plan.ALL_THREADS),
+    }
+    assert plan.slots(study) == ["local_server", "remote_10_0_0_7", "remote_triton_example_org"]
+
+
+def test_the_gpus_of_a_remote_server_are_its_own():
+    study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3]}))
+    (cell,) = plan.cells(study)
+    tenant = plan.repository_slice(study, cell.scenario.id, "squeezenet1_1")["tenant"]
+    assert tenant["gpus"] == [2, 3]
+    assert plan.measure_slice(study, cell)["server"]["gpus"] == []
+
+
+@pytest.mark.parametrize(
+    ("server", "expected"),
+    [
+        ({k: v for k, v in remote().items() if k != "remote"}, "servers[0].remote: is missing"),
+        (remote() | {"launcher": "embedded"}, "is of the launcher remote only, and launcher is"),
+        (remote(host="a/../b"), "servers[0].remote.host: 'a/../b' is not what this can be"),
+        (remote(host="-oProxyCommand=x"), "is not what this can be"),
+        (remote(host="one\n"), "is not what this can be"),
+        (remote(grpc="triton.example.org"), "is not what this can be (use host:port)"),
+        (remote(metrics="file:///etc/passwd"), "metrics: 'file:///etc/passwd' is not what"),
+        (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),
+        (remote(tls="config/prices.csv"), "it holds no certificates in PEM format"),
+        (remote(tls="system", headers=[TOKEN, TOKEN]), "'authorization' is listed twice"),
+        (
+            remote(tls="system", headers=[TOKEN | {"name": "grpc-timeout"}]),
+            "headers[0].name: 'grpc-timeout' is not for us to set",
+        ),
+        (
+            remote(tls="system", headers=[TOKEN | {"prefix": "a\r\nb: c"}]),
+            "headers[0].prefix: 'a\\r\\nb: c' is not what this can be",
+        ),
+        (remote(tls="system", headers=[TOKEN | {"env": "A B"}]), "headers[0].env: 'A B' is not"),
+        (remote(headers=[TOKEN]), "would send their values to 'triton.example.org' (host:)"),
+        (
+            remote(host="127.0.0.1", http="10.0.0.7:80", headers=[TOKEN]),
+            "would send their values to '10.0.0.7' (http:)",
+        ),
+        (remote() | {"image": "nvcr.io/nvidia/tritonserver:24.10-py3"}, "servers[0].image: is of"),
+    ],
+)
+def test_a_remote_server_that_cannot_be_is_explained(server, expected):
+    assert any(expected in problem for problem in problems(study_on(server)))
+
+
+def test_a_token_may_go_without_tls_to_the_end_of_a_tunnel():
+    load(study_on(remote(host="127.0.0.1", headers=[TOKEN])))
+
+
+def test_shared_memory_and_priorities_are_of_servers_that_are_started_here():
+    study = study_on(remote())
+    study["scenarios"][0]["tenants"][0]["priority"] = 1
+    study["measurement"] = {"client": {"shared_memory": True}}
+    said = "\n".join(problems(study))
+    assert "launcher 'remote', is not on this host or does not share its memory" in said
+    assert "tenants[0].priority: server 'far' is remote" in said

@@ -1,0 +1,277 @@
+"""The client against a small server with a known service time, in this process."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
+
+from perseus.traffic import grpc_transport as transport_grpc
+from perseus.traffic import http_transport as transport_http
+from perseus.traffic.client import Client, ClientError, sequential_ms
+from perseus.traffic.loops import silent_s
+from perseus.traffic.requests import Requests, Status
+from perseus.traffic.route import Route, inline
+
+INPUTS = inline([np.full((1, 3, 8, 8), value, np.float32) for value in range(3)])
+
+
+ERRORS = {
+    "grpc": {
+        "error": "INTERNAL: the model is on fire",
+        "refused": "UNAVAILABLE: the model is on fire",
+    },
+    "http": {
+        "error": "HTTP 500: the model is on fire",
+        "refused": "HTTP 503: the model is on fire",
+    },
+}
+SERIALISED = {
+    "grpc": [transport_grpc.serialise("tenant", each) for each in INPUTS],
+    "http": [transport_http.serialise(each)[0] for each in INPUTS],
+}
+
+
+def route(address: str, protocol: str = "grpc") -> Route:
+    return Route(protocol, address, "tenant", INPUTS, timeout_s=2.0)
+
+
+@pytest.fixture(params=[FakeGrpcServer, FakeHttpServer], ids=["grpc", "http"])
+def server(request) -> Iterator[FakeServer]:
+    server = request.param()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def client(server: FakeServer) -> Iterator[Client]:
+    with Client("tenant", route(server.address, server.protocol), [0]) as client:
+        yield client
+
+
+@pytest.fixture
+def clients(server: FakeServer) -> Iterator[Client]:
+    """A client of three processes."""
+    with Client("tenant", route(server.address, server.protocol), [0], processes=3) as client:
+        yield client
+
+
+def run(client: Client, offsets_s: np.ndarray, seconds: float, patience_s: float = 1.0):
+    """One window; returns what was seen at its end, and its result."""
+    start_ns = time.monotonic_ns() + 50_000_000
+    client.start(start_ns, offsets_s)
+    return start_ns, *finish(client, start_ns + round(seconds * 1e9), patience_s)
+
+
+def run_closed(client: Client, concurrency: int, seconds: float, patience_s: float = 1.0):
+    start_ns = time.monotonic_ns() + 50_000_000
+    client.start_closed(start_ns, seconds, concurrency)
+    return start_ns, *finish(client, start_ns + round(seconds * 1e9), patience_s)
+
+
+def finish(client: Client, end_ns: int, patience_s: float):
+    time.sleep((end_ns - time.monotonic_ns()) / 1e9)
+    seen = client.look(end_ns)
+    client.stop(patience_s)
+    return seen, client.result()
+
+
+def test_requests_are_sent_at_their_absolute_times(client):
+    offsets = np.arange(0, 1, 0.02)
+    start_ns, _, result = run(client, offsets, 1.0)
+    part = result.requests
+    assert np.array_equal(part.intended_ns, start_ns + np.round(offsets * 1e9).astype(np.int64))
+    assert np.all(part.answered) and len(part) == 50
+    assert np.all(part.sent_ns >= part.intended_ns) and np.all(part.done_ns > part.sent_ns)
+    assert np.median(part.sent_ns - part.intended_ns) > 0  # measured, not assumed
+    assert np.median(part.latency_ms(0)) >= 5
+
+
+def test_a_slow_answer_does_not_delay_the_next_send(server, client):
+    """Open loop: at 100/s into a server that manages 20/s, all are sent, and latencies grow."""
+    server.service_s = 0.05
+    _, seen, result = run(client, np.arange(0, 1, 0.01), 1.0, patience_s=0.1)
+    assert np.all(seen.requests.sent_ns > 0)
+    assert np.percentile(seen.requests.send_lag_ms(int(seen.requests.intended_ns[-1])), 90) < 50
+    assert np.sum(seen.requests.status == Status.PENDING) > 60
+    assert np.sum(result.requests.answered) < 60
+
+
+def test_stopping_waits_until_the_server_is_idle(server, client):
+    server.service_s = 0.05
+    run(client, np.arange(0, 0.5, 0.01), 0.5, patience_s=0.1)
+    before = server.served
+    time.sleep(0.2)
+    assert server.served == before
+
+
+def test_a_window_can_end_early_and_the_next_one_is_clean(client):
+    client.start(time.monotonic_ns() + 20_000_000, np.arange(0, 60, 0.1))
+    time.sleep(0.35)
+    client.stop(1.0)
+    assert 2 <= len(client.result().requests) <= 5
+    assert len(run(client, np.array([0.0, 0.1]), 0.2)[2].requests) == 2
+
+
+def test_errors_are_counted_with_their_message(server, client):
+    server.fail = "error"
+    client.start(time.monotonic_ns(), np.arange(0, 0.2, 0.02))
+    time.sleep(0.1)
+    server.fail = "refused"
+    time.sleep(0.2)
+    client.stop(1.0)
+    result = client.result()
+    status, kinds = result.requests.status, (Status.ERROR, Status.REFUSED)
+    assert sum(np.sum(status == kind) for kind in kinds) == 10
+    assert all(np.any(status == kind) for kind in kinds)
+    assert result.errors == ERRORS[server.protocol]
+
+
+def test_a_request_that_takes_too_long_times_out(server, client):
+    server.service_s = 2.5
+    _, _, result = run(client, np.array([0.0]), 0.1, patience_s=3)
+    assert result.requests.status.tolist() == [Status.TIMEOUT]
+    assert list(result.errors) == ["timeout"]
+
+
+def test_a_server_that_is_gone_refuses(server, client):
+    server.stop()
+    _, _, result = run(client, np.arange(0, 0.3, 0.05), 0.5)
+    assert np.all(result.requests.status == Status.REFUSED)
+
+
+def test_cpu_time_of_the_client_is_known(client):
+    _, seen, _ = run(client, np.arange(0, 0.5, 0.005), 0.5)
+    (cpu_s,) = seen.cpu_s
+    assert 0 < cpu_s < 0.5
+
+
+def test_a_client_that_dies_is_noticed_at_once(client):
+    (process,) = client._processes
+    process._process.kill()
+    process._process.wait()
+    for command in (client.look, client.stop):
+        with pytest.raises(ClientError, match="tenant died"):
+            command(0)
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_server_that_cannot_be_reached_is_said(protocol):
+    with pytest.raises(ClientError), Client("tenant", route("127.0.0.1:1", protocol), [0]):
+        pass
+
+
+def test_without_load_latencies_are_those_of_the_service(server):
+    assert np.median(
+        sequential_ms(route(server.address, server.protocol), 10, 5.0)
+    ) == pytest.approx(6, abs=3)
+
+
+def test_inputs_take_turns(server, client):
+    run(client, np.arange(0, 0.6, 0.02), 0.6)
+    sent = Counter(server.received)
+    assert sent == dict.fromkeys(SERIALISED[server.protocol], 10)
+
+
+# Closed loop
+
+
+@pytest.mark.parametrize("which", ["client", "clients"])
+def test_closed_loop_keeps_as_many_requests_in_flight_as_asked(server, request, which):
+    client = request.getfixturevalue(which)
+    start_ns, seen, result = run_closed(client, 4, 0.5)
+    part = result.requests
+    assert server.most_at_once == 4
+    assert np.all(part.answered)
+    assert 40 < len(part) <= 104  # 5 ms each, one at a time
+    assert np.array_equal(part.intended_ns, part.sent_ns)
+    assert np.all(np.diff(part.intended_ns) >= 0)
+    assert start_ns <= part.intended_ns[0] and part.intended_ns[-1] < start_ns + 0.5e9
+    # of the requests of one sender, each but the first four follows an answer
+    if which == "client":
+        assert np.all(part.intended_ns[4:] >= np.sort(part.done_ns)[: len(part) - 4])
+    assert 0 <= len(part) - len(seen.requests) <= 4
+
+
+def test_a_closed_loop_that_is_stopped_early_sends_no_more(server, client):
+    client.start_closed(time.monotonic_ns(), 60.0, 2)
+    time.sleep(0.3)
+    client.stop(1.0)
+    result = client.result()
+    assert np.all(result.requests.answered) and result.idle
+    served = server.served
+    assert len(result.requests) == served > 10
+    time.sleep(0.1)
+    assert server.served == served
+
+
+def test_a_closed_loop_counts_errors_and_goes_on(server, client):
+    server.fail = "error"
+    _, _, result = run_closed(client, 2, 0.3)
+    assert len(result.requests) > 10
+    assert np.all(result.requests.status == Status.ERROR)
+    assert result.errors == {"error": ERRORS[server.protocol]["error"]}
+
+
+# Several processes
+
+
+def test_several_processes_send_exactly_what_one_would(server, clients):
+    offsets = np.sort(np.random.default_rng(0).uniform(0, 0.5, 100))
+    server.service_s = 0.001
+    start_ns, seen, result = run(clients, offsets, 0.5)
+    part = result.requests
+    assert np.array_equal(part.intended_ns, start_ns + np.round(offsets * 1e9).astype(np.int64))
+    assert np.all(part.answered) and np.all(part.done_ns > part.sent_ns)
+    assert np.all(part.sent_ns >= part.intended_ns)
+    assert len(seen.cpu_s) == 3 and all(0 < cpu_s < 0.5 for cpu_s in seen.cpu_s)
+
+
+def test_one_of_several_processes_that_dies_is_noticed(clients):
+    clients._processes[1]._process.kill()
+    clients._processes[1]._process.wait()
+    with pytest.raises(ClientError, match="tenant died"):
+        run(clients, np.arange(0, 0.2, 0.02), 0.2)
+
+
+# Silence
+
+
+def requests(*rows: tuple[float, float, Status]) -> Requests:
+    """Rows of sent, done (seconds) and status."""
+    sent, done, status = (np.array(column) for column in zip(*rows, strict=True))
+    sent_ns, done_ns = ((times * 1e9).astype(np.int64) for times in (sent, done))
+    return Requests(sent_ns, sent_ns, done_ns, status.astype(np.uint8))
+
+
+def test_a_server_is_silent_while_it_owes_answers():
+    answered, refused = (1.0, 2.0, Status.OK), (1.0, 3.0, Status.REFUSED)
+    pending, late = (1.5, 0, Status.PENDING), (1.5, 6.5, Status.TIMEOUT)
+    later = (6.0, 0, Status.PENDING)
+    cases = {
+        (answered,): 0,  # it owes nothing
+        (pending,): 8.5,  # since the request was sent
+        (answered, pending): 8,  # since the last answer
+        (refused, pending): 7,  # which an error is, too
+        (answered, later): 4,  # nothing was owed before that was sent
+        (answered, late, later): 8,  # a time-out is no answer
+        (late,): 8.5,
+        (answered, (1.5, 1.8, Status.TIMEOUT)): 0,  # it has answered after that
+        (answered, (0, 0, Status.UNSENT)): 0,
+    }
+    for rows, expected in cases.items():
+        assert silent_s(requests(*rows), 10 * 10**9) == pytest.approx(expected), rows
+
+
+def test_a_client_tells_how_long_the_server_is_silent(server, client):
+    server.service_s = 1.5
+    client.start(time.monotonic_ns(), np.array([0.0]))
+    time.sleep(0.8)
+    assert 0.2 < client.silent_s() < 1.5
+    client.stop(2.0)
+    assert client.result().idle
+    assert client.silent_s() == 0

@@ -1,0 +1,48 @@
+"""What requests carry: images in turn, in order, in or beside shared memory."""
+
+import numpy as np
+import pytest
+
+from perseus.serving.running_server import RunningServer
+from perseus.traffic import route as route_module
+from perseus.traffic.route import RouteError, inline, request_images, route_to, shared
+
+
+@pytest.mark.parametrize(
+    ("images", "batch_size", "expected"),
+    [
+        (3, 1, [[0], [1], [2]]),
+        (4, 2, [[0, 1], [2, 3]]),
+        (3, 2, [[0, 1], [2, 0], [1, 2]]),
+        (2, 4, [[0, 1, 0, 1]]),
+        (20, 1, [[i] for i in range(8)]),
+    ],
+)
+def test_images_take_turns(images, batch_size, expected):
+    assert request_images(images, batch_size) == expected
+
+
+def test_inputs_are_the_bytes_of_their_batches():
+    batch = np.arange(2 * 3 * 4, dtype=np.float64).reshape(2, 3, 2, 2)[:, :, ::-1]
+    (found,) = inline([batch])
+    assert found.shape == (2, 3, 2, 2) and found.size_bytes == 96
+    assert np.array_equal(np.frombuffer(found.data, np.float32).reshape(found.shape), batch)
+
+
+def test_a_route_leads_to_the_address_of_its_protocol():
+    server = RunningServer("g", "h", "", None)
+    for protocol, address in (("grpc", "g"), ("http", "h")):
+        client = {"protocol": protocol, "shared_memory": False}
+        with route_to(server, "m", [np.zeros((1, 3, 2, 2), np.float32)], client, 5.0) as route:
+            assert (route.protocol, route.address, route.model) == (protocol, address, "m")
+
+
+def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path, monkeypatch):
+    batches = [np.zeros((1, 3, 2, 2), np.float32)]
+    monkeypatch.setattr(route_module, "SHM", tmp_path)
+    with pytest.raises(RouteError, match="takes no inputs"), shared(batches, "127.0.0.1:1"):
+        pytest.fail("there is no server")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(route_module, "SHM", tmp_path / "missing")
+    with pytest.raises(RouteError, match="do not fit into"), shared(batches, "127.0.0.1:1"):
+        pytest.fail("there is no shared memory")
