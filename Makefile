@@ -1,5 +1,5 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
-# make test   set everything up and check the code
+# make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage)
@@ -17,23 +17,29 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 
-.PHONY: all test test-slurm bench environment clean-environment
+.PHONY: all lint test test-slurm bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
 	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
 	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
 
-test: environment
-	@echo "== ruff: style of the Python code =="
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
-	@echo "== mypy: types =="
-	@$(BIN)/mypy && $(BIN)/mypy scripts/backends/openvino/model.py
-	@echo "== snakefmt, snakemake --lint: the workflow =="
+# One command a line: .pre-commit-config.yaml has the same, a test keeps them equal.
+lint: environment
+	@echo "== ruff, mypy, import-linter, snakefmt, snakemake: style, types, rooms, workflow =="
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/mypy scripts/backends/openvino/model.py
+	@env PYTHONPATH=scripts $(BIN)/lint-imports --no-logo
 	@$(BIN)/snakefmt --check Snakefile rules
 	@$(BIN)/snakemake --lint
-	@echo "== pytest: unit tests, the DAG, a real server =="
-	@$(ON_PATH) $(BIN)/python -m pytest
+
+test: lint
+	@echo "== pytest: unit tests, the DAG, servers that are not measured; two at a time =="
+	@$(ON_PATH) $(BIN)/python -m pytest -m "not alone" -n 2 --dist worksteal
+	@echo "== pytest: what measures, one test at a time =="
+	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
 test-slurm: environment
 	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \
@@ -75,6 +81,12 @@ define require_python
        "Install one and name it: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }; }
 endef
 
+# Held equal to the code by a test, as config/README.md is.
+.PHONY: docs/data.md
+docs/data.md: | environment
+	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
+	mv $@.new $@
+
 # Pins for CPU and CUDA builds of torch alike: no +cpu, and no CUDA packages, which torch's CUDA
 # build pins itself. Run it with Python 3.11.
 .PHONY: requirements.txt
@@ -92,5 +104,5 @@ requirements.txt:
 	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
 	done < $@
 
-config/README.md: config/schema.yaml scripts/perseus/study/reference.py | environment
-	PYTHONPATH=scripts $(BIN)/python -m perseus.study.reference > $@
+config/README.md config/schema.json: scripts/perseus/study/*.py scripts/perseus/study/experiments/*.py | environment
+	PYTHONPATH=scripts $(BIN)/python -m perseus.study.generated_docs $(@F) > $@

@@ -1,6 +1,6 @@
 """Perseus: which servers should serve these CNNs, dedicated or shared, at what cost, within their SLA?
 
-config + schema -> plan -> export -> repository -> measure -> tables -> figures -> report
+config -> export -> repository -> measure -> tables -> figures -> report
 
 One study is one configuration file; its results lie in results/<study>/.
 """
@@ -10,10 +10,18 @@ from snakemake.utils import min_version
 min_version("9.27")
 
 
-configfile: "config/config.yaml"
-
-
 include: "rules/common.smk"
+
+
+# The first rule, and so the default target, but not that of a workflow with this one as a module.
+rule all:
+    """Everything: the report, and the tables and figures that it is made of."""
+    input:
+        f"{RESULTS}/report.html",
+        TABLE_FILES,
+        FIGURE_FILES,
+
+
 include: "rules/export.smk"
 include: "rules/tensorrt.smk"
 include: "rules/repository.smk"
@@ -24,27 +32,21 @@ include: "rules/figures.smk"
 include: "rules/report.smk"
 
 
-rule all:
-    """Everything: the report, and the tables and figures that it is made of."""
-    default_target: True
-    input:
-        f"{RESULTS}/report.html",
-        TABLES,
-        FIGURES,
-
-
 rule measurements:
     """The raw results of all cells, nothing aggregated."""
     input:
-        [plan.raw_files(STUDY, cell) for cell in plan.cells(STUDY)],
+        files.raw(STUDY, CELLS),
 
 
 onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
         require_gpus(workflow.dag.needrun_jobs())
-    about_s, most_s = plan.load_s(STUDY)
+    from perseus.measurement.experiments import procedure
+
+    tasks = map(measure_task, STUDY.cells)
+    about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
     print(
-        f"Study {STUDY.name!r}: {len(plan.cells(STUDY))} cells. Measuring all of them takes about"
+        f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
     )
 

@@ -23,9 +23,9 @@ from benchmarks.simulation import (
     batching,
     deterministic,
     exponential,
-    one_worker,
     workers,
 )
+from perseus.peak.lindley import departures_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.search import find_peak
 from perseus.study.presets import PRESETS
@@ -49,7 +49,7 @@ class Server:
     slas: tuple[Sla, ...]
     start_rps: float
     shares: tuple[float, ...] = (1.0,)
-    discipline: Discipline = one_worker
+    discipline: Discipline = departures_s
     instances: bool = False
     alone_works: float = 1.0
     batching: bool = False
@@ -80,20 +80,22 @@ def rarely_slow(mean_s: float) -> Service:
 
 
 SERVERS = {
-    "M/M/1, 5 ms, p95 <= 50 ms": single(exponential(0.005), Sla(95, 50), 120),
-    "M/D/1, 5 ms, p95 <= 50 ms": single(deterministic(0.005), Sla(95, 50), 120),
-    "M/D/1, 25 ms, p95 <= 120 ms": single(deterministic(0.025), Sla(95, 120), 24),
+    "M/M/1, 5 ms, p95 <= 50 ms": single(exponential(0.005), Sla(latency_ms=50), 120),
+    "M/D/1, 5 ms, p95 <= 50 ms": single(deterministic(0.005), Sla(latency_ms=50), 120),
+    "M/D/1, 25 ms, p95 <= 120 ms": single(deterministic(0.025), Sla(latency_ms=120), 24),
     "M/D/4, 20 ms, p95 <= 100 ms": single(
-        deterministic(0.02), Sla(95, 100), 120, discipline=workers(4)
+        deterministic(0.02), Sla(latency_ms=100), 120, discipline=workers(4)
     ),
     "M/M/2, 10 ms, p95 <= 60 ms": single(
-        exponential(0.01), Sla(95, 60), 120, discipline=workers(2)
+        exponential(0.01), Sla(latency_ms=60), 120, discipline=workers(2)
     ),
-    "6 ms with 5 % jitter, p95 <= 30 ms": single(jittered(0.006), Sla(95, 30), 100),
-    "one request in ten slow, 5 ms, p95 <= 50 ms": single(rarely_slow(0.005), Sla(95, 50), 120),
+    "6 ms with 5 % jitter, p95 <= 30 ms": single(jittered(0.006), Sla(latency_ms=30), 100),
+    "one request in ten slow, 5 ms, p95 <= 50 ms": single(
+        rarely_slow(0.005), Sla(latency_ms=50), 120
+    ),
     "batches of up to 8, p95 <= 30 ms": single(
         deterministic(0.001),
-        Sla(95, 30),
+        Sla(latency_ms=30),
         120,
         discipline=batching(8, 0.002, 0.004),
         alone_works=7.0,
@@ -101,14 +103,14 @@ SERVERS = {
     ),
     "two models on one core, 4 and 12 ms, p95 <= 40 and 80 ms": Server(
         (jittered(0.004), jittered(0.012)),
-        (Sla(95, 40), Sla(95, 80)),
+        (Sla(latency_ms=40), Sla(latency_ms=80)),
         80,
         shares=(0.75, 0.25),
         instances=True,
     ),
     "two models on one core, 5 and 25 ms, p95 <= 60 and 120 ms": Server(
         (jittered(0.005), jittered(0.025)),
-        (Sla(95, 60), Sla(95, 120)),
+        (Sla(latency_ms=60), Sla(latency_ms=120)),
         70,
         shares=(6 / 7, 1 / 7),
         instances=True,

@@ -15,8 +15,8 @@ from benchmarks.perf_analyzer import NAME, PerfAnalyzer, Report
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Known, Place, Say, sleeping
 from benchmarks.simulation import Service, deterministic
-from perseus.peak.durations import ATTEMPTS
-from perseus.peak.verdict import TenantWindow, Verdict, grace_s, judge
+from perseus.peak.durations import ATTEMPTS, grace_s
+from perseus.peak.verdict import TenantWindow, Verdict, judge
 from perseus.study.sla import Sla
 
 BENCHMARK = "honesty"
@@ -71,7 +71,7 @@ def _percentile(
 ) -> Iterator[Row]:
     true_ms = queueing.percentile_ms(rate_rps, service, percent, known.overhead_ms)
     say(f"{case}: the true p{percent} is {true_ms:.1f} ms")
-    ours = _perseus(known, rate_rps, Sla(percent, true_ms), PERCENTILE_S)
+    ours = _perseus(known, rate_rps, Sla(percentile=percent, latency_ms=true_ms), PERCENTILE_S)
     say(f"Perseus says {ours.percentile_ms:.1f} ms")
     if percent == 95:
         say(f"its interval is {ours.low_ms:.1f} to {ours.high_ms:.1f} ms")
@@ -92,7 +92,7 @@ def _overload(
 ) -> Iterator[Row]:
     case = f"Poisson load at {OVERLOAD:.0%} of the server's limit"
     metric = "a growing queue called stable, 1 = yes (lower is better)"
-    ours = _perseus(known, rate_rps, Sla(95, 50), OVERLOAD_S)
+    ours = _perseus(known, rate_rps, Sla(latency_ms=50), OVERLOAD_S)
     say(f"{case}: Perseus calls it {'stable' if ours.stable else 'too much'}")
     for name, mode in MODES.items():
         theirs = _perf_analyzer(at, peer, known, rate_rps, 95, mode)

@@ -22,12 +22,15 @@ from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say, loading, serving
 from perseus.host.files import write_json
 from perseus.measurement.live_system import LiveSystem
-from perseus.models.onnx_export import ModelSpec, export_model
-from perseus.models.repository import TenantSpec, write_tenant
+from perseus.models.onnx_export import export_model
+from perseus.models.repository import write_tenant
+from perseus.peak.durations import grace_s
 from perseus.peak.system import System
-from perseus.peak.verdict import Verdict, grace_s, judge
-from perseus.serving.embedded import BACKENDS
+from perseus.peak.verdict import Verdict, judge
+from perseus.serving.triton_command import BACKENDS
 from perseus.study.sla import Sla
+from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.repository import ServedTenant
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
 from perseus.traffic.route import Route, shared
@@ -119,7 +122,7 @@ def certified_rps(system: System, closed_rps: float, service_s: float, say: Say)
 
 def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict, str]:
     """Of a fresh window; one that the client or the host spoilt is tried once more."""
-    sla = Sla(95, SLA_SERVICES * service_s * 1000)
+    sla = Sla(latency_ms=SLA_SERVICES * service_s * 1000)
     settle_s = max(SETTLE_S, SETTLE_SERVICES * service_s)
     seconds = settle_s + grace_s((sla,)) + max(COUNTED_S, COUNTED_SERVICES * service_s)
     for _ in range(2):
@@ -143,9 +146,11 @@ def _served(
     at: Place, cell: Cell, onnx: Path, service_s: float
 ) -> Iterator[tuple[Client, LiveSystem]]:
     repository = at.folder / "limit"
-    spec = TenantSpec("model", cell.architecture, cell.runtime, max_batch_size=cell.batch)
+    tenant = ServedTenant(
+        name="model", model=cell.architecture, runtime=cell.runtime, max_batch_size=cell.batch
+    )
     check = {"input_shape": (3, 224, 224), "classes": 1000}
-    write_tenant(repository, spec, [], onnx, check)
+    write_tenant(repository, tenant, [], onnx, check)
     images = np.random.default_rng(0).standard_normal((cell.batch, 3, 224, 224))
     with (
         serving(at, repository, BACKENDS) as server,
@@ -154,8 +159,11 @@ def _served(
         timeout_s = max(5.0, 2 * SLA_SERVICES * service_s)
         route = Route("grpc", server.grpc_address, "model", inputs, timeout_s)
         client = Client("model", route, [at.client_core])
-        patience_s, arrivals = SLA_SERVICES * service_s, Arrivals("constant")
-        with client, loading(at, server, client, patience_s=patience_s, arrivals=arrivals) as live:
+        longest_sla_s, arrivals = SLA_SERVICES * service_s, Arrivals("constant")
+        with (
+            client,
+            loading(at, server, client, longest_sla_s=longest_sla_s, arrivals=arrivals) as live,
+        ):
             yield client, live
 
 
@@ -164,7 +172,8 @@ def _exported(folder: Path, architecture: str, say: Say) -> Path:
     onnx = folder / architecture / "model.onnx"
     if not onnx.exists():
         say(f"exporting {architecture}")
-        record = export_model(ModelSpec(architecture), onnx, onnx.with_name("reference.npz"))
+        task = ExportTask(architecture=architecture)
+        record = export_model(task, onnx, onnx.with_name("reference.npz"))
         write_json(onnx.with_name("record.json"), record)
     return onnx
 

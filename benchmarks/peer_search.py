@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.queueing import Floats, departures
 from benchmarks.simulation import Service
 from perseus.peak import stats
+from perseus.peak.lindley import departures_s
+from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 TRIALS = 10
@@ -79,7 +80,7 @@ def simulated_level(
     if mode.blocking:
         sent_s, done_s = _blocking(due_s, work_s)
     else:
-        sent_s, done_s = due_s, departures(due_s, work_s)
+        sent_s, done_s = due_s, departures_s(due_s, work_s)
     window = (done_s / mode.window_s).astype(int)
     latencies_ms = [(done_s - sent_s)[window == trial] * 1000 for trial in range(TRIALS)]
     for trials in range(LAST, TRIALS + 1):

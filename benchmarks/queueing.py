@@ -6,20 +6,14 @@ A million requests make a percentile exact to a fraction of a per cent at the lo
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.simulation import Service
 from perseus.peak import stats
+from perseus.peak.lindley import departures_s
+from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
-Floats = NDArray[np.float64]
 REQUESTS = 1_000_000
-
-
-def departures(arrival_s: Floats, service_s: Floats) -> Floats:
-    """When a single server is done with each request, both shape (n,)."""
-    work = np.cumsum(service_s)
-    return work + np.maximum.accumulate(arrival_s - (work - service_s))
 
 
 def stalling(service_s: float, stall_s: float, every: int) -> Service:
@@ -38,7 +32,7 @@ def percentile_ms(
     """The true percentile of the latency, `overhead_ms` of which is outside the queue."""
     rng = np.random.default_rng(0)
     arrival_s = np.cumsum(rng.exponential(1 / rate_rps, REQUESTS))
-    latency_s = departures(arrival_s, service(rng, REQUESTS)) - arrival_s
+    latency_s = departures_s(arrival_s, service(rng, REQUESTS)) - arrival_s
     return stats.percentile(latency_s, percent) * 1000 + overhead_ms
 
 

@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 import tritonclient.grpc as triton
 
-from benchmarks.queueing import Floats, departures
 from benchmarks.simulation import Service
 from perseus.peak import stats
+from perseus.peak.lindley import departures_s
+from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 REQUESTS = 5392
@@ -70,7 +71,7 @@ def climb(offer: Callable[[float], Pass], rates_rps: Iterable[float], sla: Sla) 
 def simulated_pass(rate_rps: float, service: Service, rng: np.random.Generator) -> Pass:
     """A pass against a single-server queue in virtual time."""
     send_s = np.cumsum(rng.exponential(1 / rate_rps, REQUESTS) + OVERSHOOT_S)
-    done_s = departures(send_s, service(rng, REQUESTS))
+    done_s = departures_s(send_s, service(rng, REQUESTS))
     return Pass(REQUESTS / float(done_s[-1]), (done_s - send_s) * 1000)
 
 

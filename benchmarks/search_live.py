@@ -39,7 +39,7 @@ from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 
 SERVER = Sleep(service_ms=5)
-SLA = Sla(95, 50)
+SLA = Sla(latency_ms=50)
 MODE = f"{NAME} --async"
 SEARCHES = 3
 """Of Perseus: the others take too long for more than one."""

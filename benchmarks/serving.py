@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
-from perseus.host import cores as host
+from perseus.host import cores
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak import stats
-from perseus.serving.embedded import BACKENDS, embedded_triton
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
+from perseus.serving.triton_command import BACKENDS
 from perseus.traffic.arrivals import Arrivals, stream
 from perseus.traffic.client import Client, sequential_ms
 from perseus.traffic.requests import MS
@@ -37,7 +38,7 @@ class Place:
 
 def place(folder: Path) -> Place:
     """The last core for the server and the first for the client; raises TooFewCoresError."""
-    server_cores, client_cores = host.split_cores(1)
+    server_cores, client_cores = cores.split_cores(1)
     folder.mkdir(parents=True, exist_ok=True)
     return Place(folder.resolve(), server_cores[0], client_cores[0])
 
@@ -55,7 +56,7 @@ def loading(
     server: RunningServer,
     client: Client,
     *,
-    patience_s: float,
+    longest_sla_s: float,
     arrivals: Arrivals | None = None,
 ) -> Iterator[LiveSystem]:
     """The server as a system to search, with one client that has been entered."""
@@ -68,7 +69,7 @@ def loading(
             writer,
             server_cores=[at.server_core],
             client_cores=[at.client_core],
-            patience_s=patience_s,
+            longest_sla_s=longest_sla_s,
         )
 
 
@@ -101,7 +102,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
         route = Route("grpc", server.grpc_address, model, inputs, timeout_s=20)
         alone_ms = sequential_ms(route, 100, 5)
         client = Client(model, route, [at.client_core])
-        with client, loading(at, server, client, patience_s=1) as system:
+        with client, loading(at, server, client, longest_sla_s=1) as system:
             service_ms = _busy_gap_ms(system, sleep)
             overhead_ms = stats.percentile(alone_ms, 50) - service_ms
             yield Known(server, model, system, alone_ms, service_ms, overhead_ms)

@@ -12,11 +12,12 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.peak.lindley import departures_s
+from perseus.peak.stats import Floats
 from perseus.peak.system import Observation
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.requests import Requests, Status
 
-Floats = NDArray[np.float64]
 Service = Callable[[np.random.Generator, int], Floats]
 Discipline = Callable[[Floats, Floats], Floats]
 """(arrival times, ascending; work of each request), in seconds -> completion times."""
@@ -39,12 +40,6 @@ def deterministic(mean_s: float) -> Service:
 
 def _deterministic(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
     return np.full(n, mean_s)
-
-
-def one_worker(arrival: Floats, work: Floats) -> Floats:
-    """First come, first served: the recursion of Lindley (1952) as a running maximum."""
-    done = np.cumsum(work)
-    return done + np.maximum.accumulate(arrival - (done - work))
 
 
 def workers(count: int) -> Discipline:
@@ -113,15 +108,16 @@ def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats
 class SimulatedServer:
     """A queue shared by all tenants, served by `discipline`; with `instances`, `one_core` instead.
 
-    `service[i]` draws the work of a request of tenant i in seconds. `leak` is the share of requests
-    that are never answered; during `stall` = (start_s, length_s) of each window the server stands
-    still; `drift_per_s` slows it down by that fraction each second since its first window, up to
-    `drift_until_s`; `send_lag_s` delays every send, as a slow client would.
+    By default one worker serves it, first come, first served. `service[i]` draws the work of a
+    request of tenant i in seconds. `leak` is the share of requests that are never answered; during
+    `stall` = (start_s, length_s) of each window the server stands still; `drift_per_s` slows it
+    down by that fraction each second since its first window, up to `drift_until_s`; `send_lag_s`
+    delays every send, as a slow client would.
     """
 
     service: Sequence[Service]
     rng: np.random.Generator
-    discipline: Discipline = one_worker
+    discipline: Discipline = departures_s
     instances: bool = False
     leak: float = 0.0
     stall: tuple[float, float] = (0.0, 0.0)

@@ -9,22 +9,21 @@ steps:    serve a model that answers at once, raise the load until the client gi
 rule ceiling:
     """The client's ceiling beside one server. Nothing else runs meanwhile."""
     input:
-        checks=lambda w: plan.checks(STUDY, plan.servers(STUDY)[w.server]),
-        backend="scripts/backends/null/model.py",
-        code=code("ceiling"),
+        checks=lambda w: files.checks(STUDY, STUDY.servers[w.server]),
     output:
         f"{RESULTS}/ceilings/{{server}}.json",
     log:
         f"{LOGS}/ceilings/{{server}}.log",
     conda:
         "../envs/perseus.yaml"
-    # More than any machine has: Snakemake lowers it to all the cores that it was given.
-    threads: 100000
+    threads: slots.ALL_THREADS
     resources:
         local_server=1,
         mem_mb=4000,
     params:
-        slice=lambda w: plan.ceiling_slice(STUDY, plan.servers(STUDY)[w.server]),
+        task=lambda w: ceiling_task(w.server).plain(),
+        code=provenance.ceiling_code(SOURCES),
+        versions=lambda w: provenance.ceiling_versions(ceiling_task(w.server)),
     message:
         "Measuring the client's ceiling beside {wildcards.server}"
     script:

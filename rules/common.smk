@@ -1,39 +1,52 @@
 """The study, read once from the configuration, and what all rules share."""
 
-import ast
 import sys
+from functools import cache
 from pathlib import Path
 
+from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
+from snakemake.utils import update_config
 
-sys.path.insert(0, str(Path(workflow.basedir, "scripts")))
+# Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
+# results, and files that the configuration names, in the working directory.
+HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
+sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import gpu
-from perseus.study import plan
-from perseus.study.config import ConfigError, load_study
+from perseus.report.figures import FIGURES, figures_of
+from perseus.results.tables import TABLES
+from perseus.study import files, planning, provenance, slots
+from perseus.study.fingerprint import Sources
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
+from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
+
+CONFIGURATION = load_configfile(str(HERE / "config" / "config.yaml"))
+update_config(CONFIGURATION, config)  # dictionaries merge, lists replace
 
 try:
-    STUDY = load_study(config, Path(workflow.basedir))
+    STUDY = read_study(CONFIGURATION, prices=HERE / "config" / "prices.csv", folder=Path.cwd())
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
-RESULTS = f"results/{STUDY.name}"
-REPOSITORY = f"model_repository/{STUDY.name}"
-LOGS = f"logs/{STUDY.name}"
-TABLES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=plan.TABLES, kind=["parquet", "csv"])
-FIGURES = expand(
-    f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=plan.figures(STUDY), kind=["svg", "png"]
+SOURCES = Sources(HERE / "scripts")
+RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
+CELLS = list(STUDY.cells.values())
+TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
+FIGURE_FILES = expand(
+    f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=figures_of(STUDY.kinds), kind=["svg", "png"]
 )
 
 # A user's own `--resources local_server=2` wins.
-for slot in plan.slots(STUDY):
+for slot in slots.slots(STUDY):
     if slot not in workflow.global_resources:
         workflow.register_resource(slot, 1)
 
 # A measurement takes the slot of its server's host.
 SLOTS = {
-    slot: lambda w, slot=slot: int(plan.slot(plan.cell(STUDY, w.cell)) == slot)
-    for slot in plan.slots(STUDY)
+    slot: lambda w, slot=slot: int(slots.slot(STUDY.cells[w.cell]) == slot)
+    for slot in slots.slots(STUDY)
 }
 
 
@@ -43,42 +56,41 @@ wildcard_constraints:
     tenant="[A-Za-z0-9_-]+",
     cell=r"[A-Za-z0-9_.-]+",
     server="[A-Za-z0-9_-]+",
-    figure="[a-z_]+",
-    precision="fp16|int8",
+    figure="|".join(FIGURES),
+    precision="|".join(files.CONVERTED),
 
 
-def scenarios_with(kind):
-    """A pattern of the scenarios whose server loads model files of this kind."""
-    names = "|".join(plan.server_names(STUDY, kind))
-    return rf"(?:{names})\.[A-Za-z0-9_.-]+" if names else "(?!)"
+@cache
+def measure_task(cell):
+    return planning.measure_task(STUDY, STUDY.cells[cell])
+
+
+@cache
+def repository_task(scenario, tenant):
+    return planning.repository_task(STUDY, scenario, tenant)
+
+
+@cache
+def ceiling_task(server):
+    return planning.ceiling_task(STUDY, server)
+
+
+def model_of(scenario, tenant):
+    return STUDY.scenarios[scenario].tenant(tenant).model
+
+
+def scenarios_with(model_file):
+    """A pattern of the scenarios whose server loads files of this name."""
+    servers = STUDY.servers.values()
+    names = [of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file]
+    return rf"(?:{'|'.join(names)})\.[A-Za-z0-9_.-]+" if names else "(?!)"
 
 
 def require_gpus(jobs):
     """Stop when some of the jobs that are to run here need GPUs that are not here."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
     try:
-        for gpus in {plan.cell(STUDY, cell).scenario.server.gpus_here for cell in cells}:
+        for gpus in {STUDY.cells[cell].scenario.server.gpus_here for cell in cells}:
             gpu.require(gpus)
     except gpu.GpuError as error:
         raise WorkflowError(str(error)) from None
-
-
-def code(script):
-    """scripts/<script>.py and the library modules that it imports, directly or not.
-
-    As inputs of a rule they re-run its jobs when their content changes.
-    """
-    scripts = Path(workflow.basedir, "scripts")
-    found, todo = set(), [scripts / f"{script}.py"]
-    while todo:
-        for node in ast.walk(ast.parse(todo.pop().read_text())):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("perseus"):
-                names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-                paths = {scripts / f"{name.replace('.', '/')}.py" for name in names}
-                new = {path for path in paths if path.is_file()} - found
-                todo += new
-                found |= new
-    return [
-        f"scripts/{path.relative_to(scripts)}"
-        for path in [scripts / f"{script}.py", *sorted(found)]
-    ]

@@ -10,9 +10,8 @@ steps:    build the network, export it, run it under ONNX Runtime, compare, keep
 rule export:
     """A model as ONNX, the answers that torch gave, and how close ONNX Runtime comes to them."""
     input:
-        weights=lambda w: plan.weights_files(plan.model(STUDY, w.model)),
-        images=lambda w: list(plan.model(STUDY, w.model).images),
-        code=code("export"),
+        weights=lambda w: files.weights(STUDY, w.model),
+        images=lambda w: STUDY.images[w.model],
     output:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
@@ -24,7 +23,9 @@ rule export:
     resources:
         mem_mb=4000,
     params:
-        slice=lambda w: plan.export_slice(STUDY, plan.model(STUDY, w.model)),
+        task=lambda w: planning.export_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["export.py"]),
+        versions=provenance.versions(provenance.EXPORT),
     message:
         "Exporting {wildcards.model} to ONNX"
     script:
@@ -36,7 +37,6 @@ rule convert:
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
-        code=code("convert"),
     output:
         model=f"{RESULTS}/models/{{model}}/model.{{precision}}.onnx",
         check=f"{RESULTS}/models/{{model}}/check.{{precision}}.json",
@@ -46,6 +46,9 @@ rule convert:
         "../envs/perseus.yaml"
     resources:
         mem_mb=4000,
+    params:
+        code=SOURCES.fingerprint(["convert.py"]),
+        versions=provenance.versions(provenance.CONVERT),
     message:
         "Converting {wildcards.model} to {wildcards.precision}"
     script:
@@ -55,9 +58,8 @@ rule convert:
 rule export_program:
     """A model as a program of torch.export, for runtime pytorch, compared with torch itself."""
     input:
-        weights=lambda w: plan.weights_files(plan.model(STUDY, w.model)),
-        images=lambda w: list(plan.model(STUDY, w.model).images),
-        code=code("export_program"),
+        weights=lambda w: files.weights(STUDY, w.model),
+        images=lambda w: STUDY.images[w.model],
     output:
         model=f"{RESULTS}/models/{{model}}/model.pt2",
         check=f"{RESULTS}/models/{{model}}/check.pt2.json",
@@ -68,7 +70,9 @@ rule export_program:
     resources:
         mem_mb=4000,
     params:
-        slice=lambda w: plan.export_slice(STUDY, plan.model(STUDY, w.model)),
+        task=lambda w: planning.export_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["export_program.py"]),
+        versions=provenance.versions(provenance.EXPORT),
     message:
         "Exporting {wildcards.model} as a program of torch"
     script:

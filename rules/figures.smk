@@ -5,24 +5,12 @@ outputs:  results/<study>/figures/<figure>.{svg,png}
 steps:    read, draw, write
 """
 
-# The other figures are drawn from the tables alone.
-RAW_OF_FIGURE = {
-    "latency_by_rate": ["windows.parquet"],
-    "latency_ecdf": ["requests.parquet", "windows.parquet", "record.json"],
-    "utilisation": ["monitor.parquet", "windows.parquet", "record.json"],
-}
-
 
 rule figure:
     """One figure, as SVG for print and PNG for the screen."""
     input:
-        tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=plan.TABLES),
-        raw=lambda wildcards: [
-            f"{RESULTS}/raw/{cell.id}/{name}"
-            for cell in plan.peak_cells(STUDY)
-            for name in RAW_OF_FIGURE.get(wildcards.figure, [])
-        ],
-        code=code("figure"),
+        tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
+        raw=lambda w: files.raw_of_kind(STUDY, FIGURES[w.figure].kind, FIGURES[w.figure].raw),
     output:
         svg=f"{RESULTS}/figures/{{figure}}.svg",
         png=report(
@@ -36,7 +24,8 @@ rule figure:
     conda:
         "../envs/perseus.yaml"
     params:
-        slice=plan.figure_slice(STUDY),
+        task=planning.figure_task(STUDY).plain(),
+        code=lambda w: provenance.figure_code(SOURCES, w.figure),
     message:
         "Drawing {wildcards.figure}"
     script:

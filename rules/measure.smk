@@ -1,23 +1,22 @@
 """Measure: one cell on a server of its own.
 
 inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants,
-          the trace of arrivals, if they come from one
+          the trace of arrivals, if they come from one, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
-steps:    start Triton, check its answers, search the peak, sample the host, stop Triton
+steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """
 
 
 rule measure:
     """One cell. Nothing else runs beside a server on this host; a remote one leaves cores free."""
     input:
-        repository=lambda w: plan.repository_files(STUDY, plan.cell(STUDY, w.cell).scenario),
-        references=lambda w: plan.references(STUDY, plan.cell(STUDY, w.cell).scenario),
-        dedicated=lambda w: plan.records(
-            STUDY, plan.dedicated_cells(STUDY, plan.cell(STUDY, w.cell))
+        repository=lambda w: files.repository_files(STUDY, STUDY.cells[w.cell].scenario),
+        references=lambda w: files.references(STUDY, STUDY.cells[w.cell].scenario),
+        dedicated=lambda w: files.raw(
+            STUDY, STUDY.dedicated_cells(STUDY.cells[w.cell]), "record.json"
         ),
-        trace=plan.trace_files(STUDY),
-        backend=lambda w: plan.backend_files(plan.cell(STUDY, w.cell).scenario.server),
-        code=code("measure"),
+        trace=files.trace(STUDY),
+        image=lambda w: files.image(STUDY.cells[w.cell].scenario.server),
     output:
         requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",
         windows=f"{RESULTS}/raw/{{cell}}/windows.parquet",
@@ -28,12 +27,14 @@ rule measure:
         f"{LOGS}/measure/{{cell}}.log",
     conda:
         "../envs/perseus.yaml"
-    threads: lambda w: plan.threads(plan.cell(STUDY, w.cell))
+    threads: lambda w: slots.threads(STUDY.cells[w.cell])
     resources:
         **SLOTS,
         mem_mb=4000,
     params:
-        slice=lambda w: plan.measure_slice(STUDY, plan.cell(STUDY, w.cell)),
+        task=lambda w: measure_task(w.cell).plain(),
+        code=lambda w: provenance.measure_code(SOURCES, measure_task(w.cell)),
+        versions=lambda w: provenance.measure_versions(measure_task(w.cell)),
     message:
         "Measuring {wildcards.cell}"
     script:

@@ -9,17 +9,17 @@ steps:    state the answer with its uncertainty, then the evidence, the host and
 rule report:
     """One HTML file that can be mailed: figures are inside."""
     input:
-        tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=plan.TABLES),
-        figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=plan.figures(STUDY)),
-        records=plan.records(STUDY, plan.cells(STUDY)),
-        template="scripts/perseus/report/page.html",
-        code=code("report"),
+        tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
+        figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
+        records=files.raw(STUDY, CELLS, "record.json"),
     output:
         f"{RESULTS}/report.html",
     log:
         f"{LOGS}/report.log",
     conda:
         "../envs/perseus.yaml"
+    params:
+        code=provenance.report_code(SOURCES),
     message:
         "Writing the report"
     script:

@@ -9,20 +9,20 @@ steps:    write the configuration as Triton's protobuf message, copy the model
 rule repository:
     """One tenant of a scenario's Triton repository, its model as ONNX."""
     input:
-        model=lambda w: plan.served_file(STUDY, w.scenario, w.tenant),
-        check=lambda w: f"{RESULTS}/models/{plan.tenant(STUDY, w.scenario, w.tenant).model}/check.json",
-        code=code("repository"),
+        model=lambda w: files.served(STUDY, w.scenario, w.tenant),
+        check=lambda w: files.check(STUDY, model_of(w.scenario, w.tenant)),
     output:
         config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/model.onnx",
+        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{ONNX}",
     log:
         f"{LOGS}/repository/{{scenario}}/{{tenant}}.log",
     wildcard_constraints:
-        scenario=scenarios_with("onnx"),
+        scenario=scenarios_with(ONNX),
     conda:
         "../envs/perseus.yaml"
     params:
-        slice=lambda w: plan.repository_slice(STUDY, w.scenario, w.tenant),
+        task=lambda w: repository_task(w.scenario, w.tenant).plain(),
+        code=lambda w: provenance.repository_code(SOURCES, repository_task(w.scenario, w.tenant)),
     message:
         "Adding {wildcards.tenant} to the repository of {wildcards.scenario}"
     script:
@@ -32,14 +32,14 @@ rule repository:
 use rule repository as repository_program with:
     output:
         config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/model.pt2",
+        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{PROGRAM}",
     wildcard_constraints:
-        scenario=scenarios_with("pt2"),
+        scenario=scenarios_with(PROGRAM),
 
 
 use rule repository as repository_plan with:
     output:
         config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/model.plan",
+        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{PLAN}",
     wildcard_constraints:
-        scenario=scenarios_with("plan"),
+        scenario=scenarios_with(PLAN),

@@ -1,7 +1,7 @@
-"""Tables: all cells in four tables, with prices.
+"""Tables: all cells, with prices.
 
 inputs:   the raw results of all cells, the client's ceilings
-outputs:  results/<study>/tables/{peaks,tenants,costs,savings,ceilings}.{parquet,csv}
+outputs:  results/<study>/tables/<table>.{parquet,csv}
 steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings
 """
 
@@ -9,18 +9,18 @@ steps:    peaks with intervals over repeats, tenants at the certified point, cos
 rule tables:
     """The tables of the study; prices enter here."""
     input:
-        records=plan.records(STUDY, plan.cells(STUDY)),
-        windows=[f"{RESULTS}/raw/{cell.id}/windows.parquet" for cell in plan.cells(STUDY)],
-        ceilings=[f"{RESULTS}/ceilings/{name}.json" for name in plan.servers(STUDY)],
-        code=code("tables"),
+        records=files.raw(STUDY, CELLS, "record.json"),
+        windows=files.raw(STUDY, CELLS, "windows.parquet"),
+        ceilings=[f"{RESULTS}/ceilings/{name}.json" for name in STUDY.servers],
     output:
-        TABLES,
+        TABLE_FILES,
     log:
         f"{LOGS}/tables.log",
     conda:
         "../envs/perseus.yaml"
     params:
-        slice=plan.tables_slice(STUDY),
+        task=planning.tables_task(STUDY).plain(),
+        code=provenance.tables_code(SOURCES),
     message:
         "Making the tables"
     script:

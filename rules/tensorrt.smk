@@ -9,9 +9,9 @@ steps:    build with trtexec for the tenant's batch sizes, record version, GPU, 
 rule tensorrt:
     """The plan of one tenant. It uses the GPU, so nothing is measured meanwhile."""
     input:
-        model=lambda w: plan.onnx_file(STUDY, plan.model_of(STUDY, w.server, w.tenant)),
-        check=lambda w: f"{RESULTS}/models/{plan.model_of(STUDY, w.server, w.tenant)}/check.json",
-        code=code("tensorrt_plan"),
+        model=lambda w: files.onnx(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),
+        check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),
+        image=lambda w: files.image(STUDY.servers[w.server]),
     output:
         model=f"{RESULTS}/plans/{{server}}/{{tenant}}/model.plan",
         record=f"{RESULTS}/plans/{{server}}/{{tenant}}/plan.json",
@@ -19,12 +19,13 @@ rule tensorrt:
         f"{LOGS}/tensorrt/{{server}}/{{tenant}}.log",
     conda:
         "../envs/perseus.yaml"
-    threads: 100000
+    threads: slots.ALL_THREADS
     resources:
         local_server=1,
         mem_mb=8000,
     params:
-        slice=lambda w: plan.tensorrt_slice(STUDY, w.server, w.tenant),
+        task=lambda w: planning.tensorrt_task(STUDY, w.server, w.tenant).plain(),
+        code=SOURCES.fingerprint(["tensorrt_plan.py"]),
     message:
         "Building TensorRT's plan of {wildcards.tenant} for {wildcards.server}"
     script:

@@ -5,11 +5,12 @@ from pathlib import Path
 from perseus.host.files import write_json
 from perseus.host.job import job
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import ModelSpec, export_model
+from perseus.models.onnx_export import export_model
+from perseus.study.tasks.export import ExportTask
 
 with job(snakemake.log[0], ExportError):
     check = export_model(
-        ModelSpec(**snakemake.params.slice),
+        ExportTask.model_validate(snakemake.params.task),
         Path(snakemake.output.model),
         Path(snakemake.output.reference),
     )

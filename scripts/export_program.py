@@ -5,9 +5,10 @@ from pathlib import Path
 from perseus.host.files import write_json
 from perseus.host.job import job
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import ModelSpec
 from perseus.models.torch_export import export_program
+from perseus.study.tasks.export import ExportTask
 
 with job(snakemake.log[0], ExportError):
-    check = export_program(ModelSpec(**snakemake.params.slice), Path(snakemake.output.model))
+    task = ExportTask.model_validate(snakemake.params.task)
+    check = export_program(task, Path(snakemake.output.model))
     write_json(Path(snakemake.output.check), check)

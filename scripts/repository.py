@@ -4,13 +4,16 @@ import json
 from pathlib import Path
 
 from perseus.host.job import job
-from perseus.models.repository import RepositoryError, TenantSpec, write_tenant
+from perseus.models.repository import RepositoryError, write_tenant
+from perseus.study.tasks.repository import RepositoryTask
+
+task = RepositoryTask.model_validate(snakemake.params.task)
 
 with job(snakemake.log[0], RepositoryError):
     write_tenant(
         Path(snakemake.output.config).parents[1],
-        TenantSpec(**snakemake.params.slice["tenant"]),
-        snakemake.params.slice["siblings"],
+        task.tenant,
+        task.siblings,
         Path(snakemake.input.model),
         json.loads(Path(snakemake.input.check).read_text()),
     )

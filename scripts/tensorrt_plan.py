@@ -7,11 +7,12 @@ from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.job import job
 from perseus.models.tensorrt_plan import TensorRtError, build
+from perseus.study.tasks.tensorrt import TensorRtTask
 
 with job(snakemake.log[0], GpuError, TensorRtError):
     plan = Path(snakemake.output.model)
     record = build(
-        snakemake.params.slice,
+        TensorRtTask.model_validate(snakemake.params.task),
         Path(snakemake.input.model),
         json.loads(Path(snakemake.input.check).read_text()),
         plan,

@@ -9,6 +9,7 @@ $FAKE_ENGINE_FAULT: "daemon" is down, "pull" fails, "gpus" are not supported, co
 "pid" is not told, a "stuck" container is not removed.
 """
 
+import hashlib
 import json
 import os
 import signal
@@ -17,9 +18,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-
-from perseus.serving.embedded import _environment
-from perseus.serving.triton_wheel import fill_backends, find_installation
 
 FAULT = os.environ.get("FAKE_ENGINE_FAULT", "")
 
@@ -48,6 +46,7 @@ def main(program: str, command: list[str]) -> int:
         case ["image", "inspect", _, image]:
             if image not in _images(state):
                 return _fail(f"Error: No such image: {image}")
+            print(image_id(image))
         case ["pull", image]:
             return _pull(state, image)
         case ["exec", "--cleanenv", "--no-home", image, "true"]:
@@ -65,6 +64,7 @@ def main(program: str, command: list[str]) -> int:
             if FAULT == "stuck":
                 return _fail("Error: driver failed to remove root filesystem: device busy")
             _stop(state, name, 0)
+            _end(name)
             (state / "containers" / name).unlink(missing_ok=True)
         case _:
             return _fail(f"unknown command {command}")
@@ -74,6 +74,11 @@ def main(program: str, command: list[str]) -> int:
 def _fail(message: str, code: int = 1) -> int:
     print(message, file=sys.stderr)
     return code
+
+
+def image_id(image: str) -> str:
+    """Of the same name always the same."""
+    return f"sha256:{hashlib.sha256(image.encode()).hexdigest()}"
 
 
 def _images(state: Path) -> list[str]:
@@ -91,6 +96,9 @@ def _pull(state: Path, image: str) -> int:
 
 
 def _run(state: Path, program: str, rest: list[str]) -> int:
+    # Imported here: the other commands then take a tenth of the time.
+    from perseus.serving.triton_wheel import environment, find_installation
+
     at = rest.index("tritonserver")
     options, arguments = rest[: at - 1], rest[at + 1 :]
     if FAULT == "gpus" and any("gpu" in option for option in options):
@@ -108,7 +116,7 @@ def _run(state: Path, program: str, rest: list[str]) -> int:
     elif FAULT == "unpinned":
         os.sched_setaffinity(0, set(range(os.cpu_count() or 1)))
     child = subprocess.Popen(
-        server, env=_environment(find_installation()), start_new_session=program != "apptainer"
+        server, env=environment(find_installation()), start_new_session=program != "apptainer"
     )
     path = state / "containers" / name
     path.write_text(str(child.pid))
@@ -121,6 +129,8 @@ def _run(state: Path, program: str, rest: list[str]) -> int:
 
 def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> list[str]:
     """The command of the wheel's server, whose root has the mounts."""
+    from perseus.serving.triton_wheel import fill_backends, find_installation
+
     installation = find_installation()
     places = {mount["target"]: Path(mount["source"]) for mount in mounts}
     own = root / "own"
@@ -134,6 +144,13 @@ def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> l
         f"--backend-directory={root / 'backends'}",
         *(argument.replace("=/models", f"={places['/models']}") for argument in arguments),
     ]
+
+
+def _end(name: str) -> None:
+    """With a container go all of its processes and its own /dev/shm, not only the first process."""
+    from perseus.host.orphans import remove
+
+    remove(Path(tempfile.gettempdir()) / name)
 
 
 def _stop(state: Path, name: str, limit_s: float) -> int:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
-import sysconfig
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from perseus.serving.embedded import BACKENDS
-from perseus.serving.triton_process import free_ports
-from perseus.serving.triton_wheel import fill_backends, find_installation
+from perseus.serving.triton_command import BACKENDS, free_ports
+from perseus.serving.triton_wheel import environment, fill_backends, find_installation
+from perseus.study.remote import Remote
 
 
 @dataclass(frozen=True)
@@ -28,19 +26,15 @@ class Elsewhere:
     http_port: int
     metrics_port: int
 
-    def remote(self, **more: object) -> dict[str, object]:
-        """The `remote` part of a server in a `plan.measure_slice`."""
-        return {
-            "host": self.host,
-            "grpc": f"{self.host}:{self.grpc_port}",
-            "http": f"{self.host}:{self.http_port}",
-            "metrics": f"http://{self.host}:{self.metrics_port}/metrics",
-            "tls": "none",
-            "headers": [],
-            "foreign_models": "refuse",
-            "client_cores": 1,
+    def remote(self, **more: Any) -> Remote:
+        """The `remote` part of a server."""
+        return Remote(
+            host=self.host,
+            grpc=f"{self.host}:{self.grpc_port}",
+            http=f"{self.host}:{self.http_port}",
+            metrics=f"http://{self.host}:{self.metrics_port}/metrics",
             **more,
-        }
+        )
 
 
 @contextmanager
@@ -75,13 +69,10 @@ def triton_elsewhere(
         "--backend-config=python,shm-default-byte-size=16777216",
         *arguments,
     ]
-    libraries = [str(installation.libraries), sysconfig.get_config_var("LIBDIR")]
-    environment = os.environ | {
-        "LD_LIBRARY_PATH": os.pathsep.join(libraries),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-    }
     with (folder / "triton.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=environment)
+        process = subprocess.Popen(
+            command, stdout=log, stderr=subprocess.STDOUT, env=environment(installation)
+        )
     try:
         _wait(f"http://{host}:{ports.http}/v2/health/live", process, folder / "triton.log")
         yield Elsewhere(process, host, ports.grpc, ports.http, ports.metrics)

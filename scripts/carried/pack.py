@@ -9,7 +9,8 @@ stub for that machine's Python, the client, and the cells of the study. There:
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
 What that machine's python3 must have itself: torch, torchvision, numpy, scipy, pandas, pyarrow,
-psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml, pillow and nvidia-ml-py.
+pydantic (2.10 or later), psutil, grpcio, protobuf, prometheus-client, aiohttp, pyyaml, pillow and
+nvidia-ml-py.
 """
 
 from __future__ import annotations
@@ -25,11 +26,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from job import Job
 
 from perseus.host.files import whole
-from perseus.study import plan
-from perseus.study.config import ConfigError, load_study
-from perseus.study.entities import Cell, Study
+from perseus.study import planning
+from perseus.study.cells import Cell, Study
+from perseus.study.experiments.peak import DEDICATED
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "perseus-carried"
@@ -45,7 +49,8 @@ def main() -> None:
     parser.add_argument("--libpython", type=Path, help="its libpython, if it has none")
     asked = parser.parse_args()
     try:
-        study = load_study(yaml.safe_load(asked.study.read_text()), ROOT)
+        configuration = yaml.safe_load(asked.study.read_text())
+        study = read_study(configuration, prices=ROOT / "config/prices.csv", folder=ROOT)
         archive = pack(study, asked.folder, asked.python, asked.libpython)
     except (ConfigError, OSError, ValueError) as error:
         sys.exit(str(error))
@@ -54,7 +59,7 @@ def main() -> None:
 
 def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
     """Write the archive into `folder`; raises ValueError for a study that cannot be carried."""
-    job = json.dumps(cells_to_run(study), indent=1).encode()
+    job = json.dumps(job_of(study).plain(), indent=1).encode()
     path = folder / f"{NAME}.tar.xz"
     with whole(path) as partial, tarfile.open(partial, "w:xz", preset=2) as archive:
         for source, name in files(python, libpython):
@@ -65,56 +70,56 @@ def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Pat
     return path
 
 
-def cells_to_run(study: Study) -> dict:
-    """All that the other machine must know: what each step depends on, as Snakemake's jobs do."""
-    runtimes = {server.runtime for server in plan.servers(study).values()}
-    launchers = {server.launcher for server in plan.servers(study).values()}
+def job_of(study: Study) -> Job:
+    """All that the other machine must know: the tasks that Snakemake's jobs would have."""
+    runtimes = {server.runtime for server in study.servers.values()}
+    launchers = {server.launcher for server in study.servers.values()}
     if runtimes != {"pytorch"} or launchers != {"embedded"}:
         raise ValueError(
             "only a study whose servers have runtime: pytorch and launcher: embedded can be"
             f" carried; this one has {', '.join(sorted(runtimes | launchers))}"
         )
-    for model in study.models:
-        if plan.weights_files(model) or model.images:
-            raise ValueError(f"{model.name}: files of weights and images are not carried")
-    return {
-        "models": {model.name: plan.export_slice(study, model) for model in study.models},
-        "tenants": {
-            scenario.id: [
-                plan.repository_slice(study, scenario.id, tenant.name)
+    for name, model in study.models.items():
+        if model.weights_file or model.images:
+            raise ValueError(f"{name}: files of weights and images are not carried")
+    return Job(
+        models={name: planning.export_task(study, name) for name in study.models},
+        tenants={
+            scenario.id: tuple(
+                planning.repository_task(study, scenario.id, tenant.name)
                 for tenant in scenario.tenants
-            ]
-            for scenario in study.scenarios
+            )
+            for scenario in study.scenarios.values()
         },
-        "cells": [plan.measure_slice(study, cell) for cell in in_turn(study)],
-        "dedicated": {
-            cell.id: [each.id for each in plan.dedicated_cells(study, cell)]
-            for cell in plan.cells(study)
+        cells=tuple(planning.measure_task(study, cell) for cell in in_turn(study)),
+        dedicated={
+            cell.id: tuple(each.id for each in study.dedicated_cells(cell))
+            for cell in study.cells.values()
         },
-        "tables": plan.tables_slice(study),
-    }
+        tables=planning.tables_task(study),
+    )
 
 
 def in_turn(study: Study) -> list[Cell]:
     """The cells, those first that matter most when time runs out: shared ones and the dedicated
-    peaks that they need, then sweeps, then other peaks."""
-    cells = plan.cells(study)
-    shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]
-    needed = {each.id for cell in shared for each in plan.dedicated_cells(study, cell)}
+    peaks that they need, then other experiments of one tenant, then other dedicated peaks."""
+    shared = [cell for cell in study.cells.values() if len(cell.scenario.tenants) > 1]
+    needed = {each.id for cell in shared for each in study.dedicated_cells(cell)}
 
     def rank(cell: Cell) -> int:
         if cell.id in needed:
             return 0
-        return 1 if cell in shared else 2 if cell.line.kind == "concurrency" else 3
+        return 1 if cell in shared else 3 if cell.run == DEDICATED else 2
 
-    return sorted(cells, key=rank)
+    return sorted(study.cells.values(), key=rank)
 
 
 def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     """(file here, name in the archive)."""
-    yield Path(__file__).with_name("run.py"), "run.py"
+    for name in ("run.py", "job.py"):
+        yield Path(__file__).with_name(name), name
     scripts = ROOT / "scripts"
-    for path in [*scripts.glob("perseus/**/*.py"), scripts / "backends" / "pytorch" / "model.py"]:
+    for path in [*(scripts / "perseus").rglob("*.py"), scripts / "backends/pytorch/model.py"]:
         yield path, f"scripts/{path.relative_to(scripts)}"
     # Beside the library: whatever imports that, finds these.
     server = _package("pytriton")

@@ -19,12 +19,16 @@ import tarfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from job import Job
+
+    from perseus.study.tasks.export import ExportTask
 
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE / "scripts"))
+sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 
-Job = dict[str, Any]
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # for the tables and the archive
 LEAST_S = 20.0  # a cell that has less is not begun
@@ -37,11 +41,20 @@ def main() -> None:
     parser.add_argument("--limit-s", type=float, default=450.0)
     parser.add_argument("--cell", help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    job = json.loads((HERE / "study.json").read_text())
+    job = read_job(HERE / "study.json")
     if asked.cell:
         measure_cell(job, asked.cell, asked.results)
     else:
         run(job, asked.results, time.monotonic() + asked.limit_s)
+
+
+def read_job(path: Path) -> Job:
+    """Ends with one sentence on a machine that lacks what reading it takes."""
+    try:
+        from job import Job
+    except ImportError as error:
+        sys.exit(f"{error}: install what the head of pack.py names")
+    return Job.model_validate_json(path.read_bytes())
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
@@ -56,13 +69,11 @@ def run(job: Job, results: Path, end_s: float) -> None:
             print(line, file=log)
 
         require(job)
-        for name, spec in job["models"].items():
+        for name, task in job.models.items():
             say(f"exporting {name}")
-            prepare(job, name, spec, work)
+            prepare(job, name, task, work)
         missed = [
-            cell["cell"]
-            for cell in job["cells"]
-            if not begin(cell["cell"], results, end_s - SPARE_S, say)
+            task.cell for task in job.cells if not begin(task.cell, results, end_s - SPARE_S, say)
         ]
         say("writing the tables")
         summarise(job, results, missed)
@@ -77,8 +88,8 @@ def require(job: Job) -> None:
 
     try:
         triton_wheel.find_installation()
-        for cell in job["cells"]:
-            gpu.require(cell["server"]["gpus"])
+        for task in job.cells:
+            gpu.require(task.server.gpus)
     except (gpu.GpuError, ServerError) as error:
         sys.exit(str(error))
     library = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
@@ -90,25 +101,20 @@ def require(job: Job) -> None:
         )
 
 
-def prepare(job: Job, name: str, spec: Job, work: Path) -> None:
+def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
     """The program of a model, torch's answers, and its place in every repository."""
-    from perseus.models.onnx_export import ModelSpec
-    from perseus.models.repository import TenantSpec, write_tenant
+    from perseus.models.repository import write_tenant
     from perseus.models.torch_export import export_program, write_reference
 
     folder = work / "models" / name
-    shape = write_reference(ModelSpec(**spec), folder / "reference.npz")
-    export_program(ModelSpec(**spec), folder / "model.pt2")
-    for scenario, tenants in job["tenants"].items():
-        for tenant in tenants:
-            if tenant["tenant"]["model"] == name:
-                write_tenant(
-                    work / "repository" / scenario,
-                    TenantSpec(**tenant["tenant"]),
-                    tenant["siblings"],
-                    folder / "model.pt2",
-                    shape,
-                )
+    shape = write_reference(task, folder / "reference.npz")
+    program = folder / "model.pt2"
+    export_program(task, program)
+    for scenario, written in job.tenants.items():
+        for each in written:
+            if each.tenant.model == name:
+                root = work / "repository" / scenario
+                write_tenant(root, each.tenant, each.siblings, program, shape)
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:
@@ -136,38 +142,25 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
 
 def measure_cell(job: Job, name: str, results: Path) -> None:
     """What the rule `measure` does."""
-    from perseus.host.cores import TooFewCoresError
-    from perseus.host.gpu import GpuError
-    from perseus.measurement.cell import Inputs, Outputs, measure
-    from perseus.serving.failures import ServerError
-    from perseus.traffic.client import ClientError
-    from perseus.traffic.route import RouteError
-    from perseus.traffic.verify import VerificationError
+    from perseus.measurement.cell import Inputs, Outputs
+    from perseus.measurement.measure import FAILURES, measure
 
-    cell = next(each for each in job["cells"] if each["cell"] == name)
+    task = next(each for each in job.cells if each.cell == name)
     work = results.resolve() / "work"
-    records = [work / "raw" / each / "record.json" for each in job["dedicated"][name]]
+    records = [work / "raw" / each / "record.json" for each in job.dedicated[name]]
     missing = [path.parent.name for path in records if not path.exists()]
     if missing:
         sys.exit(f"not measured: it needs {', '.join(missing)}")
     outputs = {path.split(".")[0]: work / "raw" / name / path for path in RAW}
     outputs["server_log"] = outputs.pop("server")
-    expected = (
-        ClientError,
-        GpuError,
-        RouteError,
-        ServerError,
-        TooFewCoresError,
-        VerificationError,
-    )
     try:
         measure(
-            cell,
+            task,
             Inputs(
-                repository=work / "repository" / cell["scenario"],
+                repository=work / "repository" / task.scenario,
                 references={
-                    tenant["name"]: work / "models" / tenant["model"] / "reference.npz"
-                    for tenant in cell["tenants"]
+                    tenant.name: work / "models" / tenant.model / "reference.npz"
+                    for tenant in task.tenants
                 },
                 dedicated_records=records,
                 trace=None,
@@ -175,7 +168,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
             Outputs(**outputs),
             lambda message: print(message, flush=True),
         )
-    except expected as error:
+    except FAILURES as error:
         sys.exit(str(error))
 
 
@@ -184,18 +177,16 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
     from perseus.host.files import write_json
     from perseus.host.parquet import write
     from perseus.results import tables
+    from perseus.results.study_results import StudyResults
 
     raw = results / "work" / "raw"
-    folders = [raw / cell["cell"] for cell in job["cells"] if cell["cell"] not in missed]
-    records = [folder / "record.json" for folder in folders]
-    made = tables.make(
-        tables.read(records, [folder / "windows.parquet" for folder in folders], []), job["tables"]
-    )
+    folders = [raw / task.cell for task in job.cells if task.cell not in missed]
+    made = tables.make(StudyResults.read(job.tables, folders, []))
     for name in ("peaks", "tenants", "costs", "concurrency"):
         write(made[name], raw / f"{name}.parquet", results / f"{name}.csv")
-    shown = [json.loads(path.read_text()) for path in records]
+    shown = [json.loads((folder / "record.json").read_text()) for folder in folders]
     for record in shown:
-        record.pop("bootstrap_scales", None)  # thousands, and in the archive
+        record.pop("posterior_scales", None)  # thousands, and in the archive
     write_json(results / "summary.json", {"cells": shown, "not_measured": missed})
     with tarfile.open(results / "raw.tar.xz", "w:xz", preset=1) as archive:
         archive.add(raw, "raw")

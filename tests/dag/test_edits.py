@@ -1,5 +1,7 @@
 """What an edit runs again, and that it runs nothing else. All results of a study are there."""
 
+import ast
+
 import pytest
 import yaml
 
@@ -8,6 +10,8 @@ RESNET_PEAK = ("measure", "cpu1.resnet18.peak.r1")
 MOBILENET_PEAK = ("measure", "cpu1.mobilenet_v3_large.peak.r1")
 MIX = ("measure", "cpu1.shared.mix-3-1.r1")
 ALL_CELLS = {RESNET_PEAK, MOBILENET_PEAK, MIX}
+ALONE = [{"name": m, "servers": ["cpu1"], "tenants": [{"model": m}]} for m in (RESNET, MOBILENET)]
+CODE = "EDITED = True\n"  # appended to a module, an edit that could change what it does
 CEILING = ("ceiling", "cpu1")
 
 
@@ -72,15 +76,15 @@ def test_order_of_keys_and_spelling_of_numbers(edited):
 
 
 def test_edit_and_revert(edited):
-    places = [
-        "config/config.yaml",
-        "config/prices.csv",
-        "scripts/perseus/traffic/client.py",
-        "scripts/measure.py",
-    ]
-    texts = {place: (edited.root / place).read_text() for place in places}
+    edits = {
+        "config/config.yaml": "seed: 2",
+        "config/prices.csv": "# edited",
+        "scripts/perseus/traffic/client.py": CODE,
+        "scripts/measure.py": CODE,
+    }
+    texts = {place: (edited.root / place).read_text() for place in edits}
     for place, text in texts.items():
-        (edited.root / place).write_text(text + "\n# edited\n")
+        (edited.root / place).write_text(f"{text.replace('seed: 1', '')}\n{edits[place]}\n")
     assert edited.stale() != set()
     for place, text in texts.items():
         (edited.root / place).write_text(text)
@@ -95,6 +99,69 @@ def test_a_price_of_another_machine(edited):
 def test_another_study_leaves_this_one_alone(edited):
     other = ["--configfile", "config/studies/smoke.yaml"]
     assert all(edited.jobs(*other).values())
+    assert edited.stale() == set()
+
+
+class Rewritten(ast.NodeTransformer):
+    """All docstrings are other texts."""
+
+    def visit_Expr(self, node):
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            node.value.value = "Said in other words."
+        return node
+
+
+def test_comments_docstrings_and_formatting_of_all_code(edited):
+    for path in (edited.root / "scripts").rglob("*.py"):
+        tree = Rewritten().visit(ast.parse(path.read_text()))
+        path.write_text(ast.unparse(tree) + "\n# what was commented, no longer is\n")
+    assert edited.stale() == set()
+
+
+@pytest.mark.parametrize("module", ["measurement/progress", "host/job", "study/hints"])
+def test_code_that_only_tells(edited, module):
+    edited.append(f"scripts/perseus/{module}.py", CODE)
+    assert edited.stale() == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "old", "new"),
+    [
+        ("presets", "ratio=1.15", "ratio=1.1"),
+        (
+            "runtimes",
+            '"openvino": Runtime(',
+            '"new": Runtime("New", ONNX, {}, True, True),\n    {old}',
+        ),
+        ("launchers", '"docker": Launcher(', '"new": Launcher(),\n    {old}'),
+    ],
+)
+def test_an_entry_of_a_registry_that_the_study_does_not_use(edited, module, old, new):
+    path = edited.root / "scripts" / "perseus" / "study" / f"{module}.py"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new.replace("{old}", old)))
+    assert edited.stale() == set()
+
+
+RAW_RESULTS = "scripts/perseus/measurement/raw_results.py"
+
+
+def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
+    """Its windows have a phase of its own, which the meaning of that column tells."""
+    rooms = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
+    for room in rooms:
+        folder = edited.root / "scripts" / "perseus" / room
+        text = (folder / "concurrency.py").read_text().replace("concurrency", "new")
+        (folder / "new.py").write_text(text)
+    edited.edit("scripts/perseus/study/experiments/__init__.py", '("peak",', '("peak", "new",')
+    experiment = edited.root / "scripts" / "perseus" / "measurement" / "experiments" / "new.py"
+    assert 'Window("new", ' in experiment.read_text()
+    edited.edit(RAW_RESULTS, "; of closed loops: ", "; of new ones: new; of closed loops: ")
+    assert edited.stale() == downstream
+
+
+def test_the_meaning_of_a_column(edited):
+    edited.edit(RAW_RESULTS, '"median latency, from the intended send"', '"median of the latency"')
     assert edited.stale() == set()
 
 
@@ -166,10 +233,7 @@ def test_a_model_added_with_a_scenario(edited, downstream):
 
 def test_a_scenario_removed(edited, downstream):
     """What is left was measured; what combines it changes."""
-    alone = [
-        {"name": m, "servers": ["cpu1"], "tenants": [{"model": m}]} for m in (RESNET, MOBILENET)
-    ]
-    reconfigured(edited, lambda study: study.update(scenarios=alone))
+    reconfigured(edited, lambda study: study.update(scenarios=ALONE))
     assert edited.stale() == downstream
 
 
@@ -198,6 +262,7 @@ def test_the_launcher_and_the_image_of_a_server(edited, downstream):
     )
     assert edited.stale() == ALL_CELLS | downstream
     edited.run("--cores", "2", "all")
+    edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has one of its own
     assert edited.stale() == set()
     reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
     assert edited.stale() == ALL_CELLS | downstream
@@ -242,19 +307,19 @@ def test_the_trace_of_the_arrivals(edited, downstream):
 # Edits of the code
 
 
-@pytest.mark.parametrize("module", ["peak/search.py", "../backends/onnxruntime/model.py"])
+@pytest.mark.parametrize("module", ["perseus/peak/search.py", "backends/onnxruntime/model.py"])
 def test_code_of_the_measurement(edited, downstream, module):
-    edited.append(f"scripts/perseus/{module}", "\n# another method\n")
+    edited.append(f"scripts/{module}", CODE)
     assert edited.stale() == ALL_CELLS | downstream
 
 
 def test_code_of_the_client(edited, downstream):
-    edited.append("scripts/perseus/traffic/client.py", "\n# another method\n")
+    edited.append("scripts/perseus/traffic/client.py", CODE)
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
 def test_code_of_the_null_model(edited, downstream):
-    edited.append("scripts/backends/null/model.py", "\n# another zero\n")
+    edited.append("scripts/backends/null/model.py", CODE)
     assert edited.stale() == {CEILING} | downstream
 
 
@@ -265,28 +330,114 @@ def test_the_way_of_the_requests(edited, downstream):
 
 
 def test_a_backend_that_no_server_of_the_study_uses(edited):
-    edited.append("scripts/backends/openvino/model.py", "\n# edited\n")
+    edited.append("scripts/backends/openvino/model.py", CODE)
     assert edited.stale() == set()
 
 
+@pytest.mark.parametrize("statement", ["import perseus.peak.added", "from . import added"])
+def test_a_module_however_it_is_imported(edited, downstream, statement):
+    (edited.root / "scripts" / "perseus" / "peak" / "added.py").write_text("FACTOR = 1\n")
+    edited.append("scripts/perseus/peak/search.py", f"{statement}\n")
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    edited.edit("scripts/perseus/peak/added.py", "FACTOR = 1", "FACTOR = 2")
+    assert edited.stale() == ALL_CELLS | downstream
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["measurement/experiments/concurrency", "serving/launchers/docker", "models/runtimes/openvino"],
+)
+def test_code_of_what_the_study_does_not_do(edited, module):
+    edited.append(f"scripts/perseus/{module}.py", CODE)
+    assert edited.stale() == set()
+
+
+@pytest.mark.parametrize("module", ["measurement/experiments/peak", "serving/launchers/embedded"])
+def test_code_that_is_found_by_name(edited, downstream, module):
+    edited.append(f"scripts/perseus/{module}.py", CODE)
+    ceiling = {CEILING} if "launchers" in module else set()
+    assert edited.stale() == ALL_CELLS | ceiling | downstream
+
+
+def test_code_of_the_repository(edited, downstream):
+    """A measurement serves what it writes."""
+    edited.append("scripts/perseus/models/repository.py", CODE)
+    assert edited.stale() == repositories(RESNET, MOBILENET) | ALL_CELLS | downstream
+
+
 def test_code_of_the_export(edited):
-    edited.append("scripts/perseus/models/onnx_export.py", "\n# another export\n")
+    edited.append("scripts/perseus/models/onnx_export.py", CODE)
     assert edited.stale() == set(edited.jobs())
 
 
 def test_code_of_the_tables(edited, downstream):
-    edited.append("scripts/perseus/results/cost.py", "\n# another formula\n")
+    edited.append("scripts/perseus/results/savings.py", CODE)
     assert edited.stale() == downstream
 
 
 def test_code_of_the_figures(edited, figures):
-    edited.append("scripts/perseus/report/figures.py", "\n# another look\n")
+    edited.append("scripts/perseus/report/style.py", CODE)
     assert edited.stale() == figures
 
 
+def test_the_template_of_the_report(edited):
+    edited.append("scripts/perseus/report/page.html", "<p>More.</p>")
+    assert edited.stale() == {("report",)}
+
+
 def test_an_entry_script(edited, downstream):
-    edited.append("scripts/tables.py", "\n# edited\n")
+    edited.append("scripts/tables.py", CODE)
     assert edited.stale() == downstream
+
+
+# Other versions of what is measured
+
+
+@pytest.mark.parametrize("package", ["nvidia-pytriton", "tritonclient", "grpcio"])
+def test_an_upgrade_of_what_serves_or_asks(edited, downstream, package):
+    edited.upgrade(package)
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "torch"])
+def test_an_upgrade_of_what_exports(edited, package):
+    """One of onnxruntime, which also serves, measures again even where the export is the same."""
+    edited.upgrade(package)
+    assert edited.stale() == set(edited.jobs())
+
+
+@pytest.mark.parametrize("package", ["openvino", "aiohttp", "pandas"])
+def test_an_upgrade_of_what_measures_nothing_here(edited, package):
+    edited.upgrade(package)
+    assert edited.stale() == set()
+
+
+def test_an_image_that_is_built_anew(edited, downstream):
+    image = edited.root / "triton.sif"
+    image.write_bytes(b"image")
+    server = {"launcher": "apptainer", "image": "triton.sif"}
+    reconfigured(edited, lambda study: study["servers"][0].update(server))
+    edited.run("--cores", "2", "all")
+    image.touch()
+    assert edited.stale() == set()
+    image.write_bytes(b"built anew")
+    assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_a_plan_is_built_anew_for_another_image(edited):
+    """It is built by the TensorRT of the image that serves it."""
+    server = {"device": "gpu", "gpus": [0], "launcher": "docker", "runtime": "tensorrt"}
+    images = [{"image": f"triton:{version}"} for version in (1, 2)]
+    reconfigured(edited, lambda study: study.update(scenarios=ALONE))
+    reconfigured(edited, lambda study: study["servers"][0].update(server | images[0]))
+    edited.run("--cores", "2", "--no-hooks", "all")  # without hooks nothing looks for GPUs
+    assert edited.stale() == set()
+    reconfigured(edited, lambda study: study["servers"][0].update(images[1]))
+    jobs = edited.jobs()
+    assert ("tensorrt", "cpu1", RESNET) in jobs
+    exports = {job for job in jobs if job[0] == "export"}
+    assert edited.stale() == set(jobs) - exports - {CEILING}
 
 
 # Results that were lost

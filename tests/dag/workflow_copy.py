@@ -14,8 +14,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
+UPGRADES = "upgrades"  # a folder before those of the packages that are installed
 MAKE_OUTPUTS = """
 from pathlib import Path
+
+import perseus.host.files  # as the real script would
 
 for path in snakemake.output:
     Path(path).write_text(path)
@@ -51,7 +54,7 @@ class Workflow:
         return workflow
 
     def fake(self, script: str, body: str) -> None:
-        """Replace what scripts/<script>.py does; its imports stay, for they are inputs."""
+        """Replace what scripts/<script>.py does; its imports stay, for its jobs depend on them."""
         tree = ast.parse((ROOT / "scripts" / f"{script}.py").read_text())
         imports = [ast.unparse(n) for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom))]
         unused = "".join(f"    {line}\n" for line in imports)
@@ -65,7 +68,10 @@ class Workflow:
     def run(self, *arguments: str) -> None:
         """Run the workflow for real, with its fake steps."""
         command = [sys.executable, "-m", "snakemake", *arguments]
-        done = subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=120)
+        environment = {**os.environ, "PYTHONPATH": str(self.root / UPGRADES)}
+        done = subprocess.run(
+            command, cwd=self.root, env=environment, capture_output=True, text=True, timeout=120
+        )
         assert done.returncode == 0, done.stdout + done.stderr
 
     def plan(self, *arguments: str) -> tuple[int, str, str]:
@@ -105,11 +111,18 @@ class Workflow:
         with (self.root / path).open("a") as file:
             file.write(line)
 
+    def upgrade(self, package: str) -> None:
+        """As if another version of a package were installed."""
+        folder = self.root / UPGRADES / f"{package.replace('-', '_')}-999.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 999\n")
+
 
 def _snakemake(root: Path, arguments: list[str], output: Path, errors: Path) -> None:
     from snakemake.cli import main
 
     os.chdir(root)
+    sys.path.insert(0, str(root / UPGRADES))
     sys.dont_write_bytecode = True
     for path, stream in ((output, sys.stdout), (errors, sys.stderr)):
         with path.open("w") as file:

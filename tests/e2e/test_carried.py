@@ -64,6 +64,7 @@ def carried(tmp_path_factory) -> Path:
     return folder / "perseus-carried"
 
 
+@pytest.mark.alone
 def test_one_command_exports_serves_and_measures(carried, tmp_path):
     command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "240"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
@@ -86,6 +87,7 @@ def test_one_command_exports_serves_and_measures(carried, tmp_path):
     assert str(ROOT) not in "".join(said), "the server came from elsewhere"
 
 
+@pytest.mark.alone
 def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
     command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)

@@ -14,13 +14,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
 import tritonclient.grpc as triton_grpc
-from fake_engine import install
+from fake_engine import image_id, install
 from test_server import (
     BACKEND,
     NOTHING,
@@ -33,14 +35,22 @@ from test_server import (
 
 from perseus.host.orphans import unique_name
 from perseus.serving import container_engine, triton_process
-from perseus.serving.containers import apptainer_triton, engine_triton
+from perseus.serving.container_commands import Contents
+from perseus.serving.containers import engine_triton
 from perseus.serving.failures import ServerError
-from perseus.serving.launcher import launch
-from perseus.serving.triton_process import Ports
+from perseus.serving.launch import launch
+from perseus.serving.launchers import apptainer, docker, podman
+from perseus.serving.triton_command import BACKENDS, Ports
+from perseus.study.tasks.measure import MeasuredServer
 
 SCRIPTS = Path(container_engine.__file__).parents[2]
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
-ENGINES = ["docker", "podman", "apptainer"]
+START = {
+    "docker": partial(engine_triton, docker.ENGINE),
+    "podman": partial(engine_triton, podman.ENGINE),
+    "apptainer": apptainer.apptainer_triton,
+}
+ENGINES = list(START)
 
 
 class Engine:
@@ -63,20 +73,20 @@ class Engine:
         path = self.state / "containers"
         return sorted(each.name for each in path.iterdir()) if path.is_dir() else []
 
-    def serve(self, tmp_path: Path, repository: Path, cores: list[int] | None = None, **more):
-        start = {"docker": _docker, "podman": _podman, "apptainer": apptainer_triton}[self.program]
-        settings = {"image": self.image, "runtime": "relu", "say": print}
-        settings |= {"backends": tmp_path / "backends"} | more
+    def serve(
+        self,
+        tmp_path: Path,
+        repository: Path,
+        cores: list[int] | None = None,
+        say: Callable[[str], None] = print,
+        **inside,
+    ):
+        """`inside`: of the container's `Contents`, where it is not the test's own."""
+        own = {"image": self.image, "backend": tmp_path / "backends" / "relu"}
+        contents = Contents(**(own | inside))
         cores = [_core()] if cores is None else cores
-        return start(repository, tmp_path / "server.log", cores, **settings)
-
-
-def _docker(*arguments, **more):
-    return engine_triton("docker", *arguments, **more)
-
-
-def _podman(*arguments, **more):
-    return engine_triton("podman", *arguments, **more)
+        log_path = tmp_path / "server.log"
+        return START[self.program](contents, repository, log_path, cores, say=say)
 
 
 def _core() -> int:
@@ -138,6 +148,8 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(engine, tmp_pa
         ]
         assert {address.ip.removeprefix("::ffff:") for address in listening} == {"127.0.0.1"}
         assert engine.containers() != []
+        told = None if engine.program == "apptainer" else image_id(engine.image)
+        assert server.image_id == told
     assert engine.containers() == []
     assert left_behind(os.getpid()) == NOTHING
     assert server.pids() == []
@@ -148,22 +160,34 @@ def test_a_native_backend_is_the_images_own(engine_of, tmp_path, repository):
     # The stand-in's image has no backend but python: this model cannot load there.
     with (
         pytest.raises(ServerError, match="unable to find backend library for backend 'relu'"),
-        engine.serve(tmp_path, repository, runtime="onnxruntime"),
+        engine.serve(tmp_path, repository, backend=None),
     ):
         pytest.fail("the server must not become ready")
     assert engine.containers() == []
 
 
-def test_the_launcher_of_a_study_passes_what_its_server_says(engine_of, tmp_path, monkeypatch):
-    engine = engine_of("docker")
+@pytest.mark.parametrize(
+    ("runtime", "backend"), [("onnxruntime", None), ("pytorch", BACKENDS / "pytorch")]
+)
+def test_a_launcher_passes_what_the_server_of_a_task_says(runtime, backend, tmp_path, monkeypatch):
     told: dict = {}
     monkeypatch.setattr(
-        "perseus.serving.launcher.engine_triton", lambda *args, **more: told.update(more, args=args)
+        "perseus.serving.containers.engine_triton",
+        lambda *args, **more: told.update(more, args=args),
     )
-    server = {"launcher": "docker", "image": IMAGE, "runtime": "onnxruntime", "gpus": [0, 2]}
+    server = MeasuredServer(
+        name="t4",
+        device="gpu",
+        launcher="docker",
+        image=IMAGE,
+        runtime=runtime,
+        cores=1,
+        gpus=(0, 2),
+        remote=None,
+    )
     launch(server, tmp_path, tmp_path / "log", [3], say=print, rate_limited_cores=1)
-    assert told["args"] == (engine.program, tmp_path, tmp_path / "log", [3])
-    assert (told["image"], told["runtime"], told["gpus"]) == (IMAGE, "onnxruntime", [0, 2])
+    inside = Contents(IMAGE, backend, [0, 2])
+    assert told["args"] == (docker.ENGINE, inside, tmp_path, tmp_path / "log", [3])
     assert told["rate_limited_cores"] == 1
 
 
@@ -270,12 +294,10 @@ def test_what_is_missing_is_explained(
 @pytest.mark.parametrize("program", ENGINES)
 def test_an_engine_that_is_not_installed_is_explained(program, tmp_path, repository, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
-    start = {"docker": _docker, "podman": _podman, "apptainer": apptainer_triton}[program]
+    inside = Contents("triton.sif")
     with (
         pytest.raises(ServerError, match=f"needs the program {program}, which is not on the PATH"),
-        start(
-            repository, tmp_path / "log", [0], image="triton.sif", runtime="onnxruntime", say=print
-        ),
+        START[program](inside, repository, tmp_path / "log", [0], say=print),
     ):
         pytest.fail("the server must not start")
 
@@ -354,22 +376,24 @@ def test_a_pull_that_takes_too_long_is_ended(engine_of, tmp_path, repository, mo
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.serving.containers import apptainer_triton, engine_triton
 from perseus.host.signals import terminate_as_exit
+from perseus.serving.container_commands import Contents
+from perseus.serving.containers import engine_triton
+from perseus.serving.launchers import apptainer, docker, podman
 
 program, image, *paths = sys.argv[1:]
-repository, backends, log = map(Path, paths)
-start = apptainer_triton if program == "apptainer" else engine_triton
-more = dict(image=image, runtime="relu", say=print, backends=backends)
-given = [] if program == "apptainer" else [program]
-with terminate_as_exit(), start(*given, repository, log, [0], **more):
+repository, backend, log = map(Path, paths)
+engines = {"docker": [docker.ENGINE], "podman": [podman.ENGINE], "apptainer": []}[program]
+start = engine_triton if engines else apptainer.apptainer_triton
+inside = Contents(image, backend)
+with terminate_as_exit(), start(*engines, inside, repository, log, [0], say=print):
     print("ready", flush=True)
     time.sleep(60)
 """
 
 
 def start_measuring(engine: Engine, tmp_path: Path, repository: Path) -> subprocess.Popen[str]:
-    paths = [repository, tmp_path / "backends", tmp_path / "measured.log"]
+    paths = [repository, tmp_path / "backends" / "relu", tmp_path / "measured.log"]
     return subprocess.Popen(
         [sys.executable, "-c", MEASURING, engine.program, engine.image, *map(str, paths)],
         stdout=subprocess.PIPE,
@@ -409,6 +433,7 @@ def test_a_measuring_process_that_is_asked_to_end_while_a_model_loads_leaves_not
     assert left_behind(process.pid) == NOTHING
 
 
+@pytest.mark.alone  # the start of another test's server might sweep first
 @pytest.mark.parametrize("engine", ["docker", "apptainer"], indirect=True)
 def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repository):
     process = measure(engine, tmp_path, repository)
@@ -440,8 +465,9 @@ def test_the_next_start_sweeps_what_a_killed_process_left(engine, tmp_path, repo
 def test_a_real_container_serves_and_leaves_nothing(tmp_path, repository):
     core = _core()
     image = os.environ["PERSEUS_TEST_IMAGE"]
-    more = {"image": image, "runtime": "relu", "say": print, "backends": tmp_path / "backends"}
-    with _podman(repository, tmp_path / "server.log", [core], **more) as server:
+    inside = Contents(image, tmp_path / "backends" / "relu")
+    log_path = tmp_path / "server.log"
+    with START["podman"](inside, repository, log_path, [core], say=print) as server:
         with triton_grpc.InferenceServerClient(server.grpc_address) as client:
             data = signal_like()
             np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))

@@ -20,8 +20,8 @@ from e2e.test_server import NOTHING, SCRIPTS, backends, left_behind, wait_until,
 from perseus.host.orphans import SHM
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
-from perseus.serving.embedded import embedded_triton
 from perseus.serving.failures import ServerError
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
@@ -61,7 +61,7 @@ def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
         assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
         found = answers(route(server, inputs, protocol))
         assert len(input_regions(server.pid)) == 1
-        assert list(SHM.glob("*-input")) == []  # it has no name that could be left
+        assert list(SHM.glob(f"*-{os.getpid()}-*-input")) == []  # it has no name that could be left
     for answer, other, batch in zip(found, plain, BATCHES, strict=True):
         assert answer.tobytes() == other.tobytes()
         np.testing.assert_array_equal(answer, np.maximum(batch, 0))
@@ -93,7 +93,7 @@ def test_load_from_shared_memory(server, protocol):
 
 
 @contextmanager
-def live_system(server: RunningServer, folder: Path, patience_s: float = 0.1):
+def live_system(server: RunningServer, folder: Path, longest_sla_s: float = 0.1):
     with (
         Client("tiny", route(server, inline(BATCHES)), [0]) as client,
         RequestsWriter(folder / "requests.parquet") as writer,
@@ -106,7 +106,7 @@ def live_system(server: RunningServer, folder: Path, patience_s: float = 0.1):
             writer,
             server_cores=[0],
             client_cores=[0],
-            patience_s=patience_s,
+            longest_sla_s=longest_sla_s,
         )
 
 
@@ -136,7 +136,10 @@ def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
 
 
 def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
-    with live_system(server, tmp_path, patience_s=2.0) as system, system.offer([50], 3.0) as load:
+    with (
+        live_system(server, tmp_path, longest_sla_s=2.0) as system,
+        system.offer([50], 3.0) as load,
+    ):
         load.until(0.5)
         os.kill(server.pid, signal.SIGSTOP)
         time.sleep(1.5)
@@ -153,7 +156,7 @@ import numpy as np
 import psutil
 from perseus.traffic.route import shared
 from perseus.traffic.transport import RequestFailedError
-from perseus.serving.embedded import embedded_triton
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.host.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])

@@ -14,25 +14,41 @@ from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models.answers import relative_error, signal
-from perseus.models.onnx_export import ModelSpec, export_model
-from perseus.models.repository import TenantSpec, write_tenant
+from perseus.models.onnx_export import export_model
+from perseus.models.repository import write_tenant
 from perseus.models.torch_export import export_program
-from perseus.serving.embedded import embedded_triton
+from perseus.serving.launchers.embedded import embedded_triton
+from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.repository import ServedTenant
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
+
+
+def tenant(name: str, **more: Any) -> ServedTenant:
+    return ServedTenant(
+        name=name,
+        model="model",
+        runtime="pytorch",
+        model_file="model.pt2",
+        max_batch_size=4,
+        **more,
+    )
+
+
 TENANTS = (
-    TenantSpec("plain", "model", runtime="pytorch", max_batch_size=4),
-    TenantSpec("padded", "model", runtime="pytorch", max_batch_size=4, max_queue_delay_us=200_000),
-    TenantSpec("half", "model", runtime="pytorch", max_batch_size=4, precision="fp16"),
+    tenant("plain"),
+    tenant("padded", max_queue_delay_us=200_000),
+    tenant("half", precision="fp16"),
 )
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("exported")
-    spec, reference = ModelSpec("mobilenet_v3_small", input_size=64), folder / "reference.npz"
-    check = export_model(spec, folder / "model.onnx", reference)
-    told = export_program(spec, folder / "model.pt2")
+    task = ExportTask(architecture="mobilenet_v3_small", input_size=64)
+    reference = folder / "reference.npz"
+    check = export_model(task, folder / "model.onnx", reference)
+    told = export_program(task, folder / "model.pt2")
     assert told["relative_error"] < 1e-3
     return folder / "model.pt2", reference, check
 

@@ -18,13 +18,14 @@ import pytest
 import tritonclient.grpc as triton_grpc
 from e2e.test_server import SCRIPTS, backends, infer, signal_like, wait_until, write_repository
 from e2e.test_smoke import SNAKEMAKE, workflow_copy
+from measure_tasks import client
 from slow_link import far_host
 from triton_elsewhere import Elsewhere, triton_elsewhere
 
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.serving.failures import ServerError
-from perseus.serving.remote import remote_triton
+from perseus.serving.launchers.remote import remote_triton
 from perseus.serving.server_facts import server_facts
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, sequential_ms
@@ -65,12 +66,12 @@ def served(elsewhere: Elsewhere, repository: Path, folder: Path, said: list[str]
         yield server
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_models_are_pushed_answer_and_are_unloaded(elsewhere, repository, tmp_path, protocol):
-    client = {"protocol": protocol, "shared_memory": False}
     with served(elsewhere, repository, tmp_path) as server:
         assert loaded(elsewhere) == ["tiny"] and server.pids() == []
-        with route_to(server, "tiny", [BATCH], client, 5.0) as route:
+        with route_to(server, client(protocol), "tiny", [BATCH], 5.0) as route:
             assert len(sequential_ms(route, 5, 5.0)) == 5
         with triton_grpc.InferenceServerClient(server.grpc_address) as other:
             np.testing.assert_array_equal(infer(other, BATCH), np.maximum(BATCH, 0))
@@ -112,10 +113,11 @@ def test_a_model_that_does_not_load_is_explained_and_leaves_nothing(elsewhere, t
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.serving.remote import remote_triton
+from perseus.serving.launchers.remote import remote_triton
 from perseus.host.signals import terminate_as_exit
+from perseus.study.remote import Remote
 
-remote, repository, log = eval(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3])
+remote, repository, log = Remote.model_validate_json(sys.argv[1]), *map(Path, sys.argv[2:])
 with terminate_as_exit(), remote_triton(remote, repository, log, say=print):
     print("serving", flush=True)
     time.sleep(60)
@@ -125,7 +127,7 @@ with terminate_as_exit(), remote_triton(remote, repository, log, say=print):
 @contextmanager
 def measuring(elsewhere: Elsewhere, repository: Path, folder: Path):
     """Another process that has its models on the server."""
-    arguments = [repr(elsewhere.remote()), str(repository), str(folder / "other.log")]
+    arguments = [elsewhere.remote().model_dump_json(), str(repository), str(folder / "other.log")]
     process = subprocess.Popen(
         [sys.executable, "-c", MEASURING, *arguments],
         env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
@@ -167,11 +169,10 @@ def test_what_a_killed_measurement_left_is_removed_by_the_next(elsewhere, reposi
 
 
 def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tmp_path):
-    client = {"protocol": "grpc", "shared_memory": False}
     said: list[str] = []
     with (
         served(elsewhere, repository, tmp_path, said) as server,
-        route_to(server, "tiny", [BATCH], client, 5.0) as route,
+        route_to(server, client(), "tiny", [BATCH], 5.0) as route,
         Client("tiny", route, [0]) as load_client,
         RequestsWriter(tmp_path / "requests.parquet") as writer,
     ):
@@ -183,7 +184,7 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
             writer,
             server_cores=[],
             client_cores=[0],
-            patience_s=0.1,
+            longest_sla_s=0.1,
         )
         with (
             pytest.raises(ServerError, match=r"told no statistics|answered nothing"),
@@ -197,6 +198,7 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
     assert any("could not be unloaded" in line for line in said)
 
 
+@pytest.mark.alone
 def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
     """Latency includes the way there and back; what the link loses is sent again, and not lost."""
     (tmp_path / "elsewhere").mkdir()
@@ -208,8 +210,7 @@ def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
     ):
         with served(elsewhere, repository, tmp_path) as server:
             assert 30 <= server_facts(server)["round_trip_p50_ms"] < 60
-            client = {"protocol": "grpc", "shared_memory": False}
-            with route_to(server, "tiny", [BATCH], client, 5.0) as route:
+            with route_to(server, client(), "tiny", [BATCH], 5.0) as route:
                 answered_ms = sequential_ms(route, 100, 30.0)
             assert len(answered_ms) == 100 and np.median(answered_ms) >= 30
             assert np.max(answered_ms) > 1.5 * np.median(answered_ms)  # some were sent again
@@ -238,6 +239,7 @@ CELL = "results/remote/raw/far.squeezenet1_1.peak.r1"
 SECRET = "t0ken-of-the-test"
 
 
+@pytest.mark.alone
 def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "workflow").mkdir()

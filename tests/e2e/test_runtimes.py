@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from measure_tasks import client, measure_task, tenant
 
-from perseus.models.onnx_export import ModelSpec, export_model
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.verify import VerificationError, verify
+from perseus.models.onnx_export import export_model
 from perseus.models.onnx_precision import convert
-from perseus.models.repository import TenantSpec, write_tenant
-from perseus.serving.embedded import embedded_triton
-from perseus.traffic.verify import VerificationError, verify
+from perseus.models.repository import write_tenant
+from perseus.serving.launchers.embedded import embedded_triton
+from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.repository import ServedTenant
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 
@@ -22,50 +26,52 @@ CORE = sorted(os.sched_getaffinity(0))[-1:]
 def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("exported")
     onnx, reference = folder / "model.onnx", folder / "reference.npz"
-    check = export_model(ModelSpec("mobilenet_v3_small", input_size=64), onnx, reference)
+    check = export_model(
+        ExportTask(architecture="mobilenet_v3_small", input_size=64), onnx, reference
+    )
     return onnx, reference, check
 
 
 def serve_and_verify(
     exported,
     root: Path,
-    *tenants: TenantSpec,
+    *tenants: ServedTenant,
     reference: Path | None = None,
     protocol: str = "grpc",
     shared_memory: bool = False,
 ):
     onnx, true_reference, check = exported
-    names = [tenant.name for tenant in tenants]
-    for tenant in tenants:
-        write_tenant(root / "repository", tenant, names, onnx, check)
+    names = [each.name for each in tenants]
+    for each in tenants:
+        write_tenant(root / "repository", each, names, onnx, check)
     with embedded_triton(root / "repository", root / "server.log", CORE) as server:
-        return verify(
-            server,
-            {
-                "tenants": [
-                    {
-                        "name": t.name,
-                        "max_batch_size": t.max_batch_size,
-                        "request_batch_size": min(3, t.max_batch_size),
-                        "precision": t.precision,
-                    }
-                    for t in tenants
-                ],
-                "client": {"protocol": protocol, "shared_memory": shared_memory},
-            },
-            dict.fromkeys(names, reference or true_reference),
-        )
+        measured = [
+            tenant(
+                t.name,
+                max_batch_size=t.max_batch_size,
+                request_batch_size=min(3, t.max_batch_size),
+                precision=t.precision,
+            )
+            for t in tenants
+        ]
+        task = measure_task(*measured, client=client(protocol, shared_memory))
+        references = dict.fromkeys(names, reference or true_reference)
+        return verify(tenants_on(server, task, references))
 
 
 def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
     errors = serve_and_verify(
         exported,
         tmp_path,
-        TenantSpec("ort", "model", runtime="onnxruntime"),
-        TenantSpec("ort-two", "model", runtime="onnxruntime", instances=2, max_batch_size=1),
-        TenantSpec("ort-batched", "model", runtime="onnxruntime", max_queue_delay_us=500),
-        TenantSpec("openvino", "model", runtime="openvino"),
-        TenantSpec("openvino-bf16", "model", runtime="openvino", precision="bf16"),
+        ServedTenant(name="ort", model="model", runtime="onnxruntime"),
+        ServedTenant(
+            name="ort-two", model="model", runtime="onnxruntime", instances=2, max_batch_size=1
+        ),
+        ServedTenant(
+            name="ort-batched", model="model", runtime="onnxruntime", max_queue_delay_us=500
+        ),
+        ServedTenant(name="openvino", model="model", runtime="openvino"),
+        ServedTenant(name="openvino-bf16", model="model", runtime="openvino", precision="bf16"),
     )
     assert len(errors) == 5
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
@@ -75,8 +81,8 @@ def test_openvino_serves_a_quantised_network(exported, tmp_path):
     onnx, reference, check = exported
     quantised = tmp_path / "model.int8.onnx"
     convert("int8", onnx, reference, quantised)
-    tenant = TenantSpec("int8", "model", runtime="openvino", precision="int8")
-    errors = serve_and_verify((quantised, reference, check), tmp_path, tenant)
+    served = ServedTenant(name="int8", model="model", runtime="openvino", precision="int8")
+    errors = serve_and_verify((quantised, reference, check), tmp_path, served)
     assert 0.05 < errors["int8"] < 3
 
 
@@ -85,7 +91,7 @@ def test_answers_are_checked_over_the_path_of_the_load(exported, tmp_path, proto
     errors = serve_and_verify(
         exported,
         tmp_path,
-        TenantSpec("ort", "model"),
+        ServedTenant(name="ort", model="model"),
         protocol=protocol,
         shared_memory=shared_memory,
     )
@@ -98,4 +104,6 @@ def test_wrong_answers_stop_a_measurement(exported, tmp_path):
     wrong = tmp_path / "wrong.npz"
     np.savez(wrong, input=images, output=np.roll(outputs, 1, axis=0))
     with pytest.raises(VerificationError, match="differ from torch's"):
-        serve_and_verify(exported, tmp_path, TenantSpec("ort", "model"), reference=wrong)
+        serve_and_verify(
+            exported, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
+        )

@@ -23,13 +23,12 @@ import tritonclient.grpc as triton_grpc
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
-from perseus.serving import embedded as server_module
 from perseus.serving import triton_process, triton_wheel
-from perseus.serving.embedded import embedded_triton
 from perseus.serving.failures import ServerError
-from perseus.serving.triton_process import Ports
+from perseus.serving.launchers.embedded import embedded_triton
+from perseus.serving.triton_command import Ports
 
-SCRIPTS = Path(server_module.__file__).parents[2]
+SCRIPTS = Path(triton_process.__file__).parents[2]
 
 BACKEND = """
 import json, time
@@ -126,6 +125,7 @@ def wait_until(holds: Callable[[], bool], timeout_s: float) -> bool:
     return True
 
 
+@pytest.mark.alone
 def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
     tmp_path: Path, backends: Path
 ) -> None:
@@ -287,7 +287,7 @@ def test_an_unsuitable_installation_is_explained(
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.serving.embedded import embedded_triton
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.host.signals import terminate_as_exit
 
 repository, backends, log = map(Path, sys.argv[1:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import invariants
@@ -17,6 +19,8 @@ import numpy as np
 import psutil
 import pyarrow.parquet as pq
 import pytest
+
+pytestmark = pytest.mark.alone
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
@@ -51,7 +55,7 @@ def left_behind(root: Path) -> list[str]:
     found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
     for process in psutil.process_iter(["name", "cmdline"]):
         words = " ".join(process.info["cmdline"] or [])
-        if "perseus-triton" in words or "perseus import sender" in words or str(root) in words:
+        if "perseus-triton" in words or "sender.main" in words or str(root) in words:
             found.append(words)
     return found
 
@@ -146,25 +150,39 @@ def test_a_model_that_does_not_load_fails_its_job_with_the_servers_reason(finish
     assert left_behind(root) == []
 
 
-def start_a_cell_again(root: Path) -> subprocess.Popen[bytes]:
-    """Measure a finished cell once more; returns when its first window is over."""
+def measuring_again(root: Path) -> subprocess.Popen[bytes]:
+    """Measure a finished cell once more; returns when its clients have started."""
     command = [*SNAKEMAKE, RECORD, "--forcerun", RECORD, *SMOKE]
     with (root / "output.txt").open("w") as output:
         process = subprocess.Popen(
             command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
         )
+    wait_until(lambda: any("sender.main" in each for each in started_by(process).values()), process)
+    return process
+
+
+def started_by(process: subprocess.Popen[bytes]) -> dict[int, str]:
+    """Command lines of the processes that a process has started, by their ids."""
+    found = {}
+    for each in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            found[each.pid] = " ".join(each.cmdline())
+    return found
+
+
+def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
-    while "warm_up " not in (root / "output.txt").read_text():
+    while not holds():
         assert time.monotonic() < deadline and process.poll() is None
         time.sleep(0.1)
-    return process
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path, number):
     root = tmp_path / "interrupted"
     shutil.copytree(finished[0], root, symlinks=True)
-    process = start_a_cell_again(root)
+    process = measuring_again(root)
+    time.sleep(1)  # of load
     os.killpg(process.pid, number)
     assert process.wait(60) != 0
     assert left_behind(root) == []
@@ -175,13 +193,12 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path,
 def test_a_server_that_dies_under_load_is_a_failed_row_with_its_requests(finished, tmp_path):
     root = tmp_path / "died"
     shutil.copytree(finished[0], root, symlinks=True)
-    process = start_a_cell_again(root)
-    (server,) = (
-        child
-        for child in psutil.Process(process.pid).children(recursive=True)
-        if child.name() == "tritonserver"
-    )
-    server.kill()
+    process = measuring_again(root)
+    wait_until(lambda: "warm_up " in (root / "output.txt").read_text(), process)
+    time.sleep(1)  # into the next window
+    commands = started_by(process).items()
+    (server,) = (pid for pid, words in commands if "/tritonserver --" in words)
+    os.kill(server, signal.SIGKILL)
     assert process.wait(30) == 0
     record = json.loads((root / RECORD).read_text())
     assert (record["outcome"], record["certified_scale"]) == ("failed", None)

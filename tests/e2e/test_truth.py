@@ -1,4 +1,4 @@
-"""The whole search on a real server whose limit is known: one that sleeps a given time (M14)."""
+"""The whole search on a real server whose limit is known: one that sleeps a given time."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ import numpy as np
 import pytest
 from e2e.test_server import write_repository
 
-from benchmarks.simulation import one_worker
 from perseus.host.cores import TooFewCoresError, split_cores
 from perseus.measurement.ceiling import closed_loop
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak import stats
+from perseus.peak.lindley import departures_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome
 from perseus.peak.search import find_peak
-from perseus.serving.embedded import embedded_triton
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, sequential_ms
 from perseus.traffic.route import Route, inline
 
+pytestmark = pytest.mark.alone
+
 SERVICE_MS = 6.0
-SLA = Sla(95, 40.0)
+SLA = Sla(latency_ms=40.0)
 BACKEND = """
 import time
 import numpy as np
@@ -58,7 +60,7 @@ def true_limit_rps(service_ms: float, overhead_ms: float) -> float:
     while high - low > 0.001 * high:
         middle = (low + high) / 2
         arrival_s = np.cumsum(gaps / middle)
-        latency_ms = 1000 * (one_worker(arrival_s, work_s) - arrival_s) + overhead_ms
+        latency_ms = 1000 * (departures_s(arrival_s, work_s) - arrival_s) + overhead_ms
         within = stats.percentile(latency_ms, SLA.percentile) <= SLA.latency_ms
         low, high = (middle, high) if within else (low, middle)
     return (low + high) / 2
@@ -103,7 +105,7 @@ def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Pa
                 writer,
                 server_cores=server_cores,
                 client_cores=client_cores,
-                patience_s=SLA.latency_ms / 1000,
+                longest_sla_s=SLA.latency_ms / 1000,
             )
             peak = find_peak(
                 system,

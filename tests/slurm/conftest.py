@@ -20,9 +20,18 @@ CPUS = len(os.sched_getaffinity(0))
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
 # What a profile says of nodes of 16 CPUs, for the CPUs of this machine.
 NODE = ["--set-threads", f"ceiling={CPUS}", f"measure={CPUS}", "--resources", "mem_mb=4000"]
+# Whether jobs have ended is asked each second. Slurm's executor would wait ten seconds more after
+# each time that none had.
+SNAKEMAKE = """
+from snakemake.cli import main
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+
+RemoteExecutor.next_seconds_between_status_checks = property(lambda self: 1, lambda self, _: None)
+main()
+"""
 SOON = {
-    "slurm": ["--slurm-init-seconds-before-status-checks", "2", "--slurm-no-account"],
-    "cluster-generic": ["--seconds-between-status-checks", "2"],
+    "slurm": ["--slurm-init-seconds-before-status-checks", "1", "--slurm-no-account"],
+    "cluster-generic": ["--seconds-between-status-checks", "1"],
 }
 CELL = "cpu1.squeezenet1_1.peak.r1"
 RECORD = f"results/smoke/raw/{CELL}/record.json"
@@ -56,7 +65,7 @@ def workflow_copy(root: Path) -> Path:
 
 def start(root: Path, profile: str, *arguments: str) -> subprocess.Popen[bytes]:
     """Snakemake by a profile of clusters in a session of its own, as from a terminal."""
-    command = [sys.executable, "-m", "snakemake", "--profile", f"profiles/{profile}", *arguments]
+    command = [sys.executable, "-c", SNAKEMAKE, "--profile", f"profiles/{profile}", *arguments]
     with (root / "output.txt").open("w") as output:
         return subprocess.Popen(
             [*command, *SMOKE, *NODE, *SOON[profile], "--latency-wait", "5"],

@@ -21,22 +21,12 @@ from benchmarks.simulation import SimulatedServer, deterministic, exponential
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
-SLA = Sla(95, 50)
+SLA = Sla(latency_ms=50)
 MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # 5 ms, p95 <= 50 ms
 HEADER = "Inferences/Second,Client Send,p50 latency,p90 latency,p95 latency,p99 latency"
 
 
 # --- the truth
-
-
-def test_departures_are_those_of_a_first_come_first_served_queue():
-    rng = np.random.default_rng(1)
-    arrival_s, service_s = np.cumsum(rng.exponential(1.0, 500)), rng.exponential(0.9, 500)
-    expected, free_s = [], 0.0
-    for arrives_s, takes_s in zip(arrival_s, service_s, strict=True):
-        free_s = max(arrives_s, free_s) + takes_s
-        expected.append(free_s)
-    assert queueing.departures(arrival_s, service_s) == pytest.approx(expected)
 
 
 def test_limits_are_those_of_queueing_theory():

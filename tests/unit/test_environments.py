@@ -1,4 +1,4 @@
-"""requirements.in, requirements.txt, envs/perseus.yaml and the Containerfile agree."""
+"""What is installed and what checks the code is said alike wherever it is said."""
 
 import re
 from pathlib import Path
@@ -96,3 +96,23 @@ def test_the_container_runs_snakemake_on_the_whole_workflow_and_not_as_root():
     assert copied == PARTS | {"requirements.txt"}
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == copied
+
+
+def test_before_a_commit_runs_what_make_lint_runs():
+    recipe = (ROOT / "Makefile").read_text().split("\nlint: environment\n")[1].split("\n\n")[0]
+    commands = [line.removeprefix("\t@") for line in recipe.splitlines()[1:]]
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())
+    hooks = [hook for repository in config["repos"] for hook in repository["hooks"]]
+    assert [hook["entry"] for hook in hooks] == [
+        command.replace("$(BIN)", ".venv/bin") for command in commands
+    ]
+    assert {repository["repo"] for repository in config["repos"]} == {"local"}
+
+
+def test_continuous_integration_runs_the_script_that_anybody_can_run():
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())
+    (job,) = workflow["jobs"].values()
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["bash .ci/run"]
+    assert workflow["permissions"] == {"contents": "read"} and "permissions" not in job
+    actions = [step["uses"] for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions)

@@ -19,9 +19,10 @@ from onnx import TensorProto, helper
 
 from perseus.models.networks import ExportError, build, import_torchvision
 from perseus.models.onnx_export import check_onnx
-from perseus.serving.triton_process import Ports, arguments, free_ports
-from perseus.study import plan
-from perseus.study.config import ConfigError, load_study
+from perseus.serving.triton_command import Ports, arguments, free_ports
+from perseus.study import files, planning
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
 
 ROOT = Path(__file__).parents[2]
 CODE = sorted((ROOT / "scripts").rglob("*.py"))
@@ -37,6 +38,10 @@ FORBIDDEN = {
     *("pickle.load", "pickle.loads", "marshal.loads", "shelve.open", "joblib.load"),
     *("yaml.load", "yaml.unsafe_load", "yaml.full_load"),
 }
+
+
+def read(configuration):
+    return read_study(configuration, prices=ROOT / "config" / "prices.csv", folder=ROOT)
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
@@ -140,7 +145,7 @@ scenarios:
 
 def problems(configuration: dict) -> str:
     with pytest.raises(ConfigError) as caught:
-        load_study(configuration, ROOT)
+        read(configuration)
     return "\n".join(caught.value.problems)
 
 
@@ -184,9 +189,9 @@ def test_images_that_could_be_an_option_or_a_command_are_refused(launcher, image
 def test_images_as_they_are_named_are_taken(launcher, image):
     configuration = study()
     configuration["servers"][0] |= {"launcher": launcher, "image": image}
-    loaded = load_study(configuration, ROOT)
-    (cell,) = plan.cells(loaded)
-    assert plan.measure_slice(loaded, cell)["server"]["image"] == image
+    loaded = read(configuration)
+    (cell,) = loaded.cells.values()
+    assert planning.measure_task(loaded, cell).server.image == image
 
 
 @pytest.mark.parametrize("launcher", ["docker", "podman", "apptainer"])
@@ -201,11 +206,11 @@ def test_an_image_belongs_to_a_container_and_to_nothing_else(launcher):
 def test_every_file_of_a_study_lies_in_its_folders():
     configuration = study()
     configuration["study"] = "a-_"
-    loaded = load_study(configuration, ROOT)
-    for cell in plan.cells(loaded):
-        for path in [*plan.raw_files(loaded, cell), *plan.references(loaded, cell.scenario)]:
+    loaded = read(configuration)
+    for cell in loaded.cells.values():
+        for path in [*files.raw(loaded, [cell]), *files.references(loaded, cell.scenario)]:
             assert os.path.normpath(path).startswith("results/a-_/")
-        for path in plan.repository_files(loaded, cell.scenario):
+        for path in files.repository_files(loaded, cell.scenario):
             assert os.path.normpath(path).startswith("model_repository/a-_/")
 
 

@@ -1,4 +1,4 @@
-"""The host and the software that made a result: metadata that stands beside every number."""
+"""Which cores of this host a server has, and which its client."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import fcntl
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 
 class TooFewCoresError(RuntimeError):
@@ -31,20 +30,6 @@ def split_cores(server_cores: int) -> tuple[list[int], list[int]]:
             " larger machine"
         )
     return usable[-server_cores:], usable[:-server_cores]
-
-
-@contextmanager
-def cores_of(server: Mapping[str, Any]) -> Iterator[tuple[list[int], list[int]]]:
-    """(cores of the server, cores of the client) on this host, for a `plan.measure_slice`'s server.
-
-    A remote server has none here, and its client takes as many as it is given: not those of
-    another measurement that runs at the same time, for which it waits. Raises TooFewCoresError.
-    """
-    if server["launcher"] != "remote":
-        yield split_cores(server["cores"])
-        return
-    with claimed_cores(server["remote"]["client_cores"]) as cores:
-        yield [], cores
 
 
 @contextmanager

@@ -1,4 +1,5 @@
-"""The client's ceiling: the highest rate that it can offer on this host, by a null model (M3).
+"""The client's ceiling: the highest rate that it can offer on this host, by a null model
+(docs/method.md, "Load").
 
 The null model answers at once, so that what gives out first is the client or the path. Closed loop
 tells what they can carry at all; the ceiling is the highest open-loop rate at which a window is
@@ -7,6 +8,7 @@ still valid by the rules of every measurement.
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -14,22 +16,23 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.host import cores as host
 from perseus.host import machine
+from perseus.host.cores import beside_client, split_cores
 from perseus.host.files import write_json
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
-from perseus.peak.verdict import TenantWindow, Verdict, grace_s, judge
-from perseus.serving.embedded import embedded_triton
+from perseus.peak.durations import grace_s
+from perseus.peak.verdict import TenantWindow, Verdict, judge
+from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
 from perseus.study.sla import Sla
+from perseus.study.tasks.ceiling import CeilingTask
 from perseus.traffic.arrivals import Arrivals, stream
 from perseus.traffic.client import Client, processes_each
 from perseus.traffic.route import route_to
@@ -40,7 +43,8 @@ CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 FIRST_SHARE, STEP, LOWEST_SHARE = 0.9, 0.85, 0.05
 """Shares of the closed-loop rate that are tried as open-loop rates, downwards."""
 ATTEMPTS = 2
-SLA = Sla(95, 50.0)  # the longest for which the send lag must stay below 1 ms
+PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
+SLA = Sla(latency_ms=50.0)  # the longest for which the send lag must stay below 1 ms
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,17 @@ class Shape:
 
     input_px: int
     request_batch_size: int
+
+
+def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
+    """The models of each shape; `checks` are the records of their export, in folders of their
+    names."""
+    records = {path.parent.name: json.loads(path.read_text()) for path in checks}
+    shapes: dict[Shape, list[str]] = {}
+    for request in task.requests:
+        shape = Shape(records[request.model]["input_shape"][1], request.images)
+        shapes.setdefault(shape, []).append(request.model)
+    return shapes
 
 
 @dataclass(frozen=True)
@@ -72,7 +87,7 @@ class Open:
 
 
 def measure(
-    spec: Mapping[str, Any],
+    task: CeilingTask,
     shapes: Mapping[Shape, Sequence[str]],
     path: Path,
     log_path: Path,
@@ -80,24 +95,21 @@ def measure(
 ) -> None:
     """Find the ceiling of each shape of request, and write them; `shapes` names their models.
 
-    `spec` is a `plan.ceiling_slice`. Raises ServerError, ClientError and TooFewCoresError.
+    Raises ServerError, ClientError and TooFewCoresError.
     """
-    if spec["client_cores"] is None:
-        server_cores, client_cores = host.split_cores(spec["cores"])
-    else:
-        server_cores, client_cores = host.beside_client(spec["client_cores"])
+    server_cores, client_cores = _cores(task)
     os.sched_setaffinity(0, client_cores)
-    processes = processes_each(spec["client"]["processes"], client_cores, tenants=1)
-    started_unix_ns, found = time.time_ns(), []
+    processes = processes_each(task.client.processes, client_cores, tenants=1)
+    started_unix_ns, measured = time.time_ns(), []
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
         for i, (shape, models) in enumerate(shapes.items()):
             with tempfile.TemporaryDirectory(prefix="perseus-null-") as folder:
                 write_null_model(Path(folder), shape)
                 with embedded_triton(Path(folder), log_path, server_cores) as server:
-                    bench = _Bench(server, shape, spec, (server_cores, client_cores), processes, i)
+                    bench = _Bench(server, shape, task, (server_cores, client_cores), processes, i)
                     closed, tried = bench.run(say)
-            found.append(
+            measured.append(
                 asdict(shape)
                 | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
                 | {"closed": [asdict(each) for each in closed]}
@@ -106,14 +118,22 @@ def measure(
     write_json(
         path,
         {
-            "server": spec["server"],
-            "client": spec["client"],
+            "server": task.server,
+            "client": task.client.plain(),
             "processes": processes,
             "started_unix_ns": started_unix_ns,
             "host": machine.describe(server_cores, client_cores),
-            "shapes": found,
+            "shapes": measured,
         },
     )
+
+
+def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
+    """(cores of the null model, cores of the client)."""
+    if task.client_cores is not None:
+        return beside_client(task.client_cores)
+    assert task.cores is not None
+    return split_cores(task.cores)
 
 
 def write_null_model(repository: Path, shape: Shape) -> None:
@@ -142,21 +162,21 @@ class _Bench:
         self,
         server: RunningServer,
         shape: Shape,
-        spec: Mapping[str, Any],
+        task: CeilingTask,
         cores: tuple[Sequence[int], Sequence[int]],
         processes: int,
         number: int,
     ) -> None:
-        self._server, self._shape, self._spec = server, shape, spec
+        self._server, self._shape, self._task = server, shape, task
         self._server_cores, self._client_cores = cores
         self._processes = processes
-        self._streams = [stream(spec["seed"], number, part) for part in range(2)]
+        self._streams = [stream(task.seed, number, part) for part in range(2)]
 
     def run(self, say: Callable[[str], None]) -> tuple[list[Closed], list[Open]]:
         pixels, images = self._shape.input_px, self._shape.request_batch_size
         batch = self._streams[0].normal(size=(images, 3, pixels, pixels)).astype(np.float32)
         with ExitStack() as stack:
-            way = route_to(self._server, MODEL, [batch], self._spec["client"], timeout_s=10.0)
+            way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
             route = stack.enter_context(way)
             client = stack.enter_context(Client(MODEL, route, self._client_cores, self._processes))
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="perseus-null-"))
@@ -169,7 +189,7 @@ class _Bench:
                 writer,
                 server_cores=self._server_cores,
                 client_cores=self._client_cores,
-                patience_s=2.0,
+                longest_sla_s=PATIENCE_S,
             )
             closed = [closed_loop(client, count) for count in CONCURRENCIES]
             fastest_rps = max(each.rate_rps for each in closed)
@@ -188,7 +208,7 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
     time.sleep(CLOSED_S - SETTLE_S)
     after_ns = time.monotonic_ns()
     after = client.look(after_ns)
-    client.stop(2.0)
+    client.stop(PATIENCE_S)
     requests = client.result().requests
     done_ns = requests.done_ns[requests.answered]
     from_ns = start_ns + round(SETTLE_S * 1e9)

@@ -17,7 +17,7 @@ _NAME = pa.dictionary(pa.int32(), pa.string())
 
 REQUESTS_SCHEMA = pa.schema(
     [
-        column("window", pa.int32(), "", "window of the search, counted from 0"),
+        column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("tenant", _NAME, "", "name of the tenant"),
         column("intended_ns", pa.int64(), "ns", "when it should be sent, monotonic clock"),
         column("sent_ns", pa.int64(), "ns", "when it was sent; 0 if it was not"),
@@ -27,13 +27,14 @@ REQUESTS_SCHEMA = pa.schema(
 )
 
 _BOUND = "one-sided bound of exceedance at the confidence of the verdict"
+_METHOD = '(docs/method.md, "Verdict on a window")'
 _TRITON = "of the answered requests, Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
-        column("window", pa.int32(), "", "window of the search, counted from 0"),
-        column("phase", TEXT, "", "warm_up, bracket, bisect, root, confirm, steady, alone or"
-               " concurrency"),
+        column("window", pa.int32(), "", "window of the cell, counted from 0"),
+        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, steady,"
+               " alone; of closed loops: concurrency"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
                " in flight of each tenant in a sweep of concurrencies"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
@@ -44,8 +45,10 @@ WINDOWS_SCHEMA = pa.schema(
         column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop"
                " that of its answers"),
         column("requests", WHOLE, "requests", "requests that count"),
-        column("effective_requests", REAL, "requests", "independent requests worth as much (M5)"),
-        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance (M6)"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much "
+               + _METHOD),
+        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance "
+               + _METHOD),
         column("errors", WHOLE, "requests", "the sum of the next four"),
         column("timeouts", WHOLE, "requests", "requests without an answer in time"),
         column("refused", WHOLE, "requests", "requests that the server did not take"),
@@ -63,7 +66,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("exceedance_low", REAL, "share", "lower " + _BOUND),
         column("exceedance_high", REAL, "share", "upper " + _BOUND),
         column("completed_ratio", REAL, "share", "requests answered by the end of the window"),
-        column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight (M7)"),
+        column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight "
+               + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
@@ -88,6 +92,7 @@ class RequestsWriter:
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
+        self._windows = 0
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(
@@ -99,9 +104,13 @@ class RequestsWriter:
         self._writer.close()
         self._whole.__exit__(*exc)
 
-    def add(self, window: int, tenants: Sequence[str], requests: Sequence[Requests]) -> None:
-        parts = [_table(window, *pair) for pair in zip(tenants, requests, strict=True)]
+    def add(self, tenants: Sequence[str], requests: Sequence[Requests]) -> int:
+        """Write the requests of the next window; its number, counted from 0."""
+        number = self._windows
+        parts = [_table(number, *pair) for pair in zip(tenants, requests, strict=True)]
         self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())
+        self._windows += 1
+        return number
 
 
 def _table(window: int, tenant: str, requests: Requests) -> pa.Table:

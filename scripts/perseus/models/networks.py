@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import functools
 import importlib.util
 import pickle
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perseus.models.answers import Array
+from perseus.study.hints import did_you_mean
 
 if TYPE_CHECKING:
     import torch
@@ -86,9 +86,8 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
     """Raises ExportError, with a hint, for a name that is not known."""
     if name in known:
         return
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
-    raise ExportError(f"{kind} {name!r} is not known to torchvision ({hint})")
+    hint = did_you_mean(name, known) or f" (known: {', '.join(known)})"
+    raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
 
 
 def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:

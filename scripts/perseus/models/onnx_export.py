@@ -14,8 +14,7 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +32,7 @@ from perseus.models.networks import (
     require_known,
 )
 from perseus.study.image_files import MIN_IMAGES
+from perseus.study.tasks.export import ExportTask
 
 if TYPE_CHECKING:
     import torch
@@ -44,27 +44,7 @@ OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
 
 
-@dataclass(frozen=True)
-class ModelSpec:
-    """What to export.
-
-    architecture: a torchvision classification model, such as "resnet50".
-    weights: "random" (seeded, needs no network), "DEFAULT" or the name of torchvision weights
-        such as "IMAGENET1K_V1" (downloaded by torchvision), or the path of a state_dict file,
-        loaded into the network as `torchvision.models.get_model(architecture)` builds it.
-    seed: of the random weights and of the random images.
-    input_size: height and width in pixels; None takes what the weights were made for.
-    images: files, preprocessed as the weights want (`networks.preset`); none for random images.
-    """
-
-    architecture: str
-    weights: str = "random"
-    seed: int = 0
-    input_size: int | None = None
-    images: Sequence[str] = ()
-
-
-def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
+def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`; return the record of the check as plain builtins.
 
     The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32
@@ -76,18 +56,18 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
     fit, an image that cannot be read, an input size that the network refuses, and a failed check.
     """
     torch, _ = import_torchvision()
-    network, images, output = answered(spec)
+    network, images, output = answered(task)
     with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         opset, ir_version = _write_onnx(network, images[:2], onnx_file)
-        check = check_onnx(onnx_file, images, output, what=spec.architecture)
+        check = check_onnx(onnx_file, images, output, what=task.architecture)
         with npz.open("wb") as stream:
             np.savez(stream, input=images, output=output)
         digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
     return {
-        "architecture": spec.architecture,
-        "weights": spec.weights,
-        "seed": spec.seed,
-        "images": list(spec.images),
+        "architecture": task.architecture,
+        "weights": task.weights,
+        "seed": task.seed,
+        "images": list(task.images),
         "input_shape": [int(n) for n in images.shape[1:]],
         "classes": int(output.shape[1]),
         **check,
@@ -102,38 +82,38 @@ def export_model(spec: ModelSpec, onnx_path: Path, reference_path: Path) -> dict
     }
 
 
-def answered(spec: ModelSpec) -> tuple[torch.nn.Module, Array, Array]:
+def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
     """(network, images (n, 3, H, W), its answers to them (n, classes)), the same at every call.
 
-    Raises ExportError for a spec that is unknown or does not fit together.
+    Raises ExportError for a task that names what is unknown or does not fit together.
     """
     torch, torchvision = import_torchvision()
     require_known(
-        "architecture", spec.architecture, torchvision.models.list_models(torchvision.models)
+        "architecture", task.architecture, torchvision.models.list_models(torchvision.models)
     )
-    size = spec.input_size or default_input_size(spec.architecture, spec.weights)
-    images = _images(spec, size)
+    size = task.input_size or default_input_size(task.architecture, task.weights)
+    images = _images(task, size)
     with torch.random.fork_rng(devices=[]), torch.no_grad():
-        torch.manual_seed(spec.seed)
-        typical = random_images(16, size, spec.seed + 1)
-        network = build(spec.architecture, spec.weights, typical).eval()
+        torch.manual_seed(task.seed)
+        typical = random_images(16, size, task.seed + 1)
+        network = build(task.architecture, task.weights, typical).eval()
         try:
             output: Array = network(torch.from_numpy(images)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
             raise ExportError(
-                f"{spec.architecture} does not accept images of {size} x {size} pixels: {error}. "
+                f"{task.architecture} does not accept images of {size} x {size} pixels: {error}. "
                 "Leave input_size out to use "
-                f"{default_input_size(spec.architecture, spec.weights)}."
+                f"{default_input_size(task.architecture, task.weights)}."
             ) from error
     return network, images, output
 
 
-def _images(spec: ModelSpec, size: int) -> Array:
+def _images(task: ExportTask, size: int) -> Array:
     """The images to ask the network about, (n, 3, size, size)."""
-    if not spec.images:
-        return random_images(MIN_IMAGES, size, spec.seed)
-    transform = preset(spec.architecture, spec.weights, size)
-    return read_images([Path(name) for name in spec.images], transform)
+    if not task.images:
+        return random_images(MIN_IMAGES, size, task.seed)
+    transform = preset(task.architecture, task.weights, size)
+    return read_images([Path(name) for name in task.images], transform)
 
 
 def check_onnx(

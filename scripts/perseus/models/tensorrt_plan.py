@@ -22,6 +22,7 @@ from perseus.host import gpu
 from perseus.host.files import whole
 from perseus.host.logs import last_lines
 from perseus.models.onnx_export import sha256
+from perseus.study.tasks.tensorrt import TensorRtTask
 
 OLDEST = (10, 0, 0)
 ALWAYS_TYPED = (11, 0, 0)  # from here on a network always says its own precision
@@ -42,26 +43,26 @@ class Batches:
     most: int
 
 
-def batches(tenant: Mapping[str, Any]) -> Batches:
-    """Of a tenant (`plan.tensorrt_slice`): what its requests end up in.
+def batches(task: TensorRtTask) -> Batches:
+    """What the requests of a tenant end up in.
 
     Optimised for the largest preferred size; without any, for the largest that the server forms,
     which is that of one request when it joins none.
     """
-    largest, asked = tenant["max_batch_size"], tenant["request_batch_size"]
-    joined = max(tenant["preferred_batch_sizes"], default=largest)
-    return Batches(1, joined if tenant["dynamic_batching"] else asked, largest)
+    joined = max(task.preferred_batch_sizes, default=task.max_batch_size)
+    best = joined if task.dynamic_batching else task.request_batch_size
+    return Batches(1, best, task.max_batch_size)
 
 
 def build(
-    spec: Mapping[str, Any],
+    task: TensorRtTask,
     onnx: Path,
     check: Mapping[str, Any],
     plan: Path,
     timing_cache: Path,
     log_path: Path,
 ) -> dict[str, Any]:
-    """Build `plan` for a tenant (`plan.tensorrt_slice`); return the record of what built it.
+    """Build the plan of a tenant, the file `plan`; return the record of what built it.
 
     check: the record of the export (input_shape). timing_cache: of this server, kept from plan to
     plan: a second build of the same layers takes seconds. log_path: all that trtexec says.
@@ -69,8 +70,8 @@ def build(
     Raises TensorRtError when trtexec is missing, too old or fails, and GpuError without the GPU.
     """
     # The first: a server's GPUs are alike, for a plan fits them all.
-    environment = {**os.environ, **gpu.cuda_environment(spec["gpus"][:1])}
-    gpus = gpu.describe(spec["gpus"])
+    environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
+    gpus = gpu.describe(task.gpus)
     if len({each["name"] for each in gpus["gpus"]}) > 1:
         names = ", ".join(each["name"] for each in gpus["gpus"])
         raise TensorRtError(
@@ -84,7 +85,7 @@ def build(
             " that serves the plan (docs/gpu.md)"
         )
     version = _version(program, environment, log_path)
-    sizes = batches(spec["tenant"])
+    sizes = batches(task)
     timing_cache.parent.mkdir(parents=True, exist_ok=True)
     with whole(plan) as partial:
         command = [
@@ -103,7 +104,7 @@ def build(
             **gpus,
             "onnx_sha256": sha256(onnx),
             "plan_sha256": sha256(partial),
-            "precision": spec["precision"],
+            "precision": task.precision,
             "batches": {"min": sizes.least, "opt": sizes.best, "max": sizes.most},
             "command": command,
         }

@@ -16,7 +16,8 @@ import numpy as np
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
 from perseus.models.networks import ExportError, import_torchvision
-from perseus.models.onnx_export import ModelSpec, answered, sha256
+from perseus.models.onnx_export import answered, sha256
+from perseus.study.tasks.export import ExportTask
 
 if TYPE_CHECKING:
     import torch
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
 LARGEST_BATCH: Final = 1024  # of the schema
 
 
-def write_reference(spec: ModelSpec, path: Path) -> dict[str, Any]:
+def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write `path` (.npz) with images and torch's answers, as `export_model` does beside its ONNX;
     return input_shape and classes. For a machine that is given no ONNX.
 
     Raises ExportError for what torch refuses.
     """
-    _, images, output = answered(spec)
+    _, images, output = answered(task)
     with whole(path) as partial, partial.open("wb") as stream:
         np.savez(stream, input=images, output=output)
     return {"input_shape": list(images.shape[1:]), "classes": int(output.shape[1])}
 
 
-def export_program(spec: ModelSpec, path: Path) -> dict[str, Any]:
+def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write `path` (.pt2), and return how its answers compare with those of the network itself.
 
     The program maps float32 (batch, 3, H, W) to float32 (batch, classes), for batches of 1 to
@@ -45,7 +46,7 @@ def export_program(spec: ModelSpec, path: Path) -> dict[str, Any]:
     Raises ExportError when torch cannot export the network, and for a failed check.
     """
     torch, _ = import_torchvision()
-    network, images, expected = answered(spec)
+    network, images, expected = answered(task)
     with whole(path) as partial:
         try:
             with warnings.catch_warnings():
@@ -53,11 +54,11 @@ def export_program(spec: ModelSpec, path: Path) -> dict[str, Any]:
                 _save(network, torch.from_numpy(images[:2]), partial)
                 module = _load(partial)
         except Exception as error:  # torch.export raises many kinds
-            raise ExportError(f"torch cannot export {spec.architecture}: {error}") from error
+            raise ExportError(f"torch cannot export {task.architecture}: {error}") from error
         deviation = _deviation(module, images, expected)
         if not deviation <= TOLERANCES["fp32"]:
             raise ExportError(
-                f"{spec.architecture} as exported by torch differs from torch by {deviation:.3g} of"
+                f"{task.architecture} as exported by torch differs from torch by {deviation:.3g} of"
                 f" the signal, more than {TOLERANCES['fp32']:g}. Try another version of torch."
             )
         return {

@@ -1,16 +1,15 @@
-"""What a search costs: how long its windows last, and all of them together, known beforehand."""
+"""How long the windows of a search last, and all of them together, known beforehand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perseus.peak.verdict import grace_s
 from perseus.peak.window import Phase
-from perseus.study.presets import Effort, Settings
+from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
 
 USUAL_COARSE = 2  # windows of bracketing, and of bisection
-STEPS = (0.85, 0.75, 0.6)
+CERTIFY_AT = (0.85, 0.75, 0.6)
 """Shares of the estimate that are tried to be certified, until one passes."""
 
 ATTEMPTS = 3
@@ -20,7 +19,7 @@ STEADY_S = 5.0
 """Longest window that sees whether the server is as fast as in the beginning."""
 
 
-def effort(phase: Phase, settings: Settings) -> Effort:
+def effort(phase: Phase, settings: SearchSettings) -> Effort:
     """How much evidence a window of a phase collects."""
     efforts = {
         Phase.WARM_UP: Effort(requests=0, max_s=settings.warm_up_s, looks=1),
@@ -32,9 +31,18 @@ def effort(phase: Phase, settings: Settings) -> Effort:
     return efforts.get(phase, settings.coarse)
 
 
-def settle_s(settings: Settings, slas: Sequence[Sla]) -> float:
+def settle_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     """A window starts at an empty server; queues reach their steady state in a few SLAs."""
     return max(1.0, settings.settle_slas * max(sla.latency_ms for sla in slas) / 1000)
+
+
+def grace_s(slas: Sequence[Sla]) -> float:
+    """How long before a look a request must have been intended for its fate to count.
+
+    Twice the longest SLA: whoever is unanswered by then is late, and a lost request stands out from
+    a slow one.
+    """
+    return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
 def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
@@ -44,7 +52,7 @@ def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
 
 
 def window_s(
-    phase: Phase, settings: Settings, slas: Sequence[Sla], rates_rps: Sequence[float]
+    phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
     if phase in (Phase.WARM_UP, Phase.STEADY):
         return STEADY_S
@@ -52,7 +60,7 @@ def window_s(
     return overhead_s + counted_s(effort(phase, settings), rates_rps)
 
 
-def usual_windows(settings: Settings, tenants: int) -> dict[Phase, int]:
+def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
     """How many windows of each phase a search mostly takes, in their order."""
     return {
         Phase.WARM_UP: 1,
@@ -65,7 +73,7 @@ def usual_windows(settings: Settings, tenants: int) -> dict[Phase, int]:
     }
 
 
-def expected_s(settings: Settings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
+def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
     """Seconds of load that a search mostly takes."""
     return seconds_left({}, Phase.WARM_UP, settings, slas, rates_rps)
 
@@ -73,7 +81,7 @@ def expected_s(settings: Settings, slas: Sequence[Sla], rates_rps: Sequence[floa
 def seconds_left(
     done: dict[Phase, int],
     phase: Phase,
-    settings: Settings,
+    settings: SearchSettings,
     slas: Sequence[Sla],
     rates_rps: Sequence[float],
 ) -> float:
@@ -87,18 +95,18 @@ def seconds_left(
     )
 
 
-def loop_s(settings: Settings, slas: Sequence[Sla]) -> float:
+def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     """Seconds of one level of a sweep of concurrencies."""
     return settle_s(settings, slas) + grace_s(slas) + settings.root.max_s
 
 
-def longest_s(settings: Settings, slas: Sequence[Sla]) -> float:
+def longest_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     """Seconds of load that a search takes at most: all windows as long as they may be."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
         Phase.ROOT: s.root_windows,
-        Phase.CONFIRM: s.confirmations * len(STEPS),
+        Phase.CONFIRM: s.confirmations * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
     windows_s = sum(

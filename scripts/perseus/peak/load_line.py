@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+from perseus.study.experiments.peak import Run
+
+START_SHARE = 0.8
+"""Of the scale at which sharing neither gains nor loses: where the search of a shared server
+begins."""
+
+DEDICATED_START_SHARE = 0.6
+"""Of the rate at which a tenant alone is served one request after another."""
 
 
 @dataclass(frozen=True)
@@ -15,3 +25,36 @@ class LoadLine:
     def rates_rps(self, scale: float) -> tuple[float, ...]:
         pairs = zip(self.base_rps, self.direction_rps, strict=True)
         return tuple(base + scale * step for base, step in pairs)
+
+
+def load_line(
+    run: Run,
+    names: Sequence[str],
+    dedicated_rps: Mapping[str, float],
+    unloaded_p50_ms: Mapping[str, float],
+) -> tuple[LoadLine, float]:
+    """The load line of a run, and the scale to begin at.
+
+    The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
+    held fraction) is where sharing neither gains nor loses.
+    """
+    if run.line == "dedicated":
+        served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
+        return LoadLine((0.0,), (1.0,)), DEDICATED_START_SHARE * served_alone_rps
+    if run.line == "mix":
+        return _mix(run, names, dedicated_rps), START_SHARE
+    return _hold(run, names, dedicated_rps), START_SHARE * (1 - run.held_percent / 100)
+
+
+def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
+    total = sum(run.weights)
+    shares = [weight / total for weight in run.weights]
+    direction = tuple(s * dedicated_rps[n] for s, n in zip(shares, names, strict=True))
+    return LoadLine((0.0,) * len(names), direction)
+
+
+def _hold(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
+    held, others = run.held_percent / 100, len(names) - 1
+    base = tuple(held * dedicated_rps[n] if n == run.held else 0.0 for n in names)
+    direction = tuple(0.0 if n == run.held else dedicated_rps[n] / others for n in names)
+    return LoadLine(base, direction)

@@ -75,6 +75,39 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     )
 
 
+def server_failed_above(windows: Sequence[Window], low: float) -> bool:
+    """Whether a valid window above `low` shows the server's limit, not only the client's."""
+    return any(
+        w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly for w in windows
+    )
+
+
+def why_client_limited(windows: Sequence[Window]) -> str:
+    """What kept the client from more, where nothing shows the server's limit; else empty.
+
+    A scale is lost when its window was spoilt at every attempt.
+    """
+    valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
+    lost = [w for w in windows if w.scale not in valid]
+    spoilt = [t.reason for w in lost for t in w.tenants if t.verdict is Verdict.INVALID]
+    passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
+    lowest_is_lost = min(w.scale for w in windows) not in valid
+    nothing_valid_fails = not server_failed_above(windows, passing)
+    if spoilt and ((passing == 0 and lowest_is_lost) or nothing_valid_fails):
+        return spoilt[-1]
+    return ""
+
+
+def why_uncertified(last: Window, names: Sequence[str]) -> str:
+    """Which tenants did not pass in the last window that was to certify a rate."""
+    reasons = "; ".join(
+        f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
+        for name, tenant in zip(names, last.tenants, strict=True)
+        if tenant.verdict is not Verdict.PASS
+    )
+    return f"no rate passed with confidence ({reasons})"
+
+
 def why_infeasible(lowest: Window, base_rps: Sequence[float], names: Sequence[str]) -> str:
     """Which tenants fail even at the lowest load that was tested, and by how much."""
     return "the SLA fails at every rate tested: " + "; ".join(

@@ -1,4 +1,4 @@
-"""Search for the largest load at which every tenant keeps its SLA (docs/method.md, M8).
+"""Search for the largest load at which every tenant keeps its SLA (docs/method.md, "Search").
 
 The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
 limit, bisect coarsely, estimate it from windows around the root, certify a rate in fresh windows,
@@ -17,23 +17,34 @@ import numpy as np
 from perseus.peak import stats
 from perseus.peak.durations import (
     ATTEMPTS,
+    CERTIFY_AT,
     STEADY_S,
-    STEPS,
     counted_s,
     effort,
+    grace_s,
     seconds_left,
     settle_s,
 )
-from perseus.peak.estimate import Limit
+from perseus.peak.line_limit import WIDEST, line_limit, valid_near
+from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
-from perseus.peak.lowest_limit import WIDEST, line_limit, valid_near
-from perseus.peak.outcome import Outcome, Peak, cliff, no_peak, why_infeasible
-from perseus.peak.steadiness import Level, Steadiness, steadiness
+from perseus.peak.outcome import (
+    Outcome,
+    Peak,
+    cliff,
+    no_peak,
+    server_failed_above,
+    why_client_limited,
+    why_infeasible,
+    why_uncertified,
+)
+from perseus.peak.steadiness import IDLE, Steadiness, steadiness
 from perseus.peak.system import Observation, System
-from perseus.peak.verdict import TenantWindow, Verdict, counted, grace_s, judge
+from perseus.peak.tenant_limit import Draws, Limit
+from perseus.peak.verdict import TenantWindow, Verdict, counted, judge
 from perseus.peak.virtual_queue import VirtualQueue
-from perseus.peak.window import Phase, Window
-from perseus.study.presets import Settings
+from perseus.peak.window import Phase, Window, WindowPlan
+from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
@@ -48,7 +59,6 @@ LOOKS_S = 1.0  # between looks whether the server is steady
 SHORTEST_S = {Phase.WARM_UP: 6.0, Phase.STEADY: 2.0}
 """Windows before that say nothing: a drift of a few percent per second would not show."""
 FEWEST = 60  # requests of each tenant before that can be told
-IDLE = Steadiness(Level(0, 0), Level(0, 0), Level(0, 0), trend=False)
 DRIFT = 0.15
 """Change of a light load's latency, from before to after a search, that spoils it."""
 
@@ -57,7 +67,7 @@ def find_peak(
     system: System,
     line: LoadLine,
     slas: Sequence[Sla],
-    settings: Settings,
+    settings: SearchSettings,
     *,
     start: float,
     unloaded_ms: Sequence[stats.Floats],
@@ -72,15 +82,9 @@ def find_peak(
     that the server joins requests, so that its limit is estimated with less trust. `on_window` is
     called after each window with a guess of the seconds that the rest will take.
     """
-    queue = VirtualQueue(
-        work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
-        spare_s=tuple(
-            max(sla.latency_ms - stats.percentile(ms, 50), 0) / 1000
-            for sla, ms in zip(slas, unloaded_ms, strict=True)
-        ),
-        batching=batching,
-    )
-    search = _Search(system, line, tuple(slas), settings, queue, tuple(names), rng, on_window)
+    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas], batching)
+    model = LineModel(line, tuple(slas), system.arrivals, queue)
+    search = _Search(system, model, settings, tuple(names), rng, on_window)
     light_rps = tuple(LIGHT * rate for rate in line.rates_rps(start))
     before, problem = search.warm_up(light_rps)
     if problem:
@@ -89,15 +93,15 @@ def find_peak(
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
-    if search.server_failed_above(low):
+    if server_failed_above(search.on_the_line, low):
         near, _ = search.estimate(search.near_root(low, high))
-        certified = search.certify([near * step for step in STEPS])
+        certified = search.certify([near * share for share in CERTIFY_AT])
         estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
     if problem := search.drifted(before, light_rps):
         return search.ended(Outcome.UNSTEADY, problem)
-    search.alone(estimate * STEPS[0] if certified is None else search.windows[certified].scale)
+    search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
 
 
@@ -106,10 +110,8 @@ class _Search:
     """The inputs of a search and its windows so far; one method per phase."""
 
     system: System
-    line: LoadLine
-    slas: tuple[Sla, ...]
-    settings: Settings
-    queue: VirtualQueue
+    model: LineModel
+    settings: SearchSettings
     names: tuple[str, ...]
     rng: np.random.Generator
     on_window: Callable[[Window, float], None]
@@ -130,11 +132,12 @@ class _Search:
         longest_s = max(longest_s, 1.5 * FEWEST / min(busy_rps))
         first_s = max(SHORTEST_S[phase], FEWEST / min(busy_rps)) + grace_s(self.slas)
         looks_s = np.append(np.arange(first_s, longest_s, LOOKS_S), longest_s)
+        plan = WindowPlan(phase, np.nan, tuple(rates_rps), 0.0, tuple(looks_s.tolist()))
 
         def done(window: Window) -> bool:
             return all(found.surely_steady for found in self._steadiness(window))
 
-        return self._steadiness(self._window(phase, np.nan, rates_rps, 0.0, looks_s, done))
+        return self._steadiness(self._window(plan, done))
 
     def warm_up(self, rates_rps: Sequence[float]) -> tuple[tuple[Steadiness, ...], str]:
         """How the server runs under a light load, and which tenants do not become steady.
@@ -147,7 +150,7 @@ class _Search:
         second = self.steady(Phase.WARM_UP, rates_rps, self.settings.warm_up_s)
         problem = "; ".join(
             f"{name}: a light load does not become steady: its lower quartile went from"
-            f" {old.first.quartile_ms:.2f} to {new.last.quartile_ms:.2f} ms"
+            f" {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
             for name, old, new in zip(self.names, first, second, strict=True)
             if not new.settled_after(old)
         )
@@ -158,8 +161,8 @@ class _Search:
         for _ in range(2):
             after = self.steady(Phase.STEADY, rates_rps, STEADY_S)
             problem = "; ".join(
-                f"{name}: the lower quartile of a light load was {old.whole.quartile_ms:.1f} ms"
-                f" before the search and {new.whole.quartile_ms:.1f} ms after it"
+                f"{name}: the lower quartile of a light load was {old.whole.value_ms:.1f} ms"
+                f" before the search and {new.whole.value_ms:.1f} ms after it"
                 for name, old, new in zip(self.names, before, after, strict=True)
                 if old.whole.differs(new.whole, DRIFT)
             )
@@ -217,8 +220,8 @@ class _Search:
         return None
 
     def alone(self, scale: float) -> None:
-        """Each tenant at its rate of this scale without the others, to compare (M11)."""
-        rates_rps = self.line.rates_rps(scale)
+        """Each tenant at its rate of this scale without the others, to compare."""
+        rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
             only = tuple(rate if j == i else 0.0 for j, rate in enumerate(rates_rps))
@@ -231,7 +234,7 @@ class _Search:
 
     def peak(self, estimate: float, posterior: stats.Floats, certified: int | None) -> Peak:
         scale = np.nan if certified is None else self.windows[certified].scale
-        failing = [w.scale for w in self._on_the_line if w.verdict is Verdict.FAIL]
+        failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
         outcome, reason = self._outcome(estimate, certified)
         return Peak(
@@ -242,126 +245,80 @@ class _Search:
             estimate=estimate,
             first_failing=min(above, default=np.nan),
             posterior=posterior,
-            cliff=cliff(self._on_the_line, self.names),
+            cliff=cliff(self.on_the_line, self.names),
             windows=tuple(self.windows),
         )
 
-    def server_failed_above(self, low: float) -> bool:
-        """Whether a valid window above `low` shows the server's limit, not only the client's."""
-        return any(
-            w.scale > low and w.verdict is not Verdict.INVALID and not w.passes_roughly
-            for w in self._on_the_line
-        )
-
     def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
-        windows = self._on_the_line
-        valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
-        lost = [w for w in windows if w.scale not in valid]  # spoilt at every attempt
-        spoilt = [t.reason for w in lost for t in w.tenants if t.verdict == "invalid"]
-        passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
-        lowest_is_lost = min(w.scale for w in windows) not in valid
-        if spoilt and ((passing == 0 and lowest_is_lost) or not self.server_failed_above(passing)):
-            return Outcome.CLIENT_LIMITED, spoilt[-1]
-        last = windows[-1]
-        reasons = "; ".join(
-            f"{name} at {tenant.offered_rps:.1f}/s: {tenant.reason}"
-            for name, tenant in zip(self.names, last.tenants, strict=True)
-            if tenant.verdict is not Verdict.PASS
-        )
+        windows = self.on_the_line
+        if reason := why_client_limited(windows):
+            return Outcome.CLIENT_LIMITED, reason
         if np.isnan(estimate):
             lowest = min(windows, key=lambda window: window.scale)
-            return Outcome.INFEASIBLE, why_infeasible(lowest, self.line.base_rps, self.names)
+            return Outcome.INFEASIBLE, why_infeasible(lowest, self.model.line.base_rps, self.names)
         if certified is None:
-            return Outcome.UNCERTIFIED, f"no rate passed with confidence ({reasons})"
+            return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         return Outcome.OK, ""
 
     # Windows
 
     @property
-    def _on_the_line(self) -> list[Window]:
-        return [window for window in self.windows if window.phase.on_the_line]
+    def slas(self) -> tuple[Sla, ...]:
+        return self.model.slas
+
+    @property
+    def on_the_line(self) -> list[Window]:
+        return [window for window in self.windows if window.on_the_line]
 
     def _limit(self, near: float, draws: int) -> Limit:
-        return line_limit(
-            self._on_the_line,
-            near,
-            draws,
-            self.line.rates_rps,
-            self.slas,
-            self.queue,
-            self.system.arrivals,
-            self.rng,
-        )
+        return line_limit(self.model, self.on_the_line, near, Draws(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        return len(self._on_the_line) < self.settings.max_windows
+        return len(self.on_the_line) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client or the host spoilt is tried again: it says nothing."""
         for _ in range(ATTEMPTS):
-            window = self._counted_window(phase, scale, self.line.rates_rps(scale))
+            window = self._counted_window(phase, scale, self.model.line.rates_rps(scale))
             if window.verdict is not Verdict.INVALID:
                 break
         return window
 
-    def _counted_window(self, phase: Phase, scale: float, rates_rps: Sequence[float]) -> Window:
+    def _counted_window(self, phase: Phase, scale: float, rates_rps: tuple[float, ...]) -> Window:
         """A window that lasts until its verdict is clear, or as long as its effort says."""
         much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.slas)
-        looks_s = counted_s(much, rates_rps) * np.arange(1, much.looks + 1) / much.looks
-        return self._window(
-            phase,
-            scale,
-            rates_rps,
-            settle,
-            settle + grace_s(self.slas) + looks_s,
-            lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL),
-        )
+        parts_s = counted_s(much, rates_rps) * np.arange(1, much.looks + 1) / much.looks
+        looks_s = settle + grace_s(self.slas) + parts_s
+        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()))
+        return self._window(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
 
-    def _window(
-        self,
-        phase: Phase,
-        scale: float,
-        rates_rps: Sequence[float],
-        settle: float,
-        looks_s: stats.Floats,
-        done: Callable[[Window], bool],
-    ) -> Window:
-        with self.system.offer(rates_rps, float(looks_s[-1])) as load:
-            for look_s in looks_s:
-                seen = load.until(float(look_s))
-                tenants = tuple(
-                    self._judge(seen, i, scale, rates_rps[i], settle, len(looks_s))
-                    for i in range(len(self.slas))
-                )
-                window = Window(phase, scale, settle, float(look_s), tenants, seen)
+    def _window(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
+        """A window that lasts until it is done, or as planned."""
+        with self.system.offer(plan.rates_rps, plan.looks_s[-1]) as load:
+            for look_s in plan.looks_s:
+                seen = load.until(look_s)
+                tenants = tuple(self._judge(seen, i, plan) for i in range(len(self.slas)))
+                window = Window(plan.phase, plan.scale, plan.settle_s, look_s, tenants, seen)
                 if done(window):
                     break
         self.windows.append(window)
-        past = Counter(each.phase for each in self.windows)
-        left_s = seconds_left(past, phase, self.settings, self.slas, rates_rps)
+        past = Counter(Phase(each.phase) for each in self.windows)
+        left_s = seconds_left(past, plan.phase, self.settings, self.slas, plan.rates_rps)
         self.on_window(window, left_s)
         return window
 
-    def _judge(
-        self,
-        seen: Observation,
-        tenant: int,
-        scale: float,
-        rate_rps: float,
-        settle: float,
-        looks: int,
-    ) -> TenantWindow:
-        near = valid_near(self._on_the_line, scale, above=WIDEST)
-        weights = stats.similarity(scale, [w.scale for w in near])
+    def _judge(self, seen: Observation, tenant: int, plan: WindowPlan) -> TenantWindow:
+        near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
+        weights = stats.similarity(plan.scale, [w.scale for w in near])
         return judge(
             seen,
             tenant,
             self.slas[tenant],
-            rate_rps=rate_rps,
-            settle_s=settle,
+            rate_rps=plan.rates_rps[tenant],
+            settle_s=plan.settle_s,
             grace_s=grace_s(self.slas),
-            confidence=1 - (1 - self.settings.confidence) / looks,
+            confidence=1 - (1 - self.settings.confidence) / len(plan.looks_s),
             similar=[
                 (weight, w.tenants[tenant].exceedances)
                 for weight, w in zip(weights, near, strict=True)

@@ -1,7 +1,8 @@
 """Statistics of autocorrelated latencies: order statistics, batch means, trends, bootstraps.
 
-Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow
-(docs/method.md, M5 and M6); what is independent enough to count is a batch, not a request.
+Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow;
+what is independent enough to count is a batch, not a request (docs/method.md, "Verdict on a
+window").
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def fewest_requests(allowed: float, confidence: float = 0.99) -> int:
     """Requests below which a window says nothing of its SLA: one late request must be allowed.
 
     The smallest n of which, at an exceedance of `allowed`, at most one is late with probability
-    1 - confidence: 130 for p95, 662 for p99 (docs/method.md, M5).
+    1 - confidence: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
     """
     n = int(np.ceil(1 / allowed))
     while stats.binom.cdf(1, n, allowed) > 1 - confidence:
@@ -154,9 +155,9 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
     )
 
 
-def similarity(load: float, loads: ArrayLike) -> Floats:
-    """How much windows at `loads`, shape (k,), tell of episodes at `load`: weights in (0, 1]."""
-    return np.exp(-0.5 * (np.log(np.asarray(loads) / load) / SIMILAR) ** 2)
+def similarity(scale: float, scales: ArrayLike) -> Floats:
+    """How much windows at `scales`, shape (k,), tell of episodes at `scale`: weights in (0, 1]."""
+    return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
 SIMILAR = 0.08

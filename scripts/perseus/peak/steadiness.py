@@ -1,4 +1,4 @@
-"""Is a server in its steady state? (docs/method.md, M4)"""
+"""Is a server in its steady state? (docs/method.md, "Search")"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perseus.peak import stats
 from perseus.peak.stats import Floats
 
 TOLERANCE = 0.1
-"""A level that changes by less is steady: hosts vary by that much by themselves."""
+"""A latency that changes by less is steady: hosts vary by that much by themselves."""
 
 ALIKE = 0.25
 BATCHES = 10
@@ -20,39 +20,39 @@ TREND_CONFIDENCE = 0.998
 
 
 @dataclass(frozen=True)
-class Level:
-    """The lower quartile of latencies in ms, and its standard error, from those of batches.
+class LowerQuartile:
+    """The lower quartile of latencies, and its standard error, from those of batches.
 
     Of a light load that is about the service time: it hardly depends on who waited.
     """
 
-    quartile_ms: float
+    value_ms: float
     error_ms: float
 
-    def differs(self, other: Level, tolerance: float) -> bool:
+    def differs(self, other: LowerQuartile, tolerance: float) -> bool:
         """By more than that fraction, and more than chance explains."""
-        change_ms = abs(other.quartile_ms - self.quartile_ms)
+        change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
-        return bool(change_ms > tolerance * self.quartile_ms and change_ms > SURE * error_ms)
+        return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
-    def is_like(self, other: Level, tolerance: float) -> bool:
+    def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
         """Within that fraction, even if chance hides as much as it well may."""
-        change_ms = abs(other.quartile_ms - self.quartile_ms)
+        change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
-        return bool(change_ms + 2 * error_ms <= tolerance * self.quartile_ms)
+        return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
 
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran without its transient: the level of the halves and of the whole.
+    """How a window ran without its transient: the lower quartiles of the halves and of the whole.
 
-    `trend` tells a significant trend of the levels over the window, which is surer of a drift than
-    the halves: those scatter the more the more they change.
+    `trend` tells a significant trend over the window, which is surer of a drift than the halves:
+    those scatter the more the more they change.
     """
 
-    first: Level
-    last: Level
-    whole: Level
+    first: LowerQuartile
+    last: LowerQuartile
+    whole: LowerQuartile
     trend: bool
 
     @property
@@ -61,9 +61,9 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def settled_after(self, before: Steadiness) -> bool:
-        """Whether this window is steady, at a level surely like one that the window before saw."""
+        """Whether this window is steady, and surely about as fast as a half of the one before."""
         seen = (before.first, before.last)
-        return self.steady and any(self.whole.is_like(level, ALIKE) for level in seen)
+        return self.steady and any(self.whole.is_like(quartile, ALIKE) for quartile in seen)
 
     @property
     def surely_steady(self) -> bool:
@@ -71,15 +71,20 @@ class Steadiness:
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
+NONE = LowerQuartile(0.0, 0.0)
+IDLE = Steadiness(NONE, NONE, NONE, trend=False)
+"""Of a tenant without load."""
+
+
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """The levels of latencies, in the order of their requests.
+    """How latencies ran, in the order of their requests.
 
     Left out is the transient, but never more than the first half: what still changes then is not a
     transient.
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
-    return Steadiness(_level(first), _level(last), _level(rest), _trend(rest))
+    return Steadiness(_quartile(first), _quartile(last), _quartile(rest), _trend(rest))
 
 
 def _trend(latency_ms: Floats) -> bool:
@@ -93,10 +98,10 @@ def _trend(latency_ms: Floats) -> bool:
     return False
 
 
-def _level(latency_ms: Floats) -> Level:
+def _quartile(latency_ms: Floats) -> LowerQuartile:
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, BATCHES)]
     error_ms = float(np.std(quartiles, ddof=1) / np.sqrt(len(quartiles)))
-    return Level(stats.percentile(latency_ms, 25), error_ms)
+    return LowerQuartile(stats.percentile(latency_ms, 25), error_ms)
 
 
 def transient(values: Floats) -> int:

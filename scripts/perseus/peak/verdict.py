@@ -1,8 +1,8 @@
-"""One window of load: what was sent, what came back, and the verdict on it.
+"""The verdict on one window of load (docs/method.md, "Verdict on a window").
 
-A window is judged tenant by tenant: INVALID when the client did not offer what was asked (M3), FAIL
-when the SLA is violated (M6) or the server does not keep up (M7), PASS when the SLA holds with the
-stated confidence, else UNDECIDED.
+A window is judged tenant by tenant: INVALID when the client did not offer what was asked, FAIL when
+the SLA is violated or the server does not keep up, PASS when the SLA holds with the stated
+confidence, else UNDECIDED.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from perseus.peak.system import Observation
 from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
-FOREIGN_CPU = 0.1  # of the server's cores; the kernel's network work alone is about 0.02
+CLIENT_CPU = 0.8
+"""Share of its core above which a client may be what limits."""
+
+FOREIGN_CPU = 0.1
+"""Share of the server's cores; the kernel's network work alone is about 0.02."""
+
+SENT, ANSWERED = 0.995, 0.99
+"""Shares of the requests below which the client did not offer, or the server did not do its work:
+a leak of few would never show in the percentile."""
+
+RISING = 0.98
+"""Confidence that a queue rises, of a two-sided interval."""
 
 
 class Verdict(StrEnum):
@@ -64,7 +75,7 @@ class TenantWindow:
 
     @property
     def punctual(self) -> bool:
-        """Whether requests were sent when they should have been (M3)."""
+        """Whether requests were sent when they should have been (docs/method.md, "Load")."""
         return not self.send_lag_p99_ms > lag_limit_ms(self.sla_ms)
 
     def as_dict(self) -> dict[str, object]:
@@ -75,17 +86,8 @@ class TenantWindow:
 
 
 def lag_limit_ms(sla_ms: float) -> float:
-    """What the p99 of the send lag may be at most (M3)."""
+    """What the p99 of the send lag may be at most (docs/method.md, "Load")."""
     return max(1.0, 0.02 * sla_ms)
-
-
-def grace_s(slas: Sequence[Sla]) -> float:
-    """How long before a look a request must have been intended for its fate to count.
-
-    Twice the longest SLA: whoever is unanswered by then is late, and a lost request stands out from
-    a slow one.
-    """
-    return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
@@ -119,25 +121,24 @@ def judge(
     dispersion = stats.dispersion(windows, weights)
     share = stats.exceedance(due, sla.latency_ms, 2 * confidence - 1, dispersion)
     p95_ms = stats.percentile_interval(latency, 95)
-    lag = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
-    completed = float(np.mean(part.answered)) if len(part) else 1.0
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
         growing = True
-    late_client = lag > lag_limit_ms(sla.latency_ms)
-    verdict, reason = _verdict(
-        part,
-        sla,
-        share,
-        lag_ms=lag,
+    lag_ms = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
+    late_client = lag_ms > lag_limit_ms(sla.latency_ms)
+    found = _Findings(
+        offered_rps=rate_rps,
+        requests=len(part),
+        sent_ratio=float(np.mean(part.sent_ns > 0)) if len(part) else 1.0,
+        completed_ratio=float(np.mean(part.answered)) if len(part) else 1.0,
+        exceedance=share,
+        send_lag_ms=lag_ms,
         lag_spoils=late_client and not _overloaded(part, seen, sla, confidence, dispersion),
+        growing=growing,
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
-        completed=completed,
-        growing=growing,
     )
-    if rate_rps == 0:
-        verdict, reason = Verdict.PASS, "idle"
+    verdict, reason = _verdict(found, sla)
     return TenantWindow(
         offered_rps=rate_rps,
         requests=len(part),
@@ -159,9 +160,9 @@ def judge(
         exceedance=share.value,
         exceedance_low=share.low,
         exceedance_high=share.high,
-        completed_ratio=completed,
+        completed_ratio=found.completed_ratio,
         backlog_growth_rps=growth_rps,
-        send_lag_p99_ms=lag,
+        send_lag_p99_ms=lag_ms,
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
         verdict=verdict,
@@ -170,42 +171,52 @@ def judge(
     )
 
 
-def _verdict(
-    part: Requests,
-    sla: Sla,
-    share: stats.Interval,
-    *,
-    lag_ms: float,
-    lag_spoils: bool,
-    client_cpu: float,
-    foreign_cpu: float,
-    completed: float,
-    growing: bool,
-) -> tuple[Verdict, str]:
-    if len(part) == 0:
-        return Verdict.UNDECIDED, "no requests yet"
-    fewest = stats.fewest_requests(sla.allowed)
-    sent_ratio = float(np.mean(part.sent_ns > 0))
-    if client_cpu > 0.8:
-        return Verdict.INVALID, f"the client used {client_cpu:.0%} of its core"
-    if foreign_cpu > FOREIGN_CPU:
-        return Verdict.INVALID, f"other processes used {foreign_cpu:.0%} of the server's cores"
-    if lag_spoils:
-        allowed_ms = lag_limit_ms(sla.latency_ms)
-        return Verdict.INVALID, f"send lag p99 {lag_ms:.3f} ms > {allowed_ms:.3f} ms"
-    if share.low > sla.allowed:
-        return Verdict.FAIL, f"{share.value:.1%} over {sla.latency_ms:g} ms"
-    if sent_ratio < 0.995:
-        return Verdict.INVALID, f"the client sent {sent_ratio:.1%} of the requests"
-    if completed < 0.99:
-        return Verdict.FAIL, f"answered {completed:.1%} of the requests"
-    if growing:
-        return Verdict.FAIL, "the backlog grows"
-    if len(part) < fewest:
-        return Verdict.UNDECIDED, f"{len(part)} requests, p{sla.percentile:g} needs {fewest}"
-    if share.high <= sla.allowed:
-        return Verdict.PASS, "within the SLA"
-    return Verdict.UNDECIDED, f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+@dataclass(frozen=True)
+class _Findings:
+    """What the verdict on one tenant in one window is made from."""
+
+    offered_rps: float
+    requests: int
+    sent_ratio: float
+    completed_ratio: float
+    exceedance: stats.Interval
+    send_lag_ms: float
+    lag_spoils: bool
+    growing: bool
+    client_cpu: float
+    foreign_cpu: float
+
+
+def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
+    """The first rule that applies, and why; the order is part of the method."""
+    share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
+    lag_ms, most_ms = found.send_lag_ms, lag_limit_ms(sla.latency_ms)
+    client, others = found.client_cpu, found.foreign_cpu
+    sent, answered = found.sent_ratio, found.completed_ratio
+    spoilt, fails = Verdict.INVALID, Verdict.FAIL
+    rules = (
+        (found.offered_rps == 0, Verdict.PASS, "idle"),
+        (n == 0, Verdict.UNDECIDED, "no requests yet"),
+        # What disturbs the measurement comes before what it would say of the server.
+        (client > CLIENT_CPU, spoilt, f"the client used {client:.0%} of its core"),
+        (others > FOREIGN_CPU, spoilt, f"other processes used {others:.0%} of the server's cores"),
+        # Late sends alone could explain late answers, unless the server is late beyond doubt.
+        (found.lag_spoils, spoilt, f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"),
+        # Too many are late as it is: that some were not sent spared the server work.
+        (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
+        # What was not sent was not answered either, and that is not the server's doing.
+        (sent < SENT, spoilt, f"the client sent {sent:.1%} of the requests"),
+        (answered < ANSWERED, fails, f"answered {answered:.1%} of the requests"),
+        (found.growing, fails, "the backlog grows"),
+        # Few requests may fail a window, but not pass it.
+        (n < fewest, Verdict.UNDECIDED, f"{n} requests, p{sla.percentile:g} needs {fewest}"),
+        (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
+    )
+    undecided = f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
+    return next(
+        ((verdict, reason) for applies, verdict, reason in rules if applies),
+        (Verdict.UNDECIDED, undecided),
+    )
 
 
 def _overloaded(
@@ -231,7 +242,7 @@ def _overloaded(
 
 
 def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
-    """Growth of the requests in flight (1/s), and whether the server falls behind (M7).
+    """Growth of the requests in flight (1/s), and whether the server falls behind.
 
     It does when the growth is significant, and has over the requests that count (`part`)
     lengthened the queue by at least half an SLA's worth: queues near their limit wander, but not
@@ -243,7 +254,7 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
     done_ns = np.sort(whole.done_ns[whole.status != Status.PENDING])
     in_flight = np.searchsorted(whole.intended_ns, times_ns) - np.searchsorted(done_ns, times_ns)
     seconds = (times_ns - times_ns[0]) / 1e9
-    growth_rps, rises = stats.rising(seconds, in_flight, 0.98)
+    growth_rps, rises = stats.rising(seconds, in_flight, RISING)
     return growth_rps, rises and growth_rps * seconds[-1] > rate_rps * sla.latency_ms / 2000
 
 
@@ -252,5 +263,5 @@ def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bo
     seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
     if len(seconds) < 5:
         return False
-    slope, rises = stats.rising(seconds, queue_ms, 0.98)
+    slope, rises = stats.rising(seconds, queue_ms, RISING)
     return rises and slope * (seconds[-1] - seconds[0]) > sla.latency_ms / 2

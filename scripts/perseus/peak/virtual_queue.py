@@ -9,9 +9,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.peak.lindley import idle_s
+from perseus.peak.stats import Floats, percentile
 from perseus.traffic.arrivals import Arrivals
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -21,8 +21,8 @@ class VirtualQueue:
     `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
     on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
     that the work was read off the real requests, for waiting and work. So many neighbours as `run`
-    says are drawn together. `batching` says that the
-    real server joins requests, which this one does not.
+    says are drawn together. `batching` says that the real server joins requests, which this one
+    does not.
     """
 
     work_s: tuple[Floats, ...]
@@ -31,6 +31,20 @@ class VirtualQueue:
     run: int = 1
     slowness: float = 1.0
     batching: bool = False
+
+    @classmethod
+    def of(
+        cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float], batching: bool
+    ) -> VirtualQueue:
+        """One whose work takes as long as latencies without load; the SLAs are `limits_ms`."""
+        return cls(
+            work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
+            spare_s=tuple(
+                max(limit_ms - percentile(ms, 50), 0) / 1000
+                for limit_ms, ms in zip(limits_ms, unloaded_ms, strict=True)
+            ),
+            batching=batching,
+        )
 
     def slowed(self, factor: float) -> VirtualQueue:
         return replace(self, slowness=self.slowness * factor)
@@ -83,13 +97,9 @@ class Drawn:
     places: tuple[NDArray[np.int64], ...]
 
     def waits_s(self, tenant: int, slowness: float) -> Floats:
-        """How long a tenant's requests wait in a queue that is empty at time 0; shape (draws, m).
-
-        The recursion of Lindley (1952), as a running maximum.
-        """
+        """Waits of a tenant's requests in a queue that is empty at time 0; shape (draws, m)."""
         before_s = slowness * self._before_s
-        begun_s = before_s + np.maximum.accumulate(self.arrival_s - before_s, axis=1)
-        waits_s: Floats = begun_s - self.arrival_s
+        waits_s = before_s + idle_s(self.arrival_s, before_s) - self.arrival_s
         return waits_s if len(self.places) == 1 else waits_s[:, self.places[tenant]]
 
     @cached_property

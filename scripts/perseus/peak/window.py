@@ -1,16 +1,17 @@
-"""Load on a system: load lines, windows of load, and what a system under load must offer."""
+"""A window of load: as it is planned, and as it was judged."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from perseus.peak.system import Observation
 from perseus.peak.verdict import TenantWindow, Verdict
 
 
 class Phase(StrEnum):
-    """What a window is for."""
+    """What a window of a search is for."""
 
     WARM_UP = "warm_up"
     BRACKET = "bracket"
@@ -19,28 +20,47 @@ class Phase(StrEnum):
     CONFIRM = "confirm"
     STEADY = "steady"
     ALONE = "alone"
-    CONCURRENCY = "concurrency"
 
-    @property
-    def on_the_line(self) -> bool:
-        """Whether the rates are a point of the load line, so that the window bears on its limit."""
-        return self in (Phase.BRACKET, Phase.BISECT, Phase.ROOT, Phase.CONFIRM)
+
+ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.ROOT, Phase.CONFIRM)
+"""Phases whose rates are a point of the load line, so that their windows bear on its limit."""
+
+
+@dataclass(frozen=True)
+class WindowPlan:
+    """A window as it is to be offered: a rate per tenant, and when it is looked at.
+
+    What is intended in the first `settle_s` does not count. The window ends at one of `looks_s`,
+    seconds since its start, and at the last of them in any case.
+    """
+
+    phase: Phase
+    scale: float
+    rates_rps: tuple[float, ...]
+    settle_s: float
+    looks_s: tuple[float, ...]
 
 
 @dataclass(frozen=True)
 class Window:
     """A judged window.
 
+    `phase` is what it is for: a Phase in a search, a word of its own in another experiment.
     `scale` is its point of the load line, NaN where it is not on the line; in a sweep of
     concurrencies it is the requests in flight.
     """
 
-    phase: Phase
+    phase: str
     scale: float
     settle_s: float
     elapsed_s: float
     tenants: tuple[TenantWindow, ...]
     seen: Observation
+
+    @property
+    def on_the_line(self) -> bool:
+        """Whether it bears on the limit of the load line."""
+        return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from perseus.results.cost import DEMAND_SERVERS
+from perseus.report.numbers import chance, percent, significant
+from perseus.results.fleets import DEMAND_SERVERS
 
 
 @dataclass(frozen=True)
@@ -22,21 +21,20 @@ class Answer:
 
 
 def answers(
-    peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame, precision: str
+    peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame, preset: str
 ) -> list[Answer]:
     """An answer per shared scenario, then the cheapest server of each model where several are."""
-    if precision == "smoke":
+    if preset == "smoke":
         text = "Not a measurement: the preset smoke only shows that everything works"
-        return [Answer("unknown", text, ("Run it with precision quick or standard.",))]
+        return [Answer("unknown", text, ("Run it with preset quick or standard.",))]
     shared = [
-        _sharing(part, peaks, costs, precision)
-        for _, part in savings.groupby("scenario", sort=False)
+        _sharing(part, peaks, costs, preset) for _, part in savings.groupby("scenario", sort=False)
     ]
     return [*shared, *_cheapest(costs)]
 
 
 def _sharing(
-    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, precision: str
+    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, preset: str
 ) -> Answer:
     first = savings.iloc[0]
     names = str(first["models"]).split(" + ")
@@ -58,7 +56,7 @@ def _sharing(
     if used["repeats_used"].min() < 2 and kind != "unclear":
         headline += " (one run each: repeat to be sure)"
     evidence = (*_evidence(best, kind, costs), *_without_result(savings))
-    return Answer(kind, headline, (*evidence, *_caveats(used, precision)))
+    return Answer(kind, headline, (*evidence, *_caveats(used, preset)))
 
 
 def _dearer(known: int, mixes: int) -> str:
@@ -124,9 +122,9 @@ def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
     for _, row in mine.iterrows():
         yield (
             f"A million inferences in this proportion cost"
-            f" {figures(row['usd_per_million_inferences'])} USD shared"
-            f" ({figures(row['ci_low_usd'])} to {figures(row['ci_high_usd'])}) and"
-            f" {figures(row['dedicated_usd_per_million'])} USD on dedicated servers"
+            f" {significant(row['usd_per_million_inferences'])} USD shared"
+            f" ({significant(row['ci_low_usd'])} to {significant(row['ci_high_usd'])}) and"
+            f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
             f" ({row['instance']} in {row['region']}, {row['pricing'].replace('_', '-')})."
         )
 
@@ -140,7 +138,7 @@ def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
     ]
 
 
-def _caveats(used: pd.DataFrame, precision: str) -> Iterator[str]:
+def _caveats(used: pd.DataFrame, preset: str) -> Iterator[str]:
     unsure = [str(mix) for mix in used[used["verdict"] != "ok"]["mix"]]
     if unsure:
         yield (
@@ -152,9 +150,9 @@ def _caveats(used: pd.DataFrame, precision: str) -> Iterator[str]:
             "Each point rests on one run: the intervals cover the variation within a run, not that"
             " from one start of the server to the next."
         )
-    if precision == "quick":
+    if preset == "quick":
         yield (
-            "The precision is quick, which is for trying a configuration; standard or publication"
+            "The preset is quick, which is for trying a configuration; standard or publication"
             " decide."
         )
 
@@ -170,34 +168,10 @@ def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
         best = rows.sort_values("usd_per_million_inferences").iloc[0]
         if len(rows) > 1:
             lines.append(
-                f"{model}: {best['server']} at {figures(best['usd_per_million_inferences'])} USD"
-                f" per million inferences ({figures(best['ci_low_usd'])} to"
-                f" {figures(best['ci_high_usd'])}), the cheapest of {len(rows)} servers."
+                f"{model}: {best['server']} at"
+                f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
+                f" ({significant(best['ci_low_usd'])} to {significant(best['ci_high_usd'])}),"
+                f" the cheapest of {len(rows)} servers."
             )
     if lines:
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines))
-
-
-def percent(share: float) -> str:
-    """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
-    digits = 0 if abs(share) >= 0.0995 else 1
-    return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
-
-
-def chance(probability: float) -> str:
-    """A bootstrap of a few thousand draws shows no more than three digits."""
-    if probability > 0.999:
-        return "> 0.999"
-    return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
-
-
-def figures(value: Any, digits: int = 3) -> str:
-    """A number with so many significant digits, never with an exponent; an en dash for nothing."""
-    if value is None or math.isnan(value):
-        return "\N{EN DASH}"
-    if math.isinf(value):
-        return "\N{INFINITY}"
-    if value == 0:
-        return "0"
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")

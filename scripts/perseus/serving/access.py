@@ -12,7 +12,7 @@ import ssl
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -20,12 +20,21 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 import grpc
+import tritonclient.grpc as triton
 
 from perseus.host.certificates import certificates
 from perseus.serving.failures import ServerError
+from perseus.study.remote import Remote
 
 MOST_BYTES = 2**24  # of an answer that is not an inference's
 HIDDEN = "<hidden>"
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.enable_retries", 0),
+    ("grpc.enable_http_proxy", 0),
+]
+"""Of every gRPC channel: a message may be large, and what is sent goes out once, and directly."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +70,20 @@ class Access:
     def ssl_context(self) -> ssl.SSLContext | None:
         return None if self.ca_pem is None else _context(self.ca_pem)
 
-    def channel(self, address: str, options: Sequence[tuple[str, Any]]) -> grpc.Channel:
-        if self.ca_pem is None:
-            return grpc.insecure_channel(address, options)
-        return grpc.secure_channel(address, self.grpc_credentials(), options)
+    def channel(self, address: str) -> grpc.Channel:
+        credentials = self._grpc_credentials()
+        if credentials is None:
+            return grpc.insecure_channel(address, CHANNEL_OPTIONS)
+        return grpc.secure_channel(address, credentials, CHANNEL_OPTIONS)
 
-    def grpc_credentials(self) -> grpc.ChannelCredentials | None:
+    def grpc_client(self, address: str) -> triton.InferenceServerClient:
+        """Triton's own client, for whatever is not an inference; its calls take `values()`."""
+        credentials = self._grpc_credentials()
+        return triton.InferenceServerClient(
+            address, ssl=credentials is not None, creds=credentials, channel_args=CHANNEL_OPTIONS
+        )
+
+    def _grpc_credentials(self) -> grpc.ChannelCredentials | None:
         if self.ca_pem is None:
             return None
         return grpc.ssl_channel_credentials(self.ca_pem.encode())
@@ -137,31 +154,31 @@ def read_within(reply: _Readable, deadline_s: float) -> bytes:
 # From the configuration
 
 
-def read_access(remote: Mapping[str, Any], environment: Mapping[str, str]) -> Access:
-    """The access of a `remote` part of the configuration.
+def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
+    """How a server elsewhere is spoken to, with the secrets that the environment holds.
 
     Raises ServerError with every reason: a variable that is missing or cannot be a header's value,
     a file of certificates that cannot be used.
     """
     problems: list[str] = []
     headers: list[Header] = []
-    for each in remote["headers"]:
-        secret = environment.get(each["env"], "")
+    for each in remote.headers:
+        secret = environment.get(each.env, "")
         if not secret:
             problems.append(
-                f"the environment variable {each['env']} is not set, and the header"
-                f" {each['name']!r} takes its value from it: export {each['env']}=..."
+                f"the environment variable {each.env} is not set, and the header"
+                f" {each.name!r} takes its value from it: export {each.env}=..."
             )
         elif not (secret.isascii() and secret.isprintable()) or secret != secret.strip():
             problems.append(
-                f"the environment variable {each['env']} holds what no header can carry: a line"
+                f"the environment variable {each.env} holds what no header can carry: a line"
                 " break, a space at an end, or a character that is not ASCII"
             )
-        headers.append(Header(each["name"], each["prefix"], secret))
+        headers.append(Header(each.name, each.prefix, secret))
     try:
-        ca_pem = _read_cas(remote["tls"])
+        ca_pem = _read_cas(remote.tls)
     except (OSError, ValueError) as error:
-        problems.append(f"tls: {remote['tls']} cannot be used: {error}")
+        problems.append(f"tls: {remote.tls} cannot be used: {error}")
     if problems:
         raise ServerError("\n".join(problems))
     return Access(ca_pem, tuple(headers))

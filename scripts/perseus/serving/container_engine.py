@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from perseus.host.child_process import kill_group, start
 from perseus.host.logs import last_lines
 from perseus.host.orphans import names_of_dead_owners
 from perseus.host.signals import signals_deferred
 from perseus.serving.failures import ServerError
-from perseus.serving.triton_process import kill_group, launch
 
 Say = Callable[[str], None]
 PULL_S = 3600.0
@@ -67,11 +67,19 @@ def sweep_containers(engine: str) -> None:
         remove_container(engine, name)
 
 
-def have_image(engine: str, image: str, log_path: Path, say: Say) -> None:
-    """Pull the image unless it is there."""
-    if call(engine, "image", "inspect", "--format={{.Id}}", image).returncode != 0:
-        say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
-        _prepare([engine, "pull", image], image, log_path, say)
+def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
+    """Pull the image unless it is there; its id, which a name alone does not tell."""
+    if (found := _image_id(engine, image)) is not None:
+        return found
+    say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
+    _prepare([engine, "pull", image], image, log_path, say)
+    return _image_id(engine, image)
+
+
+def _image_id(engine: str, image: str) -> str | None:
+    """None without such an image."""
+    asked = call(engine, "image", "inspect", "--format={{.Id}}", image)
+    return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
@@ -93,14 +101,14 @@ def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
     """Run what fetches an image, and say how it goes. Raises ServerError when it fails."""
     program = Path(command[0]).name
     process = None
-    start_s = said_s = time.monotonic()
+    begun_s = said_s = time.monotonic()
     try:
         with signals_deferred():
-            process = launch(command, sorted(os.sched_getaffinity(0)), log_path, os.environ)
+            process = start(command, sorted(os.sched_getaffinity(0)), log_path, os.environ)
         while process.poll() is None:
             time.sleep(0.05)
             now_s = time.monotonic()
-            if now_s - start_s > PULL_S:
+            if now_s - begun_s > PULL_S:
                 raise ServerError(
                     f"{program} did not get the image {image} within {PULL_S / 60:.0f} min; the "
                     f"end of {log_path}:\n{last_lines(log_path)}\nPull it before the study."

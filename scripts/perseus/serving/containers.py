@@ -1,9 +1,9 @@
-"""The launchers `docker`, `podman` and `apptainer`: Triton in a container of NVIDIA's.
+"""Triton in a container of NVIDIA's: the launchers `docker` and `podman`, and parts of `apptainer`.
 
 A container has the host's network, and every address of the server's is of the loopback. Docker and
 podman name it after the process that owns it; leaving the context stops and removes it by name. If
 the measuring process is killed, the kernel sends SIGTERM to the engine's program, which passes it
-on; what is left even then is swept by the next start. Apptainer's server is a child process.
+on; what is left even then is swept by the next start.
 """
 
 from __future__ import annotations
@@ -11,32 +11,18 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 
 import psutil
 
-from perseus.host.orphans import (
-    make_folder,
-    remove,
-    sweep_dead_owners,
-    unique_name,
-    unlink_memory,
-)
-from perseus.host.signals import signals_deferred
-from perseus.serving.container_commands import (
-    MODELS,
-    STOP_S,
-    Container,
-    apptainer_environment,
-    apptainer_exec,
-    run,
-)
+from perseus.host.child_process import kill_group
+from perseus.host.gpu import visible
+from perseus.host.orphans import unique_name
+from perseus.serving.container_commands import MODELS, STOP_S, Container, Contents, Engine, run
 from perseus.serving.container_engine import (
-    Say,
-    apptainer_image,
     call,
     container_pid,
     find_engine,
@@ -44,127 +30,99 @@ from perseus.serving.container_engine import (
     remove_container,
     sweep_containers,
 )
-from perseus.serving.embedded import BACKENDS
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.serving.triton_process import (
-    Ports,
-    answers_to,
-    arguments,
-    check_served,
-    find_server,
-    kill_group,
-    models_ready,
-    serving,
-)
+from perseus.serving.triton_command import BACKENDS, Ports, arguments, check_served
+from perseus.serving.triton_process import answers_to, find_server, models_ready, serving
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.measure import MeasuredServer
 
 READY_S = 300.0
-_SHM_MIB = 16
+SHM_MIB = 16
 _GRACE_S = 2.0
 
 
-@contextmanager
-def engine_triton(
-    program: str,
+def serve_in_engine(
+    engine: Engine,
+    server: MeasuredServer,
     repository: Path,
     log_path: Path,
     cores: Sequence[int],
     *,
-    image: str,
-    runtime: str,
-    say: Say,
-    gpus: Sequence[int | str] = (),
+    say: Callable[[str], None],
     rate_limited_cores: int = 0,
-    backends: Path = BACKENDS,
+) -> AbstractContextManager[RunningServer]:
+    """As `launch`, in a container of an engine like docker."""
+    return engine_triton(
+        engine,
+        contents(server),
+        repository,
+        log_path,
+        cores,
+        say=say,
+        rate_limited_cores=rate_limited_cores,
+    )
+
+
+def contents(server: MeasuredServer) -> Contents:
+    """What the container of a server holds. Raises ServerError without an image."""
+    if server.image is None:
+        raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
+    native = RUNTIMES[server.runtime].native_backend
+    backend = None if native else BACKENDS / server.runtime
+    return Contents(server.image, backend, visible(server.gpus))
+
+
+@contextmanager
+def engine_triton(
+    engine: Engine,
+    inside: Contents,
+    repository: Path,
+    log_path: Path,
+    cores: Sequence[int],
+    *,
+    say: Callable[[str], None],
+    rate_limited_cores: int = 0,
     ready_timeout_s: float = READY_S,
 ) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of docker or podman (`program`).
+    """Serve a model repository in a container of an engine like docker.
 
-    The arguments are those of `server.embedded_triton`, and: `image`, which is pulled if it is not
-    there, `runtime` of the models, `gpus` that it sees, and `say`, which hears of a pull.
+    The arguments are those of `embedded_triton`, and: what is `inside` the container, whose image
+    is pulled if it is not there, and `say`, which hears of a pull.
 
     Raises ServerError when the program, its daemon, the image or the GPUs are missing, and for the
     reasons that `embedded_triton` has. No container stays behind then.
     """
     check_served(repository, cores)
-    engine = find_engine(program)
-    sweep_containers(engine)
-    have_image(engine, image, log_path, say)
+    program = find_engine(engine.program)
+    sweep_containers(program)
+    image_id = have_image(program, inside.image, log_path, say)
     name = unique_name()
 
     def command(ports: Ports) -> list[str]:
-        served = arguments(name, Path(MODELS), ports, _SHM_MIB, rate_limited_cores)
-        return run(
-            engine, Container(name, image, runtime, repository, backends, cores, gpus, served)
-        )
+        served = arguments(name, Path(MODELS), ports, SHM_MIB, rate_limited_cores)
+        return run(engine, program, Container(name, inside, repository, cores, served))
 
     with serving(
         command,
         cores,
         log_path,
         os.environ,
-        ready=partial(_serves, name),
+        ready=partial(serves, name),
         ready_timeout_s=ready_timeout_s,
-        end=partial(_end, engine, name),
+        end=partial(_end, program, name),
     ) as (_, ports):
-        yield ports.running(_pinned(container_pid(engine, name), name, cores))
+        pid = pinned(container_pid(program, name), name, cores)
+        yield ports.running(pid, image_id)
 
 
-@contextmanager
-def apptainer_triton(
-    repository: Path,
-    log_path: Path,
-    cores: Sequence[int],
-    *,
-    image: str,
-    runtime: str,
-    say: Say,
-    gpus: Sequence[int | str] = (),
-    rate_limited_cores: int = 0,
-    backends: Path = BACKENDS,
-    ready_timeout_s: float = READY_S,
-) -> Iterator[RunningServer]:
-    """Serve a model repository in a container of apptainer; `image` is a URI or a path.
-
-    The other arguments and the errors are those of `engine_triton`.
-    """
-    check_served(repository, cores)
-    engine = find_engine("apptainer")
-    image = apptainer_image(engine, image, log_path, say)
-    sweep_dead_owners()
-    with signals_deferred():
-        folder = make_folder()  # marks what the server leaves; nothing is in it
-    name = folder.name
-
-    def command(ports: Ports) -> list[str]:
-        served = arguments(name, Path(MODELS), ports, _SHM_MIB, rate_limited_cores)
-        return apptainer_exec(
-            engine, Container(name, image, runtime, repository, backends, cores, gpus, served)
-        )
-
-    try:
-        with serving(
-            command,
-            cores,
-            log_path,
-            apptainer_environment(os.environ, gpus),
-            ready=partial(_serves, name),
-            ready_timeout_s=ready_timeout_s,
-            end=partial(_stop_child, name),
-        ) as (process, ports):
-            unlink_memory(name)
-            yield ports.running(_pinned(process.pid, name, cores))
-    finally:
-        with signals_deferred():
-            remove(folder)
-
-
-def _serves(name: str, _pid: int, ports: Ports) -> bool:
+def serves(name: str, _pid: int, ports: Ports) -> bool:
+    """Whether the server of this name answers on its ports, with all its models."""
     # An answer alone could be another server's: it must be to the name of this one.
     return answers_to(name, ports.http) and models_ready(ports.http)
 
 
-def _pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
+def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
     """The server's process id, if it can be seen from here, after a look at its cores."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
@@ -187,15 +145,3 @@ def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
         process.wait(_GRACE_S)
     kill_group(process)
     remove_container(engine, name)
-
-
-def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """End apptainer's server: the server first, so that the program can clean up after it."""
-    if process.poll() is None:
-        with contextlib.suppress(psutil.Error):
-            server = psutil.Process(find_server(process.pid, name) or process.pid)
-            server.terminate()
-            server.resume()  # one that was stopped could not obey
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(STOP_S)
-    kill_group(process)

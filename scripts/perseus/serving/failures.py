@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from perseus.host.child_process import CORES_REFUSED
 from perseus.host.logs import last_lines
-
-CORES_REFUSED = 96
-"""Exit code of a launch whose cores are not available."""
 
 
 class ServerError(RuntimeError):

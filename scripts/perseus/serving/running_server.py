@@ -23,6 +23,8 @@ class RunningServer:
     """Process id of the server itself; None if it runs on another host."""
     access: Access = PLAIN
     """TLS and headers."""
+    image_id: str | None = None
+    """Id of the container's image, where an engine tells it."""
 
     def alive(self) -> bool:
         """Whether the server's own process still runs; on another host only its answers tell."""

@@ -6,7 +6,6 @@ import time
 from typing import Any
 
 import numpy as np
-import tritonclient.grpc as triton
 from tritonclient.utils import InferenceServerException
 
 from perseus.serving.failures import ServerError
@@ -17,13 +16,14 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Its part of the record: `triton_version` and `round_trip_p50_ms`. Raises ServerError."""
-    credentials, headers = server.access.grpc_credentials(), server.access.values()
+    """Its part of the record: `triton_version`, `image_id` and `round_trip_p50_ms`.
+
+    Raises ServerError.
+    """
+    headers = server.access.values()
     trips_ms: list[float] = []
     try:
-        with triton.InferenceServerClient(
-            server.grpc_address, ssl=credentials is not None, creds=credentials
-        ) as client:
+        with server.access.grpc_client(server.grpc_address) as client:
             version = client.get_server_metadata(headers=headers, client_timeout=ANSWER_S).version
             for _ in range(ROUND_TRIPS):
                 start_ns = time.monotonic_ns()
@@ -34,5 +34,6 @@ def server_facts(server: RunningServer) -> dict[str, Any]:
         raise ServerError(message) from None
     return {
         "triton_version": server.access.hide(version),
+        "image_id": server.image_id,
         "round_trip_p50_ms": float(np.median(trips_ms)),
     }

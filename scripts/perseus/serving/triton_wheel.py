@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shutil
 import sys
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,22 @@ def find_installation() -> Installation:
                 "'pip install --force-reinstall --no-deps nvidia-pytriton' in this environment."
             )
     return installation
+
+
+def environment(installation: Installation) -> dict[str, str]:
+    """What the server runs with: the wheel's libraries, and this Python."""
+    libraries = [str(installation.libraries), sysconfig.get_config_var("LIBDIR")]
+    # The stub takes its packages from the first python3 on PATH: that must be this environment.
+    search = [str(Path(sys.executable).parent)]
+    return {
+        **os.environ,
+        "LD_LIBRARY_PATH": _joined(libraries, os.environ.get("LD_LIBRARY_PATH")),
+        "PATH": _joined(search, os.environ.get("PATH")),
+    }
+
+
+def _joined(first: list[str], rest: str | None) -> str:
+    return os.pathsep.join([*first, rest] if rest else first)
 
 
 def fill_backends(folder: Path, installation: Installation, backends: Path) -> None:

@@ -1,4 +1,4 @@
-"""Precision presets: how much evidence a study collects (documented in docs/method.md)."""
+"""Presets: how much evidence a study collects (documented in docs/method.md)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SearchSettings:
     """How much evidence a search collects."""
 
     warm_up_s: float  # at most, until the server is steady
@@ -37,14 +37,14 @@ class Settings:
 class Preset:
     """Search settings and the number of independent repeats."""
 
-    settings: Settings
+    settings: SearchSettings
     repeats: int
 
 
 PRESETS = {
     # Shows that everything works; its figures mean little.
     "smoke": Preset(
-        Settings(
+        SearchSettings(
             warm_up_s=5,
             confidence=0.9,
             settle_slas=10,
@@ -58,7 +58,7 @@ PRESETS = {
         repeats=1,
     ),
     "quick": Preset(
-        Settings(
+        SearchSettings(
             warm_up_s=20,
             confidence=0.9,
             settle_slas=10,
@@ -72,7 +72,7 @@ PRESETS = {
         repeats=1,
     ),
     "standard": Preset(
-        Settings(
+        SearchSettings(
             warm_up_s=60,
             confidence=0.95,
             settle_slas=20,
@@ -86,7 +86,7 @@ PRESETS = {
         repeats=3,
     ),
     "publication": Preset(
-        Settings(
+        SearchSettings(
             warm_up_s=120,
             confidence=0.99,
             settle_slas=20,

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from perseus.study.base import Part, Real
 
 
-@dataclass(frozen=True)
-class Sla:
+class Sla(Part):
     """At least `percentile` % of requests are answered within `latency_ms` of the intended send."""
 
-    percentile: float
-    latency_ms: float
+    percentile: Annotated[Real, Field(ge=50, le=99.9)] = Field(
+        default=95.0,
+        description="The share of requests, in percent, that must be answered in time.",
+    )
+    latency_ms: Annotated[Real, Field(gt=0, le=600_000)] = Field(
+        description="The time limit, from the intended send to the answer, in milliseconds.",
+        examples=[100.0],
+    )
 
     @property
     def allowed(self) -> float:

@@ -1,8 +1,8 @@
 """Arrival processes: absolute send times, drawn before a window starts.
 
 Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
-returns absolute times and Poisson is the default (docs/method.md, M1). A trace is a text file with
-one arrival time in seconds per line.
+returns absolute times and Poisson is the default (docs/method.md, "Load"). A trace is a text file
+with one arrival time in seconds per line.
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 from perseus.traffic.connect import connect
 from perseus.traffic.requests import Requests
 from perseus.traffic.route import Route
-from perseus.traffic.sender import Ending, Seen, Setup
+from perseus.traffic.sender import Result, Setup, Snapshot
 from perseus.traffic.transport import RequestFailedError
 
 # Not multiprocessing's own spawn: that would run the caller's main script once more.
@@ -34,26 +33,6 @@ SENDER += "sender.main(Connection(int(sys.argv[1])))"
 
 class ClientError(RuntimeError):
     """A client process ended or does not answer."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """The state of a window: the requests intended so far, and each process's CPU time."""
-
-    requests: Requests
-    cpu_s: tuple[float, ...]
-
-
-@dataclass(frozen=True)
-class Result:
-    """A window that has ended: its requests, and the first message of each kind of error.
-
-    `idle` tells that the server had worked off its queue.
-    """
-
-    requests: Requests
-    errors: dict[str, str]
-    idle: bool
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
@@ -129,9 +108,10 @@ class Client:
         """The requests intended before `until_ns`, as they are now."""
         for process in self._processes:
             process.send("look", until_ns)
-        seen: list[Seen] = [process.receive() for process in self._processes]
+        seen: list[Snapshot] = [process.receive() for process in self._processes]
         return Snapshot(
-            _merged([each.requests for each in seen]), tuple(each.cpu_s for each in seen)
+            _merged([each.requests for each in seen]),
+            tuple(cpu_s for each in seen for cpu_s in each.cpu_s),
         )
 
     def silent_s(self) -> float:
@@ -149,14 +129,14 @@ class Client:
 
     def result(self) -> Result:
         """What `stop` ended with."""
-        endings: list[Ending] = [process.receive(self._stop_s) for process in self._processes]
+        results: list[Result] = [process.receive(self._stop_s) for process in self._processes]
         errors: dict[str, str] = {}
-        for ending in reversed(endings):
-            errors |= ending.errors
+        for each in reversed(results):
+            errors |= each.errors
         return Result(
-            _merged([ending.requests for ending in endings]),
+            _merged([each.requests for each in results]),
             errors,
-            all(ending.idle for ending in endings),
+            all(each.idle for each in results),
         )
 
 

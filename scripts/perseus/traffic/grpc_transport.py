@@ -22,12 +22,6 @@ from perseus.traffic.route import Input, Route, SharedSlice
 from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
-CHANNEL_OPTIONS = [
-    ("grpc.max_receive_message_length", -1),
-    ("grpc.max_send_message_length", -1),
-    ("grpc.enable_retries", 0),
-    ("grpc.enable_http_proxy", 0),
-]
 _STATUS = {
     grpc.StatusCode.OK: Status.OK,
     grpc.StatusCode.DEADLINE_EXCEEDED: Status.TIMEOUT,
@@ -46,7 +40,7 @@ class GrpcTransport:
         self._calls: dict[int, grpc.Future] = {}
         self._access = route.access
         self._metadata = tuple(route.access.values().items())
-        self._channel = route.access.channel(route.address, CHANNEL_OPTIONS)
+        self._channel = route.access.channel(route.address)
         self._infer = self._channel.unary_unary(METHOD)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""The load of one window as a sender offers it: open loop at times drawn beforehand, or closed."""
+"""The loops that send the requests of one window: open, at times drawn beforehand, or closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_RPS = 50_000
 DOZE_NS = 50_000_000  # between two looks whether a window is to end
 
 
-class Window:
+class LoadLoop:
     """The requests of one window: the sender and the transport write them, anybody reads them."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
@@ -33,7 +33,7 @@ class Window:
         """The first message of each kind of error, by the name of its status."""
 
     def offer(self, transport: Transport) -> None:
-        """Send the requests until all are sent or the window is stopped."""
+        """Send the requests until all are sent or the loop is stopped."""
         try:
             self._offer(transport)
         finally:
@@ -43,7 +43,7 @@ class Window:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Send no more. Call it from another thread; the sender is out of the window then."""
+        """Send no more. Call it from another thread; the sender has left the loop then."""
         self._stopped.set()
         self._left.wait()
 
@@ -92,7 +92,7 @@ def silent_s(requests: Requests, now_ns: int) -> float:
     return max(0, now_ns - max(last_ns, int(owed_ns.min()))) / 1e9 if len(owed_ns) else 0.0
 
 
-class OpenWindow(Window):
+class OpenLoop(LoadLoop):
     """Every request is sent at its intended time, whatever became of the ones before it.
 
     Beyond `limit` in flight requests stay unsent, and the window is spoilt.
@@ -113,7 +113,7 @@ class OpenWindow(Window):
             transport.send(i, partial(self._answered, i))
 
 
-class ClosedWindow(Window):
+class ClosedLoop(LoadLoop):
     """`concurrency` requests are in flight from start to end; each answer sends the next request.
 
     A request is intended when it is sent.

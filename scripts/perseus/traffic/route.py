@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -18,6 +18,9 @@ from tritonclient.utils import InferenceServerException
 from perseus.host.orphans import SHM, unique_name
 from perseus.serving.access import PLAIN, Access
 from perseus.serving.running_server import RunningServer
+
+if TYPE_CHECKING:  # each sender imports this module, and needs no definition of a study
+    from perseus.study.tasks.measure import MeasuredClient
 
 Batch = NDArray[np.float32]  # (images, 3, height, width)
 REGISTER_S = 5.0
@@ -83,19 +86,18 @@ def request_images(images: int, batch_size: int) -> list[list[int]]:
 @contextmanager
 def route_to(
     server: RunningServer,
+    client: MeasuredClient,
     model: str,
     batches: Sequence[Batch],
-    client: Mapping[str, Any],
     timeout_s: float,
 ) -> Iterator[Route]:
-    """The route of requests with these inputs, by the `client` part of the configuration."""
-    protocol = client["protocol"]
-    address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
-    if not client["shared_memory"]:
-        yield Route(protocol, address, model, inline(batches), timeout_s, server.access)
+    """The route of requests with these inputs, to the address of the client's protocol."""
+    address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
+    if not client.shared_memory:
+        yield Route(client.protocol, address, model, inline(batches), timeout_s, server.access)
         return
     with shared(batches, server.grpc_address) as inputs:
-        yield Route(protocol, address, model, inputs, timeout_s)
+        yield Route(client.protocol, address, model, inputs, timeout_s)
 
 
 @contextmanager
@@ -103,7 +105,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input,
     """Inputs in system shared memory, one region for all: requests in flight share what they read.
 
     The region's name tells its owner, so that it is swept if this process is killed before the
-    server has mapped it (`leftovers`).
+    server has mapped it (`orphans`).
     Raises RouteError when /dev/shm is too small or the server does not take the region.
     """
     region = f"{unique_name()}-input"

@@ -14,7 +14,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 
 from perseus.traffic.connect import connect
-from perseus.traffic.loops import ClosedWindow, OpenWindow, Window, silent_s
+from perseus.traffic.loops import ClosedLoop, LoadLoop, OpenLoop, silent_s
 from perseus.traffic.requests import Requests
 from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
@@ -31,16 +31,16 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """A window of one sender: the requests intended so far, and the CPU time it has used."""
+class Snapshot:
+    """The state of a window: the requests intended so far, and each process's CPU time."""
 
     requests: Requests
-    cpu_s: float
+    cpu_s: tuple[float, ...]
 
 
 @dataclass(frozen=True)
-class Ending:
-    """A window of one sender that has ended: its requests, and the first message of each error.
+class Result:
+    """A window that has ended: its requests, and the first message of each kind of error.
 
     `idle` tells that the server had worked off its queue.
     """
@@ -61,11 +61,11 @@ def main(pipe: Connection) -> None:
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly()
     with connect(setup.route) as transport:
-        windows: queue.SimpleQueue[Window | None] = queue.SimpleQueue()
-        arguments = (pipe, windows, transport, setup.route, prompt)
+        loops: queue.SimpleQueue[LoadLoop | None] = queue.SimpleQueue()
+        arguments = (pipe, loops, transport, setup.route, prompt)
         threading.Thread(target=_obey, args=arguments, daemon=True).start()
-        while (window := windows.get()) is not None:
-            window.offer(transport)
+        while (loop := loops.get()) is not None:
+            loop.offer(transport)
 
 
 def _run_promptly() -> bool:
@@ -83,7 +83,7 @@ def _run_promptly() -> bool:
 
 def _obey(
     pipe: Connection,
-    windows: queue.SimpleQueue[Window | None],
+    loops: queue.SimpleQueue[LoadLoop | None],
     transport: Transport,
     route: Route,
     prompt: bool,
@@ -91,39 +91,39 @@ def _obey(
     """Serve the parent's commands until it closes the pipe or is gone."""
     largest = max(each.size_bytes for each in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
-    kinds: dict[str, Callable[..., Window]] = {
-        "open": partial(OpenWindow, limit),
-        "closed": ClosedWindow,
+    kinds: dict[str, Callable[..., LoadLoop]] = {
+        "open": partial(OpenLoop, limit),
+        "closed": ClosedLoop,
     }
-    window = kinds["open"]([])
-    windows.put(window)
+    loop = kinds["open"]([])
+    loops.put(loop)
     pipe.send(prompt)
     cpu_start_s = time.process_time()
     try:
         while True:
             command, *values = pipe.recv()
             if command == "look":
-                seen = window.requests(*values)
-                pipe.send(Seen(seen, time.process_time() - cpu_start_s))
+                cpu_s = time.process_time() - cpu_start_s
+                pipe.send(Snapshot(loop.requests(*values), (cpu_s,)))
             elif command == "silence":
                 now_ns = time.monotonic_ns()
-                pipe.send(silent_s(window.requests(now_ns), now_ns))
+                pipe.send(silent_s(loop.requests(now_ns), now_ns))
             elif command == "stop":
                 until_ns = time.monotonic_ns()
-                idle = _drain(window, transport, *values)
-                pipe.send(Ending(window.requests(until_ns), window.errors, idle))
+                idle = _drain(loop, transport, *values)
+                pipe.send(Result(loop.requests(until_ns), loop.errors, idle))
             else:
-                window = kinds[command](*values)
+                loop = kinds[command](*values)
                 cpu_start_s = time.process_time()
-                windows.put(window)
+                loops.put(loop)
     except (EOFError, OSError):
-        window.stop()
-        windows.put(None)
+        loop.stop()
+        loops.put(None)
 
 
-def _drain(window: Window, transport: Transport, patience_s: float, idle_s: float) -> bool:
+def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
     """Stop sending, wait for answers, cancel the rest; whether the server is idle then."""
-    window.stop()
+    loop.stop()
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:
         time.sleep(0.005)

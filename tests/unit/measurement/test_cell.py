@@ -1,76 +1,67 @@
-"""How a cell gets its load line, and what the server's counters say of a window."""
+"""What a cell is measured by, what is kept of it, and what counters say of a window."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
+from measure_tasks import measure_task, tenant
 
 from perseus.host.procfs import CpuReading, foreign_share
-from perseus.measurement.cell import arrivals, settings
+from perseus.measurement.cell import RawResults
+from perseus.measurement.clients import arrivals
 from perseus.measurement.decomposition import decompose
-from perseus.measurement.load_lines import dedicated_peaks, load_line
+from perseus.measurement.monitor import MonitorFile
+from perseus.measurement.raw_results import RequestsWriter
 from perseus.serving.statistics import ServerTimes
-from perseus.study.plan import plain
+from perseus.study.experiments.concurrency import Run as Sweep
+from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.presets import PRESETS
+from perseus.study.tasks.measure import MeasuredArrivals, MeasureTask
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.requests import Requests, Status
 
-PEAKS = {"a": 100.0, "b": 40.0}
-UNLOADED = {"a": np.array([5.0, 5.0, 50.0])}
+
+def test_a_task_survives_the_way_through_the_workflow():
+    for name, preset in PRESETS.items():
+        for run in (DEDICATED, Run.mix([3, 1]), Run.hold("b", 50), Sweep(concurrencies=(1, 4))):
+            task = measure_task(
+                tenant("a"), tenant("b"), run=run, preset=name, search=preset.settings
+            )
+            assert MeasureTask.model_validate(json.loads(json.dumps(task.plain()))) == task
 
 
-def line(**spec):
-    return load_line({"weights": [], "held": "", "held_percent": 0, **spec}, ["a", "b"], PEAKS, {})
-
-
-def test_a_dedicated_line_counts_in_requests_per_second():
-    found, start = load_line({"kind": "dedicated"}, ["a"], {}, UNLOADED)
-    assert found.rates_rps(12) == (12.0,)
-    assert start == pytest.approx(0.6 * 1000 / 5)
-
-
-def test_a_mix_at_scale_1_is_what_dedicated_servers_carry():
-    found, _ = line(kind="mix", weights=[3, 1])
-    assert found.rates_rps(1) == (75.0, 10.0)
-    shares = [rate / PEAKS[name] for name, rate in zip("ab", found.rates_rps(0.8), strict=True)]
-    assert sum(shares) == pytest.approx(0.8)
-
-
-def test_a_held_tenant_stays_and_the_other_rises():
-    found, start = line(kind="hold", held="b", held_percent=25)
-    assert found.rates_rps(0.0) == (0.0, 10.0)
-    assert found.rates_rps(0.75) == (75.0, 10.0)
-    assert start < 0.75
-
-
-def record(folder: Path, number: int, outcome: str, scale: float | None) -> Path:
-    path = folder / f"{number}.json"
-    cell = {"tenants": [{"name": "a"}]}
-    path.write_text(json.dumps({"cell": cell, "outcome": outcome, "estimate_scale": scale}))
-    return path
-
-
-def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
-    good = [record(tmp_path, 1, "ok", 90.0), record(tmp_path, 2, "uncertified", 110.0)]
-    bad = [record(tmp_path, 3, "failed", None), record(tmp_path, 4, "client_limited", 5.0)]
-    assert dedicated_peaks(good + bad) == {"a": 100.0}
-    assert np.isnan(dedicated_peaks(bad)["a"])
-
-
-def test_settings_survive_the_way_through_the_workflow():
-    for preset in PRESETS.values():
-        assert settings(plain(preset.settings)) == preset.settings
-
-
-def test_a_cell_has_the_arrivals_of_its_slice(tmp_path):
+def test_a_cell_has_the_arrivals_of_its_task(tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("time_s\n0\n1\n3\n")
-    gamma, replayed = ({"arrivals": {"process": p, "cv": 2.0}} for p in ("gamma", "trace"))
+    gamma, replayed = (
+        measure_task(tenant("a"), arrivals=MeasuredArrivals(process=process, cv=2.0))
+        for process in ("gamma", "trace")
+    )
     assert arrivals(gamma, None) == Arrivals("gamma", 2.0)
     assert arrivals(replayed, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
+
+
+def test_the_first_message_of_each_kind_of_error_is_kept_over_several_servers(tmp_path):
+    raw = RawResults(
+        RequestsWriter(tmp_path / "requests.parquet"),
+        MonitorFile(tmp_path / "monitor.parquet"),
+        errors={"a": {}, "b": {}},
+    )
+    raw.add_errors({"a": {"error": "first"}, "b": {}})
+    raw.add_errors({"a": {"error": "second", "timeout": "late"}})
+    assert raw.errors == {"a": {"error": "first", "timeout": "late"}, "b": {}}
+
+
+def test_windows_are_numbered_through_all_servers_of_a_cell(tmp_path):
+    path = tmp_path / "requests.parquet"
+    times_ns = np.arange(3)
+    part = Requests(times_ns, times_ns, times_ns, np.full(3, Status.OK, np.uint8))
+    with RequestsWriter(path) as writer:
+        assert [writer.add(["a", "b"], [part, part]) for _ in range(2)] == [0, 1]
+    assert pq.read_table(path)["window"].to_pylist() == [0] * 6 + [1] * 6
 
 
 def test_a_window_is_taken_apart_by_the_servers_counters():

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from synthetic import records
 
 from perseus.measurement.energy import window_watts
-from perseus.measurement.monitor import Row, _table
-from perseus.results import repeats as lines
-from perseus.results import tables
+from perseus.measurement.monitor import as_table
+from perseus.measurement.samples import Row
 
 START_NS = 10**12
 WINDOW = {"window": 3, "start_ns": START_NS + 10 * 10**9, "settle_s": 2.0, "elapsed_s": 12.0}
@@ -44,7 +42,7 @@ def samples(gpu: int, *metrics: str, times_s=TIMES_S) -> list[Row]:
 
 def of(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
     path = tmp_path / "monitor.parquet"
-    pq.write_table(_table(rows), path)
+    pq.write_table(as_table(rows), path)
     return window_watts(path, [WINDOW], window)
 
 
@@ -76,18 +74,3 @@ def test_nothing_is_told_of_what_was_not_seen(tmp_path):
     half = samples(0, "gpu_energy_joules") + samples(1, "gpu_power_watts",
                                                      times_s=TIMES_S[:3])  # fmt: skip
     assert of(tmp_path, half) is None  # of one of two
-
-
-def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
-    made = [record for record in records() if record["cell"]["line"]["kind"] == "dedicated"]
-    (line,) = lines.group([r for r in made if r["cell"]["tenants"][0]["name"] == "resnet18"], 1)
-    assert np.isnan(tables._joules_per_inference(line))
-    told = [record | {"gpu_watts": 300.0} for record in line.records]
-    told[0] |= {"gpu_watts": None}  # not certified, say
-    for record in told:
-        for tenant in record["cell"]["tenants"]:
-            tenant["request_batch_size"] = 4
-    (line,) = lines.group(told, 1)
-    rates = [4 * record["certified_scale"] for record in told[1:]]
-    expected = np.mean([300.0 / rate for rate in rates])
-    assert tables._joules_per_inference(line) == pytest.approx(expected)

@@ -8,13 +8,12 @@ import pytest
 from tritonclient.grpc import service_pb2
 
 from perseus.measurement.decomposition import decompose
-from perseus.measurement.monitor import parse_metrics
+from perseus.measurement.triton_metrics import parse_metrics
 from perseus.serving.access import Access, Header
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import ServerTimes, server_times
-from perseus.traffic import grpc_transport as transport_grpc
-from perseus.traffic import http_transport as transport_http
+from perseus.traffic import grpc_transport, http_transport
 from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import RequestFailedError
 
@@ -128,7 +127,7 @@ def test_metrics_that_are_no_numbers_are_left_out():
 )
 def test_an_answer_over_grpc_that_is_none(answer):
     with pytest.raises(RequestFailedError, match="the answer is not one of a model"):
-        transport_grpc.decode(answer)
+        grpc_transport.decode(answer)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +143,6 @@ def test_an_answer_over_grpc_that_is_none(answer):
     ],
 )
 def test_an_answer_over_http_that_is_none(body, json_bytes):
-    reply = transport_http.Reply(1, Status.OK, "", body, json_bytes)
+    reply = http_transport.Reply(1, Status.OK, "", body, json_bytes)
     with pytest.raises(RequestFailedError, match="the answer is not one of a model"):
-        transport_http.decode(reply)
+        http_transport.decode(reply)

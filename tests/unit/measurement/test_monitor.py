@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import fake_nvml
 import pyarrow.compute as pc
@@ -17,15 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from perseus.host.gpu import GpuError
-from perseus.measurement.monitor import (
-    METRICS,
-    MONITOR_SCHEMA,
-    Key,
-    Monitor,
-    Sampler,
-    counter_increases,
-    parse_metrics,
-)
+from perseus.measurement.monitor import Monitor, MonitorFile
+from perseus.measurement.monitor_schema import METRICS, MONITOR_SCHEMA
+from perseus.measurement.samples import Sampler
+from perseus.measurement.triton_metrics import Key, counter_increases, parse_metrics
+from perseus.serving.running_server import RunningServer
+
+pytestmark = pytest.mark.alone
 
 METRICS_TEXT = """\
 # HELP nv_inference_request_success Number of successful inference requests, all batch sizes
@@ -133,6 +132,16 @@ def spinning_process() -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
+def serving(triton: FakeTriton, pid: int | None = None) -> RunningServer:
+    return RunningServer("", "", triton.url, pid)
+
+
+@contextmanager
+def monitored(path: Path, *arguments: Any, **more: Any) -> Iterator[None]:
+    with MonitorFile(path) as file, Monitor(file, *arguments, **more):
+        yield
+
+
 def values(path: Path, metric: str, tenant: str | None = None) -> list[float]:
     table = pq.read_table(path)
     keep = pc.equal(table["metric"].cast("string"), metric)
@@ -146,7 +155,7 @@ def test_file_has_the_schema_and_every_metric_has_a_meaning(
 ) -> None:
     fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
     path = tmp_path / "monitor.parquet"
-    with Monitor(path, triton.url, os.getpid(), [0], [0], period_s=0.3, gpus=[0, 1]):
+    with monitored(path, serving(triton, os.getpid()), [0], [0], period_s=0.3, gpus=[0, 1]):
         time.sleep(0.4)
     table = pq.read_table(path)
     assert table.schema.equals(MONITOR_SCHEMA, check_metadata=True)
@@ -165,14 +174,14 @@ def test_a_monitor_of_a_gpu_that_is_not_there_is_not_made(
 ) -> None:
     nvml = fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
     with pytest.raises(GpuError, match="this machine has 2"):
-        Monitor(tmp_path / "monitor.parquet", triton.url, None, [], [0], gpus=[5])
+        Monitor(MonitorFile(tmp_path / "monitor.parquet"), serving(triton), [], [0], gpus=[5])
     assert nvml.opened == 0
     assert not list(tmp_path.iterdir())
 
 
 def test_increases_sum_to_what_the_server_counted(tmp_path: Path, triton: FakeTriton) -> None:
     path = tmp_path / "monitor.parquet"
-    with Monitor(path, triton.url, None, [], [0], period_s=0.05):
+    with monitored(path, serving(triton), [], [0], period_s=0.05):
         time.sleep(0.32)
     increases = values(path, SUCCESS, "resnet50")
     assert len(increases) >= 5
@@ -183,7 +192,7 @@ def test_increases_sum_to_what_the_server_counted(tmp_path: Path, triton: FakeTr
 def test_samples_keep_their_schedule(tmp_path: Path, triton: FakeTriton) -> None:
     path = tmp_path / "monitor.parquet"
     period_s = 0.1
-    with Monitor(path, triton.url, None, [], [0], period_s):
+    with monitored(path, serving(triton), [], [0], period_s):
         time.sleep(1.25)
     times_ns = sorted(set(pq.read_table(path)["time_ns"].to_pylist()))[:-1]  # the last is the rest
     phase_s = [(each - times_ns[0]) / 1e9 % period_s for each in times_ns]
@@ -196,7 +205,7 @@ def test_a_server_that_dies_leaves_gaps_and_a_count(tmp_path: Path, triton: Fake
     path = tmp_path / "monitor.parquet"
     with (
         spinning_process() as process,
-        Monitor(path, triton.url, process.pid, [0], [0], period_s=0.3),
+        monitored(path, serving(triton, process.pid), [0], [0], period_s=0.3),
     ):
         time.sleep(0.75)
         process.kill()
@@ -211,7 +220,7 @@ def test_a_server_that_dies_leaves_gaps_and_a_count(tmp_path: Path, triton: Fake
 
 def test_server_is_not_counted_as_client(triton: FakeTriton) -> None:
     with spinning_process() as process:
-        sampler = Sampler(triton.url, process.pid, [0], [0])
+        sampler = Sampler(serving(triton, process.pid), [0], [0])
         sampler.sample()
         time.sleep(0.5)
         rows = {row.metric: row.value for row in sampler.sample()}
@@ -225,13 +234,33 @@ def test_file_is_complete_when_the_body_raises(tmp_path: Path, triton: FakeTrito
     path = tmp_path / "monitor.parquet"
     with (
         pytest.raises(RuntimeError, match="planted"),
-        Monitor(path, triton.url, None, [], [0], period_s=0.05),
+        monitored(path, serving(triton), [], [0], period_s=0.05),
     ):
         time.sleep(0.12)
         assert not path.exists()
         raise RuntimeError("planted")
     assert len(values(path, SUCCESS, "resnet50")) >= 1
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_servers_of_a_cell_have_one_file(tmp_path: Path, triton: FakeTriton) -> None:
+    path = tmp_path / "monitor.parquet"
+    with MonitorFile(path) as file:
+        for _ in range(2):
+            with Monitor(file, serving(triton), [], [0], period_s=0.05):
+                time.sleep(0.12)
+    times_ns = pq.read_table(path)["time_ns"].to_pylist()
+    assert times_ns == sorted(times_ns)
+    # Each server's counters have a base of their own.
+    assert sum(values(path, SUCCESS, "resnet50")) == 10 * (triton.scrapes - 2)
+
+
+def test_a_cell_without_a_server_has_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "monitor.parquet"
+    with MonitorFile(path):
+        pass
+    table = pq.read_table(path)
+    assert table.num_rows == 0 and table.schema.equals(MONITOR_SCHEMA, check_metadata=True)
 
 
 def test_a_fault_of_the_monitor_is_not_silent(
@@ -243,6 +272,6 @@ def test_a_fault_of_the_monitor_is_not_silent(
     monkeypatch.setattr(Sampler, "sample", broken)
     with (
         pytest.raises(ZeroDivisionError, match="planted"),
-        Monitor(tmp_path / "monitor.parquet", triton.url, None, [], [0]),
+        monitored(tmp_path / "monitor.parquet", serving(triton), [], [0]),
     ):
         pass

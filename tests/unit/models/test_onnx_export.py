@@ -11,19 +11,18 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from perseus.models import answers, networks
-from perseus.models import onnx_export as export
+from perseus.models import answers, networks, onnx_export
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import ModelSpec
+from perseus.study.tasks.export import ExportTask
 
 # 64 x 64 pixels keep the tests fast; the architecture has batch normalisation.
-SPEC = ModelSpec("mobilenet_v3_small", seed=3, input_size=64)
+TASK = ExportTask(architecture="mobilenet_v3_small", seed=3, input_size=64)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
     folder = tmp_path_factory.mktemp("exported")
-    record = export.export_model(SPEC, folder / "model.onnx", folder / "reference.npz")
+    record = onnx_export.export_model(TASK, folder / "model.onnx", folder / "reference.npz")
     return folder, record
 
 
@@ -92,7 +91,7 @@ def test_a_wrong_model_fails_the_check(exported, tmp_path, how):
     folder, _ = exported
     wrong = rewritten(folder / "model.onnx", tmp_path / "wrong.onnx", how)
     with pytest.raises(ExportError, match="differs from torch"):
-        export.check_onnx(wrong, *reference(folder))
+        onnx_export.check_onnx(wrong, *reference(folder))
 
 
 def test_answers_in_another_order_are_beyond_even_the_tolerance_of_bf16(exported):
@@ -108,14 +107,16 @@ def test_without_signal_nothing_is_proved(exported):
     folder, _ = exported
     images, output = reference(folder)
     with pytest.raises(ExportError, match="same answer for every image"):
-        export.check_onnx(folder / "model.onnx", images, np.ones_like(output))
+        onnx_export.check_onnx(folder / "model.onnx", images, np.ones_like(output))
 
 
 def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(export, "MIN_SIGNAL_SHARE", 1e9)
+    monkeypatch.setattr(onnx_export, "MIN_SIGNAL_SHARE", 1e9)
     with pytest.raises(ExportError, match="same answer"):
-        export.export_model(
-            ModelSpec("squeezenet1_1", input_size=64), tmp_path / "m.onnx", tmp_path / "r.npz"
+        onnx_export.export_model(
+            ExportTask(architecture="squeezenet1_1", input_size=64),
+            tmp_path / "m.onnx",
+            tmp_path / "r.npz",
         )
     assert list(tmp_path.iterdir()) == []
 
@@ -125,8 +126,8 @@ def test_weights_from_a_file_are_the_weights_that_are_exported(tmp_path):
     network = torchvision.models.squeezenet1_1(weights=None).eval()
     weights = tmp_path / "squeezenet.pth"
     torch.save(network.state_dict(), weights)
-    export.export_model(
-        ModelSpec("squeezenet1_1", str(weights), input_size=64),
+    onnx_export.export_model(
+        ExportTask(architecture="squeezenet1_1", weights=str(weights), input_size=64),
         tmp_path / "model.onnx",
         tmp_path / "reference.npz",
     )
@@ -150,8 +151,8 @@ def photos(tmp_path: Path) -> list[str]:
 
 
 def test_images_of_files_are_asked_and_checked(photos, tmp_path):
-    spec = ModelSpec("mobilenet_v3_small", input_size=64, images=photos)
-    record = export.export_model(spec, tmp_path / "m.onnx", tmp_path / "reference.npz")
+    task = ExportTask(architecture="mobilenet_v3_small", input_size=64, images=photos)
+    record = onnx_export.export_model(task, tmp_path / "m.onnx", tmp_path / "reference.npz")
     images, output = reference(tmp_path)
     assert record["images"] == photos
     assert record["batches"] == [1, 4]
@@ -210,13 +211,13 @@ def test_a_broken_image_is_named(harm, photos, tmp_path):
         Image.new("RGB", (90, 90)).save(broken, "GIF")
     else:
         broken.unlink()
-    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos)
-    refused(spec, tmp_path, r"2\.png cannot be read as a PNG or JPEG image")
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, images=photos)
+    refused(task, tmp_path, r"2\.png cannot be read as a PNG or JPEG image")
 
 
 def test_images_that_are_all_the_same_prove_nothing(photos, tmp_path):
-    spec = ModelSpec("squeezenet1_1", input_size=64, images=photos[:1] * 4)
-    refused(spec, tmp_path, "same answer for every image .* other weights or images")
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, images=photos[:1] * 4)
+    refused(task, tmp_path, "same answer for every image .* other weights or images")
 
 
 def test_a_state_dict_of_another_network_is_refused(tmp_path):
@@ -225,31 +226,43 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
     state["extra.weight"] = state.pop("features.0.weight")
     torch.save(state, tmp_path / "other.pth")
     refused(
-        ModelSpec("squeezenet1_1", str(tmp_path / "other.pth"), input_size=64),
+        ExportTask(
+            architecture="squeezenet1_1", weights=str(tmp_path / "other.pth"), input_size=64
+        ),
         tmp_path,
         r"1 missing keys \(features.0.weight\); 1 unexpected keys \(extra.weight\)",
     )
     (tmp_path / "text.pth").write_text("no weights")
-    refused(ModelSpec("squeezenet1_1", str(tmp_path / "text.pth")), tmp_path, "not a state_dict")
+    refused(
+        ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "text.pth")),
+        tmp_path,
+        "not a state_dict",
+    )
 
 
 @pytest.mark.parametrize(
-    ("spec", "message"),
+    ("task", "message"),
     [
-        (ModelSpec("resnet51"), "did you mean 'resnet50'"),
-        (ModelSpec("resnet18", "IMAGENET1K_V9"), "did you mean 'IMAGENET1K_V1'"),
-        (ModelSpec("resnet18", "weights/none.pth"), "weights/none.pth does not exist"),
-        (ModelSpec("squeezenet1_1", input_size=8), "does not accept images of 8 x 8"),
-        (ModelSpec("fasterrcnn_resnet50_fpn"), "not known"),
+        (ExportTask(architecture="resnet51"), "did you mean 'resnet50'"),
+        (
+            ExportTask(architecture="resnet18", weights="IMAGENET1K_V9"),
+            "did you mean 'IMAGENET1K_V1'",
+        ),
+        (
+            ExportTask(architecture="resnet18", weights="weights/none.pth"),
+            "weights/none.pth does not exist",
+        ),
+        (ExportTask(architecture="squeezenet1_1", input_size=8), "does not accept images of 8 x 8"),
+        (ExportTask(architecture="fasterrcnn_resnet50_fpn"), "not known"),
     ],
 )
-def test_mistakes_are_explained(spec, message, tmp_path):
-    refused(spec, tmp_path, message)
+def test_mistakes_are_explained(task, message, tmp_path):
+    refused(task, tmp_path, message)
 
 
-def refused(spec: ModelSpec, folder: Path, message: str) -> None:
+def refused(task: ExportTask, folder: Path, message: str) -> None:
     with pytest.raises(ExportError, match=message):
-        export.export_model(spec, folder / "model.onnx", folder / "reference.npz")
+        onnx_export.export_model(task, folder / "model.onnx", folder / "reference.npz")
     assert not (folder / "model.onnx").exists()
 
 

@@ -7,17 +7,18 @@ import onnx
 import pytest
 
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import ModelSpec, answered, export_model
+from perseus.models.onnx_export import answered, export_model
 from perseus.models.onnx_precision import convert
 from perseus.models.torch_export import export_program, write_reference
+from perseus.study.tasks.export import ExportTask
 
-SPEC = ModelSpec("mobilenet_v3_small", input_size=64)
+TASK = ExportTask(architecture="mobilenet_v3_small", input_size=64)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported")
-    export_model(SPEC, folder / "model.onnx", folder / "reference.npz")
+    export_model(TASK, folder / "model.onnx", folder / "reference.npz")
     return folder
 
 
@@ -80,17 +81,17 @@ def test_a_file_that_answers_otherwise_is_not_kept(exported, tmp_path, precision
 
 
 def test_a_program_that_answers_otherwise_is_not_kept(tmp_path, monkeypatch):
-    network, images, answers = answered(SPEC)
+    network, images, answers = answered(TASK)
     swapped = (network, images, np.roll(answers, 1, axis=0))
     monkeypatch.setattr("perseus.models.torch_export.answered", lambda _: swapped)
     made = tmp_path / "models" / "model.pt2"
     with pytest.raises(ExportError, match="as exported by torch differs from torch"):
-        export_program(SPEC, made)
+        export_program(TASK, made)
     assert list(made.parent.iterdir()) == []
 
 
 def test_a_reference_without_onnx_is_the_one_beside_it(exported, tmp_path):
-    told = write_reference(SPEC, tmp_path / "reference.npz")
+    told = write_reference(TASK, tmp_path / "reference.npz")
     assert told == {"input_shape": [3, 64, 64], "classes": 1000}
     with np.load(tmp_path / "reference.npz") as own, np.load(exported / "reference.npz") as other:
         assert all(np.array_equal(own[name], other[name]) for name in ("input", "output"))

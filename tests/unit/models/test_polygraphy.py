@@ -11,8 +11,9 @@ import onnx
 import pytest
 
 from perseus.models.answers import TOLERANCES
-from perseus.models.onnx_export import ModelSpec, check_onnx, export_model
+from perseus.models.onnx_export import check_onnx, export_model
 from perseus.models.onnx_precision import convert
+from perseus.study.tasks.export import ExportTask
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def exported(tmp_path_factory) -> Path:
     """A folder with a model in each precision that TensorRT takes from the network."""
     folder = tmp_path_factory.mktemp("exported")
     full, reference = folder / "fp32.onnx", folder / "reference.npz"
-    export_model(ModelSpec("mobilenet_v3_small", input_size=64), full, reference)
+    export_model(ExportTask(architecture="mobilenet_v3_small", input_size=64), full, reference)
     for precision in ("fp16", "int8"):
         convert(precision, full, reference, folder / f"{precision}.onnx")
     return folder

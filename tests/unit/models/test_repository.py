@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models import repository
-from perseus.models.repository import RepositoryError, TenantSpec
+from perseus.models.repository import RepositoryError
+from perseus.study.tasks.repository import ServedTenant
 
 CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
-PLAIN = TenantSpec("resnet", "resnet50")
+PLAIN = ServedTenant(name="resnet", model="resnet50")
+INPUT_SHAPE = (3, 224, 224)
+
+
+def changed(tenant: ServedTenant, **changes: Any) -> ServedTenant:
+    """Validated anew: what a task can hold."""
+    return ServedTenant.model_validate(tenant.model_dump() | changes)
 
 
 @pytest.fixture
@@ -24,7 +31,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def write(root: Path, model: Path, *tenants: TenantSpec) -> None:
+def write(root: Path, model: Path, *tenants: ServedTenant) -> None:
     names = [tenant.name for tenant in tenants]
     for tenant in tenants:
         repository.write_tenant(root, tenant, names, model, CHECK)
@@ -38,18 +45,13 @@ def tree(root: Path) -> list[str]:
     return sorted(str(p.relative_to(root)) for p in root.rglob("*") if p.is_file())
 
 
-def parameters(tenant: TenantSpec) -> dict[str, str]:
-    config = repository.model_config(tenant, (3, 224, 224), 1000)
-    return {key: value.string_value for key, value in config.parameters.items()}
-
-
 def test_the_configuration_can_be_read_back(tmp_path, model):
-    tenant = replace(
+    tenant = changed(
         PLAIN, instances=2, max_queue_delay_us=500, preferred_batch_sizes=(4, 8), intra_op_threads=3
     )
     write(tmp_path / "repository", model, tenant)
     config = parsed(tmp_path / "repository/resnet/config.pbtxt")
-    assert config == repository.model_config(tenant, (3, 224, 224), 1000)
+    assert config == repository.model_config(tenant, INPUT_SHAPE, 1000)
     assert (config.name, config.backend, config.max_batch_size) == ("resnet", "onnxruntime", 8)
     assert config.default_model_filename == "model.onnx"
     assert (config.input[0].name, list(config.input[0].dims)) == ("input", [3, 224, 224])
@@ -62,33 +64,15 @@ def test_the_configuration_can_be_read_back(tmp_path, model):
 
 def test_dynamic_batching_is_there_only_if_asked_for():
     def config(delay_us: int | None) -> pb.ModelConfig:
-        return repository.model_config(replace(PLAIN, max_queue_delay_us=delay_us), (3, 8, 8), 10)
+        return repository.model_config(changed(PLAIN, max_queue_delay_us=delay_us), (3, 8, 8), 10)
 
     assert not config(None).HasField("dynamic_batching")
     # A delay of 0 is batching too: what waits already is batched.
     assert config(0).HasField("dynamic_batching")
 
 
-def test_each_runtime_gets_the_parameters_that_its_native_backend_reads():
-    assert parameters(replace(PLAIN, intra_op_threads=2)) == {
-        "intra_op_thread_count": "2",
-        "inter_op_thread_count": "1",
-    }
-    openvino = replace(PLAIN, runtime="openvino", intra_op_threads=2)
-    assert parameters(replace(openvino, max_batch_size=1)) == {
-        "INFERENCE_NUM_THREADS": "2",
-        "NUM_STREAMS": "1",
-    }
-    # One compiled model serves all instances there: its threads are those of all together.
-    several = parameters(replace(openvino, instances=3, precision="bf16"))
-    assert several["INFERENCE_NUM_THREADS"] == "6"
-    assert several["NUM_STREAMS"] == "3"
-    assert several["HINT_BF16"] == "YES"
-    assert several["ENABLE_BATCH_PADDING"] == "YES"
-
-
 def test_a_priority_competes_for_the_cores():
-    config = repository.model_config(replace(PLAIN, priority=2, intra_op_threads=4), (3, 8, 8), 10)
+    config = repository.model_config(changed(PLAIN, priority=2, intra_op_threads=4), (3, 8, 8), 10)
     limiter = config.instance_group[0].rate_limiter
     assert limiter.priority == 2
     assert [(r.name, r.count, getattr(r, "global")) for r in limiter.resources] == [
@@ -119,7 +103,7 @@ def test_a_new_export_replaces_the_served_model_and_leaves_the_exported_one(tmp_
 
 def test_a_tenant_that_left_the_scenario_is_no_longer_served(tmp_path, model):
     root = tmp_path / "repository"
-    write(root, model, PLAIN, replace(PLAIN, name="gone"))
+    write(root, model, PLAIN, changed(PLAIN, name="gone"))
     write(root, model, PLAIN)
     assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
 
@@ -137,7 +121,7 @@ def test_what_somebody_else_put_there_is_neither_served_nor_removed(tmp_path, mo
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])
 def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
     with pytest.raises(RepositoryError, match="its name may hold letters"):
-        write(tmp_path / "repository", model, replace(PLAIN, name=name))
+        write(tmp_path / "repository", model, changed(PLAIN, name=name))
     assert not (tmp_path / "repository").exists()
 
 
@@ -157,4 +141,4 @@ def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
 )
 def test_tenants_that_triton_would_refuse_are_refused_here(changes, message):
     with pytest.raises(RepositoryError, match=message):
-        repository.model_config(replace(PLAIN, **changes), (3, 224, 224), 1000)
+        repository.model_config(changed(PLAIN, **changes), INPUT_SHAPE, 1000)

@@ -12,6 +12,7 @@ from fake_nvml import FakeNvml
 
 from perseus.host.gpu import GpuError
 from perseus.models.tensorrt_plan import TensorRtError, batches, build, parse_version
+from perseus.study.tasks.tensorrt import TensorRtTask
 
 TRTEXEC = """\
 #!{python}
@@ -28,12 +29,16 @@ if "saveEngine" in options:
         print("[E] Error[9]: no kernel for this layer")
         sys.exit({status})
 """
-TENANT = {
-    "max_batch_size": 16,
-    "request_batch_size": 1,
-    "dynamic_batching": True,
-    "preferred_batch_sizes": [],
-}
+TASK = TensorRtTask(
+    server="t4",
+    image=None,
+    gpus=(1,),
+    precision="fp16",
+    max_batch_size=16,
+    request_batch_size=1,
+    dynamic_batching=True,
+    preferred_batch_sizes=(),
+)
 
 
 @pytest.fixture
@@ -48,7 +53,7 @@ def builder(tmp_path, monkeypatch, nvml):
     onnx = tmp_path / "model.onnx"
     onnx.write_bytes(b"onnx")
 
-    def run(version="101500", status=0, gpus=(1,), **tenant):
+    def run(version="101500", status=0, **changes):
         program = tmp_path / "bin" / "trtexec"
         program.parent.mkdir(exist_ok=True)
         program.write_text(
@@ -61,7 +66,7 @@ def builder(tmp_path, monkeypatch, nvml):
         )
         program.chmod(0o755)
         record = build(
-            {"gpus": list(gpus), "precision": "fp16", "tenant": {**TENANT, **tenant}},
+            TASK.model_copy(update=changes),
             onnx,
             {"input_shape": [3, 224, 224]},
             tmp_path / "plans" / "model.plan",
@@ -109,7 +114,7 @@ def test_the_record_says_what_built_it_and_from_what(builder):
 
 
 @pytest.mark.parametrize(
-    ("tenant", "best"),
+    ("changes", "best"),
     [
         ({}, 16),
         ({"preferred_batch_sizes": [4, 8]}, 8),
@@ -117,8 +122,8 @@ def test_the_record_says_what_built_it_and_from_what(builder):
         ({"dynamic_batching": False, "request_batch_size": 4}, 4),
     ],
 )
-def test_a_plan_is_fastest_at_the_batch_that_requests_end_up_in(tenant, best):
-    sizes = batches({**TENANT, **tenant})
+def test_a_plan_is_fastest_at_the_batch_that_requests_end_up_in(changes, best):
+    sizes = batches(TASK.model_copy(update=changes))
     assert (sizes.least, sizes.best, sizes.most) == (1, best, 16)
 
 

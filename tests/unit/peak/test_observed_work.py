@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulation import batching, one_core, one_worker, workers
+from benchmarks.simulation import batching, one_core, workers
+from perseus.peak.lindley import departures_s
 from perseus.peak.observed_work import luck_of_work, observed_work
 
 N = 3000
@@ -34,7 +35,7 @@ def rng():
 @pytest.mark.parametrize("even", [False, True])
 def test_the_work_of_a_single_server_is_read_off(rng, even, away_s):
     work_s = np.full(N, 0.005) if even else rng.exponential(0.005, N)
-    arrivals, done, works = windows(rng, one_worker, work_s, away_s=away_s)
+    arrivals, done, works = windows(rng, departures_s, work_s, away_s=away_s)
     seen = observed_work(arrivals, done, works[0][:40] + away_s)
     assert seen is not None
     # The way is told from low quantiles, which are those of a finite sample.
@@ -62,8 +63,8 @@ def test_servers_that_do_not_work_one_by_one_have_no_work_to_read(
 
 
 def test_a_server_that_is_overwhelmed_in_one_window_has_none(rng):
-    arrivals, done, works = windows(rng, one_worker, np.full(N, 0.005))
-    few = one_worker(arrivals[1], np.full(N // 2, 0.5))
+    arrivals, done, works = windows(rng, departures_s, np.full(N, 0.005))
+    few = departures_s(arrivals[1], np.full(N // 2, 0.5))
     done[1] = np.where(few < arrivals[1][-1], few, np.nan)
     assert np.count_nonzero(np.isfinite(done[1])) < 30
     assert observed_work(arrivals, done, works[0][:40]) is None
@@ -73,7 +74,7 @@ def test_a_rare_pause_hides_no_work(rng):
     """Of 100 ms in each 5 s of work: a latency without load hardly ever shows it."""
     work_s = np.full(N, 0.005)
     work_s[300::1000] += 0.1
-    arrivals, done, _ = windows(rng, one_worker, work_s)
+    arrivals, done, _ = windows(rng, departures_s, work_s)
     seen = observed_work(arrivals, done, np.full(40, 0.005))
     assert seen is not None
     assert np.concatenate(seen.windows_s).max() == pytest.approx(0.105, abs=0.001)
@@ -86,13 +87,13 @@ def test_a_host_whose_speed_wanders_is_told_from_luck(rng):
         (rng.exponential(0.005, N), False),
         (steady * wandering, True),
     ):
-        arrivals, done, works = windows(rng, one_worker, work_s)
+        arrivals, done, works = windows(rng, departures_s, work_s)
         seen = observed_work(arrivals, done, works[0][:40])
         assert seen is not None and (seen.run > 1) is runs
 
 
 def test_lost_answers_leave_none_and_those_still_to_come_do(rng):
-    arrivals, done, works = windows(rng, one_worker, rng.exponential(0.005, N))
+    arrivals, done, works = windows(rng, departures_s, rng.exponential(0.005, N))
     pending = [np.where(each < each[-20], each, np.nan) for each in done]
     seen = observed_work(arrivals, pending, works[0][:40])
     assert seen is not None
@@ -102,7 +103,7 @@ def test_lost_answers_leave_none_and_those_still_to_come_do(rng):
 
 
 def test_few_requests_that_waited_are_not_enough(rng):
-    arrivals, done, works = windows(rng, one_worker, rng.exponential(0.005, N), load=0.05)
+    arrivals, done, works = windows(rng, departures_s, rng.exponential(0.005, N), load=0.05)
     assert observed_work(arrivals, done, works[0][:40]) is None
 
 

@@ -1,6 +1,7 @@
 """The search against simulated servers in virtual time, whose limit is known.
 
-Shares are over many seeds. Bounds are those that docs/method.md states for the quick preset.
+Bounds are those that docs/method.md states for the quick preset. Shares are over some seeds, and
+allow for what chance makes of so few; `make bench BENCH=coverage` has more seeds and servers.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from benchmarks.simulation import (
     batching,
     deterministic,
     exponential,
-    one_worker,
     workers,
 )
-from perseus.peak import lowest_limit as line_limit
-from perseus.peak.estimate import Limit
+from perseus.peak.lindley import departures_s
+from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, Peak, cliff
 from perseus.peak.search import _Search, find_peak
+from perseus.peak.tenant_limit import Limit
 from perseus.peak.verdict import Verdict, judge
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 
-SEEDS = 100
+SEEDS = 40
 QUICK = PRESETS["quick"].settings
 ONE = LoadLine((0.0,), (1.0,))
-MM1_SLA = Sla(95, 50)
+MM1_SLA = Sla(latency_ms=50)
 MM1_LIMIT_RPS = 200 - np.log(20) / 0.05  # P(T > t) = exp(-(mu - lambda) t) in M/M/1
 MD1_LIMIT_RPS = 169.6  # M/D/1 with 5 ms and p95 <= 50 ms, by the Crommelin formula
 
@@ -101,11 +102,16 @@ BATCHING = batching(8, max_queue_delay_s=0.002, overhead_s=0.004)
 SERVERS = {
     "M/M/1": ({}, exponential(0.005), MM1_SLA, MM1_LIMIT_RPS),
     "M/D/1": ({}, deterministic(0.005), MM1_SLA, MD1_LIMIT_RPS),
-    "M/D/4": ({"discipline": workers(4)}, deterministic(0.020), Sla(95, 100), 182.8),
+    "M/D/4": (
+        {"discipline": workers(4)},
+        deterministic(0.020),
+        Sla(latency_ms=100),
+        182.8,
+    ),
     "batching": (
         {"discipline": batching(8, 0.002, 0.004), "batching": True},
         deterministic(0.001),
-        Sla(95, 30),
+        Sla(latency_ms=30),
         577.6,
     ),
 }
@@ -152,24 +158,21 @@ def test_the_estimate_is_nearly_unbiased(peaks):
     relative = np.array([peak.estimate for peak in found]) / limit
     assert np.nanmean(relative) == pytest.approx(1, abs=0.03)
     # Where requests are served one after the other, the luck of arrivals and work is known.
-    assert np.nanstd(relative) < (0.05 if name == "M/M/1" else 0.04)
+    assert np.nanstd(relative) < (0.035 if name == "M/M/1" else 0.04)
 
 
 def test_certified_is_at_most_the_estimate_and_below_the_first_failing_rate(peaks):
     found = peaks[2]
-    assert sum(not np.isnan(peak.first_failing) for peak in found) > 30
+    assert np.mean([not np.isnan(peak.first_failing) for peak in found]) > 0.3
     for peak in found:
         assert not peak.certified > peak.estimate
         assert not peak.certified >= peak.first_failing
 
 
-def test_more_evidence_gives_a_better_estimate():
-    standard = PRESETS["standard"].settings
-    quick, thorough = (
-        [peak.estimate for peak in searches(20, settings=settings)]
-        for settings in (QUICK, standard)
-    )
-    assert np.std(thorough) < np.std(quick)
+def test_more_evidence_gives_a_better_estimate(calm):
+    thorough = searches(len(calm), settings=PRESETS["standard"].settings)
+    quick_sd = np.std([peak.estimate for peak in calm])
+    assert np.std([peak.estimate for peak in thorough]) < 0.7 * quick_sd
 
 
 def test_the_certified_window_is_a_fresh_one_that_passed():
@@ -179,7 +182,7 @@ def test_the_certified_window_is_a_fresh_one_that_passed():
 
 
 def test_an_sla_below_the_service_time_is_infeasible():
-    peak = search(1, deterministic(0.005), Sla(95, 4))
+    peak = search(1, deterministic(0.005), Sla(latency_ms=4))
     assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
 
 
@@ -191,7 +194,7 @@ def test_a_slow_client_is_not_taken_for_a_slow_server():
 def test_a_leak_of_two_percent_is_found_out():
     """It leaves 98 % of the answers within the SLA: only counting what came back can tell."""
     standard = PRESETS["standard"].settings
-    found = searches(8, settings=standard, leak=0.02)
+    found = searches(4, settings=standard, leak=0.02)
     assert all(np.isnan(peak.certified) for peak in found)
     assert "answered 9" in found[0].reason
 
@@ -248,8 +251,8 @@ def test_a_client_that_is_late_below_the_servers_limit_is_what_limits():
 
 
 def test_a_client_that_is_late_only_where_more_is_offered_than_fails_anyway_limits_nothing():
-    peak = search_with_late_sends((100, 130), start=120, sla=Sla(95, 4))
-    verdicts = [window.verdict for window in peak.windows if window.phase.on_the_line]
+    peak = search_with_late_sends((100, 130), start=120, sla=Sla(latency_ms=4))
+    verdicts = [window.verdict for window in peak.windows if window.on_the_line]
     assert verdicts[:3] == [Verdict.INVALID] * 3 and set(verdicts[3:]) == {Verdict.FAIL}
     assert peak.outcome is Outcome.INFEASIBLE
 
@@ -270,15 +273,15 @@ def test_a_tenant_that_breaks_its_sla_fails_the_point_for_all():
     services = [deterministic(0.005), deterministic(0.020)]
     line = LoadLine((0.0, 0.0), (100.0, 10.0))
     # The second tolerates hardly any waiting.
-    strict = search_two(3, services, line, [Sla(95, 100), Sla(95, 25)])
-    lenient = search_two(3, services, line, [Sla(95, 100), Sla(95, 100)])
+    strict = search_two(3, services, line, [Sla(latency_ms=100), Sla(latency_ms=25)])
+    lenient = search_two(3, services, line, [Sla(latency_ms=100), Sla(latency_ms=100)])
     assert strict.estimate < 0.5 * lenient.estimate
 
 
 def test_a_held_tenant_keeps_its_rate_while_the_other_rises():
     line = LoadLine((60.0, 0.0), (0.0, 169.0))
     peak = search_two(4, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2)
-    on_the_line = [window for window in peak.windows if window.phase.on_the_line]
+    on_the_line = [window for window in peak.windows if window.on_the_line]
     assert {window.tenants[0].offered_rps for window in on_the_line} == {60.0}
     assert 60 + 169 * peak.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.08)
 
@@ -305,9 +308,10 @@ def test_each_tenant_is_loaded_alone_at_its_shared_rate():
 def begun(seed: int, service, **server) -> _Search:
     """A search that has no window yet."""
     rng = np.random.default_rng(seed)
-    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
     system = SimulatedServer([service], rng, **server)
-    return _Search(system, ONE, (MM1_SLA,), QUICK, queue, ("tenant",), rng, lambda *_: None)
+    queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
+    model = LineModel(ONE, (MM1_SLA,), system.arrivals, queue)
+    return _Search(system, model, QUICK, ("tenant",), rng, lambda *_: None)
 
 
 def confirmed_at_the_limit(seed: int) -> Verdict:
@@ -343,10 +347,10 @@ def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     estimate, posterior = on_the_way.estimate(165.0 / 1.3)
     assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
 
-    def lower(windows, *rest):
-        return Limit(np.full(1 + rest[-1], 0.7 * windows[0].scale), observed=False)
+    def lower(model, tenant, windows, draws):
+        return Limit(np.full(1 + draws.count, 0.7 * windows[0].scale), observed=False)
 
-    monkeypatch.setattr(line_limit, "limit", lower)
+    monkeypatch.setattr("perseus.peak.line_limit.tenant_limit", lower)
     assert on_the_way.estimate(165.0 / 1.3)[0] == pytest.approx(0.7 * 165)
 
 
@@ -374,7 +378,7 @@ def on_one_core(seed: int) -> tuple[float, ...]:
     peak = find_peak(
         SimulatedServer(services, rng, instances=True),
         LoadLine((0.0, 0.0), (0.75, 0.25)),
-        [Sla(95, 40), Sla(95, 80)],
+        [Sla(latency_ms=40), Sla(latency_ms=80)],
         QUICK,
         start=80,
         unloaded_ms=[1000 * service(rng, 40) for service in services],
@@ -402,7 +406,7 @@ def overwhelmed_above(rate_rps: float):
 
 def _overwhelmed_above(rate_rps: float, arrival, work):
     busy = len(arrival) > rate_rps * arrival[-1]
-    return one_worker(arrival, 100 * work if busy else work)
+    return departures_s(arrival, 100 * work if busy else work)
 
 
 def test_a_cliff_is_said():
@@ -418,7 +422,7 @@ def test_a_cliff_is_said():
 
 def test_a_leap_that_the_client_may_have_made_is_no_cliff():
     peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
-    line = [window for window in peak.windows if window.phase.on_the_line]
+    line = [window for window in peak.windows if window.on_the_line]
     late = [
         replace(w, tenants=(replace(w.tenants[0], send_lag_p99_ms=5.0),))
         if w.verdict is Verdict.FAIL

@@ -14,7 +14,7 @@ from perseus.peak.verdict import TenantWindow, counted, judge
 from perseus.study.sla import Sla
 from perseus.traffic.requests import Requests, Status
 
-SLA = Sla(percentile=95, latency_ms=100)
+SLA = Sla(latency_ms=100)
 RATE_RPS, SECONDS = 100, 20
 
 

@@ -7,16 +7,21 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+import synthetic_files
 
-from perseus.host import parquet as schema
+from perseus.host import parquet
 from perseus.host.files import write_json
-from perseus.report import figures
-from perseus.report.figure_latency import certified_latency_ms
-from perseus.report.figure_style import Results
+from perseus.report import drawing
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import FIGURES, figures_of, latency_by_rate, module_of
+from perseus.report.figures.latency_ecdf import certified_latency_ms
 from perseus.results import tables
-from perseus.study import plan
+from perseus.results.records import PeakRecord
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments import KINDS
+from perseus.study.tasks.figure import FigureTask
 
-STYLE = {"width_mm": 160, "font_pt": 9, "dpi": 60, "pricing": "on_demand"}
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,18 +32,14 @@ def quick():
 
 def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
-    cells = synthetic.write(folder, made)
+    cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    all_cells = [*cells, synthetic.write_sweep(folder)] if swept else cells
-    read = tables.read(
-        [c / "record.json" for c in all_cells],
-        [c / "windows.parquet" for c in all_cells],
-        [folder / "ceilings/cpu1.json"],
-    )
+    all_cells = [*cells, synthetic_files.write_sweep(folder)] if swept else cells
+    read = StudyResults.read(synthetic.TASK, all_cells, [folder / "ceilings/cpu1.json"])
     paths = {}
-    for name, table in tables.make(read, synthetic.SETTINGS).items():
+    for name, table in tables.make(read).items():
         paths[name] = folder / f"{name}.parquet"
-        schema.write(table, paths[name], folder / f"{name}.csv")
+        parquet.write(table, paths[name], folder / f"{name}.csv")
     return paths, cells
 
 
@@ -77,15 +78,20 @@ def ink(png):
 
 
 def draw(name, study, folder):
-    figures.draw(name, *study, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
+    drawing.draw(name, *study, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
     return folder / f"{name}.svg", folder / f"{name}.png"
 
 
-def test_all_planned_figures_can_be_drawn():
-    assert set(figures.FIGURES) == {*plan.FIGURES, "concurrency"}
+def test_a_study_has_the_figures_of_its_kinds_of_experiments():
+    assert figures_of(set(KINDS)) == tuple(FIGURES)
+    assert set(FIGURES) - set(figures_of({"peak"})) == set(KINDS) - {"peak"}
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
+def test_each_figure_is_a_module():
+    assert all(callable(module_of(name).draw) and module_of(name).CAPTION for name in FIGURES)
+
+
+@pytest.mark.parametrize("name", FIGURES)
 @pytest.mark.parametrize("kind", ["study", "barren", "crowded"])
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)
@@ -104,15 +110,13 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
 
 def test_a_figure_says_what_it_leaves_out(crowded):
     frames = {name: pd.read_parquet(path) for name, path in crowded[0].items()}
-    drawn = figures.latency_by_rate(
-        Results(**frames, cells=tuple(crowded[1])), figures.Style(**STYLE)
-    )
+    drawn = latency_by_rate.draw(FigureData(frames, tuple(crowded[1])), STYLE)
     assert drawn.get_supxlabel().startswith("2 more load lines")
 
 
 def test_a_tenant_has_one_colour_everywhere(study):
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
-    results = Results(**frames, cells=())
+    results = FigureData(frames)
     assert results.names == list(synthetic.TRUTH.capacities)
     assert len({results.colour(name) for name in results.names}) == 2
 
@@ -121,7 +125,6 @@ def test_the_distribution_is_of_the_requests_that_the_table_counts(study):
     """Both read the certified window; the counts and percentiles must agree."""
     frame = pd.read_parquet(study[0]["tenants"]).dropna(subset="rate_rps").iloc[0]
     folder = next(cell for cell in study[1] if cell.name == frame["cell"])
-    record = next(r for r in synthetic.records() if r["cell"]["cell"] == frame["cell"])
-    latency_ms = certified_latency_ms(folder, record, frame["tenant"])
+    latency_ms = certified_latency_ms(PeakRecord.read(folder), frame["tenant"])
     assert len(latency_ms) == frame["requests"]
     assert np.percentile(latency_ms, 50, method="inverted_cdf") == frame["p50_ms"]

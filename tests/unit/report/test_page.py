@@ -6,10 +6,11 @@ import re
 import pandas as pd
 import pytest
 import synthetic
+import synthetic_files
 
-from perseus.report import answer as conclusion
-from perseus.report import page as report
-from perseus.results import tables
+from perseus.report import page as report_page
+from perseus.report.answer import _cheapest, answers
+from perseus.report.numbers import percent, significant
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
 
@@ -21,20 +22,18 @@ def quick():
 
 
 def frames_of(made):
-    certified = [synthetic.compared_rows(record) for record in made]
-    raw = tables.Raw(made, certified, [synthetic.ceiling()])
-    return {k: t.to_pandas() for k, t in tables.make(raw, synthetic.SETTINGS).items()}
+    return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
 
 
 def rendered(made):
-    return report.render(frames_of(made), {"peaks": SVG}, made)
+    return report_page.render(frames_of(made), {"peaks": SVG}, synthetic.loaded(made))
 
 
-def answer_of(gain, precision="standard", **truth):
+def answer_of(gain, preset="standard", **truth):
     """The answer of a synthetic study with one mix."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, gain, **truth)
     frames = frames_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
-    (answer,) = conclusion.answers(frames["peaks"], frames["costs"], frames["savings"], precision)
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], preset)
     return answer
 
 
@@ -82,13 +81,13 @@ def test_a_clear_loss_is_a_no_and_said_as_more_cost():
 
 def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, 0.8))
-    first = next(r["cell"]["line"] for r in made if r["cell"]["line"]["kind"] == "mix")
+    first = next(r["cell"]["run"] for r in made if r["cell"]["run"]["line"] == "mix")
     made = [
-        synthetic.spoil(r, "failed", "the server died") if r["cell"]["line"] == first else r
+        synthetic.spoil(r, "failed", "the server died") if r["cell"]["run"] == first else r
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = conclusion.answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
     assert "every measured mix" not in answer.headline
     assert re.search(r"of \d mixes \d have an estimate", answer.headline)
     assert any("There is no estimate for" in s and "died" in s for s in answer.sentences)
@@ -101,7 +100,7 @@ def test_no_difference_is_called_unclear():
 
 
 def test_a_single_quick_run_is_called_so():
-    answer = answer_of(1.25, precision="quick", repeats=1)
+    answer = answer_of(1.25, preset="quick", repeats=1)
     assert answer.headline.endswith("(one run each: repeat to be sure)")
     sentences = " ".join(answer.sentences)
     assert "rests on one run" in sentences
@@ -112,7 +111,7 @@ def test_a_single_quick_run_is_called_so():
 def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
     frames = frames_of(synthetic.records())
     savings = frames["savings"].assign(ci_low=0.01, ci_simultaneous_low=-0.01)
-    answer = conclusion.answers(frames["peaks"], frames["costs"], savings, "standard")[0]
+    answer = answers(frames["peaks"], frames["costs"], savings, "standard")[0]
     assert answer.kind == "perhaps"
 
 
@@ -125,7 +124,7 @@ def test_nothing_known_gives_the_reasons():
 
 
 def test_a_study_without_sharing_has_a_report():
-    made = [r for r in synthetic.records() if r["cell"]["line"]["kind"] == "dedicated"]
+    made = [r for r in synthetic.records() if r["cell"]["run"]["line"] == "dedicated"]
     page = rendered(made)
     assert "Savings of sharing" not in page
     assert "30." in page
@@ -136,7 +135,7 @@ def test_of_several_servers_the_cheapest_is_named():
     dear = costs.assign(
         server="gpu1", usd_per_million_inferences=9 * costs["usd_per_million_inferences"]
     )
-    answer = next(iter(conclusion._cheapest(pd.concat([dear, costs]))))
+    answer = next(iter(_cheapest(pd.concat([dear, costs]))))
     assert answer.sentences[0].startswith("resnet18: cpu1 at 0.4")
 
 
@@ -151,13 +150,13 @@ def test_cells_of_different_hosts_are_marked():
     [(0.0475, "0.0475"), (1234.5, "1234"), (None, "–"), (float("inf"), "∞"), (0.0, "0")],  # noqa: RUF001
 )
 def test_numbers_are_for_people(value, text):
-    assert conclusion.figures(value) == text
+    assert significant(value) == text
 
 
 def test_percentages():
-    assert conclusion.percent(0.2128) == "21 %"
-    assert conclusion.percent(-0.031) == "\N{MINUS SIGN}3.1 %"
-    assert conclusion.percent(0.09999) == "10 %"
+    assert percent(0.2128) == "21 %"
+    assert percent(-0.031) == "\N{MINUS SIGN}3.1 %"
+    assert percent(0.09999) == "10 %"
 
 
 @pytest.mark.parametrize(
@@ -171,17 +170,18 @@ def test_percentages():
 )
 def test_an_end_that_bounds_nothing_is_left_out(low, high, text):
     row = {"slowdown": 2.2, "low": low, "high": high}
-    assert report._span(row, ["slowdown", "low", "high"]) == f"2.20 ({text})"
+    assert report_page._span(row, ["slowdown", "low", "high"]) == f"2.20 ({text})"
 
 
 def test_without_both_ends_there_is_no_interval():
     assert (
-        report._span({"slowdown": 2.2, "low": 0.0, "high": None}, ["slowdown", "low", "high"])
+        report_page._span({"slowdown": 2.2, "low": 0.0, "high": None}, ["slowdown", "low", "high"])
         == "2.20"
     )
 
 
 def test_a_share_of_nothing_is_a_bound():
     assert (
-        report._range({"low": 0.0, "high": 0.037}, ["low", "high"], "percent") == "0.0 % to 3.7 %"
+        report_page._range({"low": 0.0, "high": 0.037}, ["low", "high"], "percent")
+        == "0.0 % to 3.7 %"
     )

@@ -9,13 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+import synthetic_files
 
-from perseus.results import repeats as lines
-from perseus.host import parquet as schema
-from perseus.results import tables
-from perseus.results.dictionary import RECORD, dictionary
+from perseus.host import parquet
 from perseus.host.files import write_json
-from perseus.results.table_schemas import SCHEMAS
+from perseus.results import tables
+from perseus.results.dictionary import dictionary, keys
+from perseus.results.records import Ceiling, PeakRecord
+from perseus.results.repeats import combine, group
+from perseus.results.study_results import StudyResults
+from perseus.results.tables.concurrency import ConcurrencyRecord
 
 ROOT = Path(__file__).parents[3]
 
@@ -25,16 +28,12 @@ def results(tmp_path_factory):
     """A study on disk with two dedicated lines, three mixes, two hold lines and every verdict."""
     folder = tmp_path_factory.mktemp("synthetic")
     made = synthetic.with_failures(synthetic.records())
-    cells = synthetic.write(folder, made)
+    cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    swept = synthetic.write_sweep(folder)
-    read = tables.read(
-        [c / "record.json" for c in (*cells, swept)],
-        [c / "windows.parquet" for c in (*cells, swept)],
-        [folder / "ceilings/cpu1.json"],
-    )
-    for name, table in tables.make(read, synthetic.SETTINGS).items():
-        schema.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    swept = synthetic_files.write_sweep(folder)
+    read = StudyResults.read(synthetic.TASK, [*cells, swept], [folder / "ceilings/cpu1.json"])
+    for name, table in tables.make(read).items():
+        parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
     return folder
 
 
@@ -118,38 +117,36 @@ def test_a_client_at_its_limit_gives_a_bound_but_no_estimate(peaks):
 
 
 def test_certified_is_the_smallest_of_the_repeats_and_none_if_one_has_none():
-    made = synthetic.records()
-    twice = [r for r in made if r["cell"]["line"]["name"] == "mix-1-1"]
-    line = lines.combine(twice, seed=1)
-    assert line.certified[0] == min(r["certified_scale"] for r in twice)
+    twice = [r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1"]
+    peak = combine(synthetic.loaded(twice), seed=1)
+    assert peak.certified[0] == min(r["certified_scale"] for r in twice)
     once = [twice[0], synthetic.spoil(twice[1], "uncertified", "no rate passed")]
-    line = lines.combine(once, seed=1)
-    assert np.isnan(line.certified[0])
-    assert (line.verdict, line.reason) == ("uncertified", "repeat 2: no rate passed")
+    peak = combine(synthetic.loaded(once), seed=1)
+    assert np.isnan(peak.certified[0])
+    assert (peak.verdict, peak.reason) == ("uncertified", "repeat 2: no rate passed")
 
 
 def test_a_line_draws_the_same_whatever_else_is_measured():
-    made = synthetic.records()
-    everything = {lines.key(line.records[0]): line for line in lines.group(made, seed=1)}
-    alone = lines.group(made[:2], seed=1)[0]
-    same = everything[lines.key(alone.records[0])]
-    np.testing.assert_array_equal(same.rates_draws_rps, alone.rates_draws_rps)
+    made = synthetic.loaded(synthetic.records())
+    everything = group(made, seed=1)
+    ((of, alone),) = group(made[:2], seed=1).items()
+    np.testing.assert_array_equal(everything[of].rates_draws_rps, alone.rates_draws_rps)
 
 
 def test_more_than_thirty_repeats_are_fine():
     truth = synthetic.Truth({"a": 30.0}, repeats=40, bootstraps=20)
-    line = lines.combine(synthetic.records(truth, mixes=(), holds=()), seed=1)
-    assert line.rates_rps[0] == pytest.approx(30, rel=0.02)
+    peak = combine(synthetic.loaded(synthetic.records(truth, mixes=(), holds=())), seed=1)
+    assert peak.rates_rps[0] == pytest.approx(30, rel=0.02)
 
 
 def test_a_table_refuses_a_row_with_other_columns():
     with pytest.raises(KeyError, match="certified_rps"):
-        schema.table([{"study": "x"}], SCHEMAS["peaks"])
+        parquet.table([{"study": "x"}], tables.module_of("peaks").SCHEMA)
 
 
 def test_every_column_says_what_it_means():
-    for table in SCHEMAS.values():
-        for field in table:
+    for table in tables.TABLES:
+        for field in tables.module_of(table).SCHEMA:
             assert field.metadata[b"meaning"], field.name
 
 
@@ -159,20 +156,36 @@ def test_the_data_dictionary_is_up_to_date():
     )
 
 
-def test_the_record_is_described_key_by_key():
-    search, swept = synthetic.records()[0], synthetic.sweep_record()
-    assert search.keys() | swept.keys() == RECORD.keys()
-    assert RECORD.keys() - swept.keys() == search.keys() - swept.keys()
-    assert RECORD.keys() - search.keys() == {"levels"}
+def test_what_measurements_leave_is_described_key_by_key():
+    for found, model in (
+        (synthetic.records()[0], PeakRecord),
+        (synthetic.sweep_record(), ConcurrencyRecord),
+        (synthetic.ceiling(), Ceiling),
+    ):
+        assert found.keys() == keys(model).keys()
+
+
+def test_a_rule_reads_the_lists_of_tables_and_figures_at_no_cost():
+    assert not {"numpy", "pandas", "pyarrow", "scipy", "matplotlib"} & loaded_by(
+        "perseus.results.tables, perseus.report.figures"
+    )
 
 
 def test_tables_need_no_torch_and_no_triton():
-    code = "import perseus.results.tables, perseus.report.figures, perseus.report.page, sys; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT / "scripts",
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
-    assert not {"torch", "tritonclient", "pytriton", "grpc"} & set(loaded)
+    every = ", ".join(f"perseus.results.tables.{name}" for name in tables.TABLES)
+    loaded = loaded_by(f"{every}, perseus.report.drawing, perseus.report.page")
+    assert not {"torch", "tritonclient", "pytriton", "grpc"} & loaded
+
+
+def loaded_by(modules):
+    """All modules that importing these loads."""
+    code = f"import {modules}, sys; print(*sys.modules)"
+    return set(
+        subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT / "scripts",
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.split()
+    )

@@ -14,16 +14,21 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
 from perseus.serving.failures import ServerError
-from perseus.serving.remote import Control
+from perseus.serving.model_control import Control
 from perseus.serving.running_server import RunningServer
+from perseus.study.remote import Remote
 
 SECRET = "s3cret-t0ken"
 TOKEN = {"name": "authorization", "env": "TRITON_TOKEN", "prefix": "Bearer "}
 WITH_TOKEN = Access(headers=(Header("authorization", "Bearer ", SECRET),))
 
 
+def remote(*headers):
+    return Remote(host="127.0.0.1", headers=headers)
+
+
 def test_a_token_is_read_from_its_variable():
-    found = read_access({"tls": "none", "headers": [TOKEN]}, {"TRITON_TOKEN": SECRET})
+    found = read_access(remote(TOKEN), {"TRITON_TOKEN": SECRET})
     assert found.values() == {"authorization": f"Bearer {SECRET}"}
     assert pickle.loads(pickle.dumps(found)) == found  # it travels to client processes
 
@@ -37,7 +42,7 @@ def test_no_repr_and_no_message_shows_a_token():
 def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
     other = TOKEN | {"name": "x-team", "env": "TEAM", "prefix": ""}
     with pytest.raises(ServerError) as caught:
-        read_access({"tls": "none", "headers": [TOKEN, other]}, {"TEAM": f"{SECRET}\nx: y"})
+        read_access(remote(TOKEN, other), {"TEAM": f"{SECRET}\nx: y"})
     said = str(caught.value)
     assert "TRITON_TOKEN is not set" in said and "export TRITON_TOKEN=..." in said
     assert "TEAM holds what no header can carry" in said and SECRET not in said

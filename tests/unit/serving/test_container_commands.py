@@ -5,32 +5,33 @@ from __future__ import annotations
 import csv
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from perseus.host.orphans import names_of_dead_owners, unique_name
 from perseus.serving import container_commands
-from perseus.serving.container_commands import (
-    Container,
-    apptainer_environment,
-    apptainer_exec,
-    run,
-)
+from perseus.serving.container_commands import Container, Contents, run
+from perseus.serving.containers import contents
 from perseus.serving.failures import ServerError
-from perseus.serving.triton_process import Ports, arguments
+from perseus.serving.launchers import docker, podman
+from perseus.serving.launchers.apptainer import apptainer_environment, apptainer_exec
+from perseus.serving.triton_command import Ports, arguments
+from perseus.study.tasks.measure import MeasuredServer
 
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 CPU = Container(
     name="perseus-triton-1",
-    image=IMAGE,
-    runtime="onnxruntime",
+    inside=Contents(IMAGE),
     repository=Path("/study/a repository"),
-    backends=Path("/scripts/backends"),
     cores=[2, 3],
-    gpus=[],
     arguments=["--id=perseus-triton-1"],
 )
+
+
+def with_inside(**changes):
+    return replace(CPU, inside=replace(CPU.inside, **changes))
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +41,7 @@ def user(monkeypatch):
 
 
 def test_docker_run():
-    assert run("/usr/bin/docker", CPU) == [
+    assert run(docker.ENGINE, "/usr/bin/docker", CPU) == [
         "/usr/bin/docker",
         "run",
         "--rm",
@@ -62,15 +63,16 @@ def test_docker_run():
 
 
 def test_podman_run_keeps_the_ids_of_a_user_and_has_none_to_keep_of_root(monkeypatch):
-    docker, podman = run("/usr/bin/docker", CPU), run("/usr/bin/podman", CPU)
-    assert podman[0] == "/usr/bin/podman"
-    assert [each for each in podman if each not in docker[1:]][1:] == ["--userns=keep-id"]
+    plain = run(docker.ENGINE, "/usr/bin/docker", CPU)
+    kept = run(podman.ENGINE, "/usr/bin/podman", CPU)
+    assert kept[0] == "/usr/bin/podman"
+    assert [each for each in kept if each not in plain[1:]][1:] == ["--userns=keep-id"]
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert "--userns=keep-id" not in run("/usr/bin/podman", CPU)
+    assert "--userns=keep-id" not in run(podman.ENGINE, "/usr/bin/podman", CPU)
 
 
 def test_apptainer_exec():
-    assert apptainer_exec("/usr/bin/apptainer", replace(CPU, image="/images/triton.sif")) == [
+    assert apptainer_exec("/usr/bin/apptainer", with_inside(image="/images/triton.sif")) == [
         "/usr/bin/apptainer",
         "exec",
         "--cleanenv",
@@ -83,38 +85,65 @@ def test_apptainer_exec():
 
 
 def test_gpus_are_named_as_each_engine_wants_them():
-    gpu = replace(CPU, gpus=[0, 2])
-    (docker,) = [each for each in run("docker", gpu) if each.startswith("--gpus=")]
+    gpu = with_inside(gpus=[0, 2])
+    asked = run(docker.ENGINE, "docker", gpu)
+    (devices,) = [each for each in asked if each.startswith("--gpus=")]
     # docker reads the value as a line of CSV, and the device must be one field of it
-    assert next(csv.reader([docker.removeprefix("--gpus=")])) == ["device=0,2"]
-    assert [each for each in run("podman", gpu) if "nvidia.com" in each] == [
+    assert next(csv.reader([devices.removeprefix("--gpus=")])) == ["device=0,2"]
+    assert [each for each in run(podman.ENGINE, "podman", gpu) if "nvidia.com" in each] == [
         "--device=nvidia.com/gpu=0",
         "--device=nvidia.com/gpu=2",
     ]
     assert "--nv" in apptainer_exec("apptainer", gpu)
-    environment = apptainer_environment({"HOME": "/home/a"}, gpu.gpus)
+    environment = apptainer_environment({"HOME": "/home/a"}, gpu.inside.gpus)
     assert environment == {"HOME": "/home/a", "APPTAINERENV_CUDA_VISIBLE_DEVICES": "0,2"}
-    for command in (run("docker", CPU), run("podman", CPU), apptainer_exec("apptainer", CPU)):
+    for command in (
+        run(docker.ENGINE, "docker", CPU),
+        run(podman.ENGINE, "podman", CPU),
+        apptainer_exec("apptainer", CPU),
+    ):
         assert not [each for each in command if "gpu" in each or each == "--nv"]
     assert apptainer_environment({}, []) == {}
 
 
+def server(**changes):
+    plain = {
+        "name": "cpu1",
+        "device": "cpu",
+        "launcher": "docker",
+        "image": IMAGE,
+        "runtime": "onnxruntime",
+        "cores": 2,
+        "gpus": (),
+        "remote": None,
+    }
+    return MeasuredServer.model_validate(plain | changes)
+
+
 @pytest.mark.parametrize("runtime", ["onnxruntime", "openvino", "tensorrt"])
 def test_the_image_has_its_own_backend_of_these_runtimes(runtime):
-    assert not [each for each in run("docker", replace(CPU, runtime=runtime)) if "back" in each]
+    native = replace(CPU, inside=contents(server(runtime=runtime)))
+    assert not [each for each in run(docker.ENGINE, "docker", native) if "back" in each]
 
 
 def test_the_backend_of_any_other_runtime_is_ours():
+    inside = contents(server(runtime="pytorch"))
+    assert inside.backend is not None and (inside.backend / "model.py").is_file()
     mount = "--mount=type=bind,source=/scripts/backends/pytorch,"
     mount += "target=/opt/tritonserver/backends/pytorch,readonly"
-    pytorch = replace(CPU, runtime="pytorch")
-    assert mount in run("docker", pytorch)
+    pytorch = with_inside(backend=Path("/scripts/backends/pytorch"))
+    assert mount in run(docker.ENGINE, "docker", pytorch)
     assert mount in apptainer_exec("apptainer", pytorch)
+
+
+def test_a_container_without_an_image_is_refused():
+    with pytest.raises(ServerError, match="cpu1: the launcher 'docker' needs an image"):
+        contents(server(image=None))
 
 
 @pytest.mark.parametrize("folder", ["/a,readonly=false", '/a"b', "/a\nb"])
 def test_a_folder_that_would_change_the_mount_is_refused(folder):
-    for command in (run, apptainer_exec):
+    for command in (partial(run, docker.ENGINE), apptainer_exec):
         with pytest.raises(ServerError, match="cannot be mounted into a container"):
             command("docker", replace(CPU, repository=Path(folder)))
 

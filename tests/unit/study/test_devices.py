@@ -1,15 +1,11 @@
-"""A GPU server in the configuration: what it needs, what it may run, what its repository says."""
+"""A GPU server in the configuration: what it needs and what it may run."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from test_config import load, model, problems, scenario
-from tritonclient.grpc import model_config_pb2 as pb
+from unit.study.test_read import cells, load, model, problems, scenario
 
-from perseus.models.repository import RepositoryError, TenantSpec, captured_sizes, model_config
-from perseus.study import plan
+from perseus.study import files, planning
 
 PRICE = {"instance": "n1-standard-1", "region": "us-central1"}
 GPU = {
@@ -23,7 +19,6 @@ GPU = {
 OPENVINO = {"name": "cpu1", "runtime": "openvino", "cores": 1, "price": PRICE}
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 TENSORRT = {**GPU, "runtime": "tensorrt", "launcher": "docker", "image": IMAGE}
-TENANT = TenantSpec("resnet", "resnet50", runtime="pytorch")
 
 
 def without(key):
@@ -75,7 +70,7 @@ def test_fp16_needs_a_gpu_and_bf16_a_cpu():
         "scenarios[0].tenants[0].model: server 'cpu1' with device 'cpu' cannot run 'squeezenet1_1'"
         " in fp16 (it needs device: gpu with runtime: onnxruntime or device: gpu with"
     )
-    assert load({**half, "servers": [GPU]}).models[0].precision == "fp16"
+    assert load({**half, "servers": [GPU]}).models["squeezenet1_1"].precision == "fp16"
     (told,) = problems(
         {"models": [model(precision="bf16"), model("mobilenet_v3_small")], "servers": [GPU]}
     )
@@ -86,20 +81,20 @@ def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
     """A server numbers the GPUs that it gets from 0 on; only how many there are is in its
     repository."""
 
-    def slices(gpus):
+    def tasks(gpus):
         study = load({"servers": [{**GPU, "gpus": gpus}]})
-        first = plan.cells(study)[0]
+        first = cells(study)[0]
         scenario = first.scenario
         return (
-            plan.repository_slice(study, scenario.id, scenario.tenants[0].name),
-            plan.measure_slice(study, first),
+            planning.repository_task(study, scenario.id, scenario.tenants[0].name),
+            planning.measure_task(study, first),
         )
 
-    (one, measured), (other, measured_other) = slices([0]), slices([3])
+    (one, measured), (other, measured_other) = tasks([0]), tasks([3])
     assert one == other
     assert measured != measured_other
-    assert slices([0, 1])[0] != one
-    assert one["tenant"]["gpus"] == [0]
+    assert tasks([0, 1])[0] != one
+    assert one.tenant.gpus == (0,)
 
 
 @pytest.mark.parametrize(
@@ -123,67 +118,6 @@ def test_each_runtime_is_given_the_file_that_it_loads(server, precision, served,
             "scenarios": [scenario("squeezenet1_1", name="squeezenet1_1")],
         }
     )
-    (alone,) = study.scenarios
-    assert plan.served_file(study, alone.id, "squeezenet1_1") == served
-    assert plan.repository_files(study, alone)[1].endswith(f"/squeezenet1_1/{kept}")
-
-
-# The repository
-
-
-def config(tenant: TenantSpec) -> pb.ModelConfig:
-    return model_config(tenant, (3, 224, 224), 1000)
-
-
-def test_instances_are_on_every_gpu_of_the_server():
-    kinds = pb.ModelInstanceGroup.Kind
-    (group,) = config(replace(TENANT, gpus=(0, 1), instances=2)).instance_group
-    assert (group.kind, list(group.gpus), group.count) == (kinds.KIND_GPU, [0, 1], 2)
-    (group,) = config(TENANT).instance_group
-    assert (group.kind, list(group.gpus)) == (kinds.KIND_CPU, [])
-
-
-def test_a_plan_of_tensorrt_is_a_platform_and_has_no_parameters():
-    made = config(replace(TENANT, runtime="tensorrt", gpus=(0,), precision="fp16"))
-    assert (made.platform, made.backend) == ("tensorrt_plan", "")
-    assert made.default_model_filename == "model.plan"
-    assert not made.parameters
-    # The clients of all precisions are the same.
-    assert (made.input[0].data_type, made.output[0].data_type) == (pb.TYPE_FP32, pb.TYPE_FP32)
-
-
-def test_pytorch_is_told_its_precision_and_on_a_gpu_its_graphs():
-    def parameters(tenant):
-        return {key: value.string_value for key, value in config(tenant).parameters.items()}
-
-    assert parameters(replace(TENANT, intra_op_threads=2)) == {"intra_op_thread_count": "2"}
-    assert parameters(replace(TENANT, gpus=(0,), precision="fp16", max_batch_size=6)) == {
-        "intra_op_thread_count": "1",
-        "precision": "fp16",
-        "captured_batch_sizes": "1,2,4,6",
-    }
-
-
-@pytest.mark.parametrize(
-    ("largest", "preferred", "expected"),
-    [(1, (), [1]), (8, (), [1, 2, 4, 8]), (20, (12,), [1, 2, 4, 8, 12, 16, 20])],
-)
-def test_captured_sizes_cover_every_batch_and_at_most_double_it(largest, preferred, expected):
-    sizes = captured_sizes(largest, preferred)
-    assert sizes == expected
-    for batch in range(1, largest + 1):
-        assert min(size for size in sizes if size >= batch) < 2 * batch
-
-
-@pytest.mark.parametrize(
-    ("changes", "match"),
-    [
-        ({"runtime": "tensorrt"}, "tensorrt serves on GPUs alone"),
-        ({"runtime": "openvino", "gpus": (0,)}, "openvino serves on CPUs alone"),
-        ({"runtime": "openvino", "precision": "fp16"}, "openvino does not compute in fp16"),
-        ({"precision": "int8"}, "pytorch gains nothing from int8"),
-    ],
-)
-def test_a_tenant_that_its_runtime_would_refuse_is_not_written(changes, match):
-    with pytest.raises(RepositoryError, match=match):
-        config(replace(TENANT, **changes))
+    (alone,) = study.scenarios.values()
+    assert files.served(study, alone.id, "squeezenet1_1") == served
+    assert files.repository_files(study, alone)[1].endswith(f"/squeezenet1_1/{kept}")

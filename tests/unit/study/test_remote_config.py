@@ -1,9 +1,9 @@
 """A remote server of the configuration: its addresses, and every mistake with its place."""
 
 import pytest
-from unit.study.test_config import load, model, problems, scenario
+from unit.study.test_read import cells, load, model, problems, scenario
 
-from perseus.study import plan
+from perseus.study import planning, slots
 
 
 def remote(**more):
@@ -29,7 +29,7 @@ TOKEN = {"name": "authorization", "env": "TRITON_TOKEN", "prefix": "Bearer "}
 
 
 def test_a_host_is_enough():
-    (server,) = plan.servers(load(study_on(remote()))).values()
+    (server,) = load(study_on(remote())).servers.values()
     assert server.remote.grpc == "triton.example.org:8001"
     assert server.remote.http == "triton.example.org:8000"
     assert server.remote.metrics == "http://triton.example.org:8002/metrics"
@@ -37,18 +37,18 @@ def test_a_host_is_enough():
 
 
 def test_an_ipv6_host_has_brackets_before_its_port():
-    (server,) = plan.servers(load(study_on(remote(host="fd00::1")))).values()
+    (server,) = load(study_on(remote(host="fd00::1"))).servers.values()
     assert server.remote.grpc == "[fd00::1]:8001"
     assert server.remote.metrics == "http://[fd00::1]:8002/metrics"
 
 
-def test_where_and_how_a_server_is_reached_is_in_the_slice_of_its_cells_but_no_secret(monkeypatch):
+def test_where_and_how_a_server_is_reached_is_in_the_task_of_its_cells_but_no_secret(monkeypatch):
     monkeypatch.setenv("TRITON_TOKEN", "s3cret")
     study = load(study_on(remote(tls="system", headers=[TOKEN])))
-    (cell,) = plan.cells(study)
-    spec = plan.measure_slice(study, cell)
-    assert spec["server"]["remote"]["headers"] == [TOKEN]
-    assert "s3cret" not in repr(spec)
+    (cell,) = cells(study)
+    task = planning.measure_task(study, cell)
+    assert task.plain()["server"]["remote"]["headers"] == [TOKEN]
+    assert "s3cret" not in repr(task)
 
 
 def test_each_host_has_a_slot_and_its_client_cores_are_its_threads():
@@ -61,24 +61,23 @@ def test_each_host_has_a_slot_and_its_client_cores_are_its_threads():
     }
     study = load(study_on(remote(), other, same, local))
     found = {
-        cell.scenario.server.name: (plan.slot(cell), plan.threads(cell))
-        for cell in plan.cells(study)
+        cell.scenario.server.name: (slots.slot(cell), slots.threads(cell)) for cell in cells(study)
     }
     assert found == {
         "far": ("remote_triton_example_org", 1),
         "same": ("remote_triton_example_org", 1),
         "other": ("remote_10_0_0_7", 2),
-        "here": ("local_server", plan.ALL_THREADS),
+        "here": ("local_server", slots.ALL_THREADS),
     }
-    assert plan.slots(study) == ["local_server", "remote_10_0_0_7", "remote_triton_example_org"]
+    assert slots.slots(study) == ["local_server", "remote_10_0_0_7", "remote_triton_example_org"]
 
 
 def test_the_gpus_of_a_remote_server_are_its_own():
     study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3]}))
-    (cell,) = plan.cells(study)
-    tenant = plan.repository_slice(study, cell.scenario.id, "squeezenet1_1")["tenant"]
-    assert tenant["gpus"] == [2, 3]
-    assert plan.measure_slice(study, cell)["server"]["gpus"] == []
+    (cell,) = cells(study)
+    tenant = planning.repository_task(study, cell.scenario.id, "squeezenet1_1").tenant
+    assert tenant.gpus == (2, 3)
+    assert planning.measure_task(study, cell).server.gpus == ()
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
 
-from perseus.traffic import grpc_transport as transport_grpc
-from perseus.traffic import http_transport as transport_http
+from perseus.traffic import grpc_transport, http_transport
 from perseus.traffic.client import Client, ClientError, sequential_ms
 from perseus.traffic.loops import silent_s
 from perseus.traffic.requests import Requests, Status
 from perseus.traffic.route import Route, inline
+
+pytestmark = pytest.mark.alone
 
 INPUTS = inline([np.full((1, 3, 8, 8), value, np.float32) for value in range(3)])
 
@@ -31,8 +32,8 @@ ERRORS = {
     },
 }
 SERIALISED = {
-    "grpc": [transport_grpc.serialise("tenant", each) for each in INPUTS],
-    "http": [transport_http.serialise(each)[0] for each in INPUTS],
+    "grpc": [grpc_transport.serialise("tenant", each) for each in INPUTS],
+    "http": [http_transport.serialise(each)[0] for each in INPUTS],
 }
 
 

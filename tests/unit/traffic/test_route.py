@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from measure_tasks import client
 
 from perseus.serving.running_server import RunningServer
 from perseus.traffic import route as route_module
@@ -32,8 +33,8 @@ def test_inputs_are_the_bytes_of_their_batches():
 def test_a_route_leads_to_the_address_of_its_protocol():
     server = RunningServer("g", "h", "", None)
     for protocol, address in (("grpc", "g"), ("http", "h")):
-        client = {"protocol": protocol, "shared_memory": False}
-        with route_to(server, "m", [np.zeros((1, 3, 2, 2), np.float32)], client, 5.0) as route:
+        batch = np.zeros((1, 3, 2, 2), np.float32)
+        with route_to(server, client(protocol), "m", [batch], 5.0) as route:
             assert (route.protocol, route.address, route.model) == (protocol, address, "m")
 
 

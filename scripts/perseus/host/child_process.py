@@ -1,0 +1,58 @@
+"""Programs that are started: pinned to cores, in a session of their own, ended with their owner."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+CORES_REFUSED = 96
+"""Exit code of a start whose cores are not available."""
+
+# Runs in the child instead of a preexec_fn, which is not safe in a process with threads (gRPC's).
+# PR_SET_PDEATHSIG is 1; a parent that ended before the call is noticed by the changed parent id.
+_EXEC = f"""
+import ctypes, os, signal, sys
+parent, cores, *command = sys.argv[1:]
+ctypes.CDLL(None).prctl(1, signal.SIGTERM)
+if os.getppid() != int(parent):
+    sys.exit("the measuring process has ended")
+wanted = set(map(int, cores.split(",")))
+try:
+    os.sched_setaffinity(0, wanted)
+except OSError:
+    pass
+if os.sched_getaffinity(0) != wanted:
+    sys.exit({CORES_REFUSED})
+os.execv(command[0], command)
+"""
+
+
+def start(
+    command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own, pinned, ending (SIGTERM) with this thread.
+
+    `command` begins with a path; the output replaces the file `log_path`, whose folder is made.
+    """
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]
+    with log_path.open("wb") as log:
+        return subprocess.Popen(
+            [*shim, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            start_new_session=True,
+        )
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of a started program and of its children."""
+    if process.poll() is None:  # its id, and with it the group's, is still its own
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,65 @@
+"""The clients of a cell: how each tenant's requests reach the server, and the load they offer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from perseus.measurement.cell import CellUnderTest
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.tenant_under_test import TenantUnderTest
+from perseus.serving.running_server import RunningServer
+from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasureTask
+from perseus.study.traces import read_gaps_s
+from perseus.traffic.arrivals import Arrivals
+from perseus.traffic.client import Client, processes_each
+from perseus.traffic.route import Route
+
+
+@contextmanager
+def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
+    """How each tenant's requests reach the server while the context is open."""
+    timeout_s = max(5.0, 20 * longest_sla_s([tenant.settings.sla for tenant in tenants]))
+    with ExitStack() as stack:
+        yield {tenant.name: stack.enter_context(tenant.load_route(timeout_s)) for tenant in tenants}
+
+
+@contextmanager
+def under_load(
+    cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
+) -> Iterator[LiveSystem]:
+    """The server with the clients of all tenants, in the order of `routes`."""
+    task = cell.task
+    processes = processes_each(task.client.processes, cell.client_cores, len(routes))
+    with ExitStack() as stack:
+        clients = [
+            stack.enter_context(Client(name, route, cell.client_cores, processes))
+            for name, route in routes.items()
+        ]
+        cell.raw.client_realtime = all(client.prompt for client in clients)
+        system = LiveSystem(
+            server,
+            clients,
+            arrivals(task, cell.inputs.trace),
+            [cell.stream(i) for i in range(len(clients))],
+            cell.raw.requests,
+            server_cores=cell.server_cores,
+            client_cores=cell.client_cores,
+            longest_sla_s=longest_sla_s(task.slas),
+        )
+        try:
+            yield system
+        finally:
+            cell.raw.add_errors(system.errors)
+
+
+def arrivals(task: MeasureTask, trace: Path | None) -> Arrivals:
+    """The arrival process of a cell; `trace` is the file that it replays, if it does."""
+    gaps_s = read_gaps_s(trace) if trace else ()
+    return Arrivals(**task.arrivals.model_dump(), gaps_s=gaps_s)
+
+
+def longest_sla_s(slas: Sequence[Sla]) -> float:
+    return max(sla.latency_ms for sla in slas) / 1000

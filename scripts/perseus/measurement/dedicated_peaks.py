@@ -1,0 +1,47 @@
+"""The dedicated peaks that shared load lines are made from, as other cells have found them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from perseus.peak.outcome import Outcome
+from perseus.study.tasks.measure import MeasureTask
+
+
+class DedicatedRecord(BaseModel):
+    """What is needed of the record.json of a cell that measured one tenant alone.
+
+    On its load line the scale is the rate itself.
+    """
+
+    task: MeasureTask = Field(alias="cell")
+    outcome: Outcome
+    estimate_scale: float | None
+
+    @property
+    def tenant(self) -> str:
+        (tenant,) = self.task.tenants
+        return tenant.name
+
+    @property
+    def peak_rps(self) -> float | None:
+        """The estimate, where a limit of the server was found."""
+        return self.estimate_scale if self.outcome in (Outcome.OK, Outcome.UNCERTIFIED) else None
+
+
+def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
+    """Each tenant's dedicated peak in requests/s: the mean estimate of its repeats.
+
+    Of those that found a limit of the server; NaN when none did.
+    """
+    found: dict[str, list[float]] = {}
+    for path in records:
+        record = DedicatedRecord.model_validate_json(path.read_bytes())
+        of_tenant = found.setdefault(record.tenant, [])
+        if record.peak_rps is not None:
+            of_tenant.append(record.peak_rps)
+    return {name: float(np.mean(peaks)) if peaks else float("nan") for name, peaks in found.items()}

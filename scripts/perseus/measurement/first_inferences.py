@@ -1,0 +1,54 @@
+"""The first requests to a fresh server: every batch size that it can form, once.
+
+A runtime may plan, compile or allocate when it first meets a size; no window shall pay for that
+(docs/method.md, "Load").
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from perseus.measurement.tenant_under_test import ANSWER_S, TenantUnderTest
+from perseus.serving.failures import ServerError
+from perseus.traffic.route import RouteError
+from perseus.traffic.transport import RequestFailedError
+
+MOST_SIZES = 32
+
+
+def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
+    """Milliseconds of each tenant's first request, to a server that has served none before.
+
+    Raises ServerError when one is not answered.
+    """
+    return {tenant.name: _first_ms(tenant) for tenant in tenants}
+
+
+def _first_ms(tenant: TenantUnderTest) -> float:
+    settings, images = tenant.settings, len(tenant.images)
+    sizes = batch_sizes(
+        settings.request_batch_size, settings.max_batch_size, settings.dynamic_batching
+    )
+    try:
+        with tenant.transport([[i % images for i in range(size)] for size in sizes]) as transport:
+            start_ns = time.monotonic_ns()
+            transport.infer(0, ANSWER_S)
+            first_ms = (time.monotonic_ns() - start_ns) / 1e6
+            for i in range(1, len(sizes)):
+                transport.infer(i, ANSWER_S)
+    except (RequestFailedError, RouteError) as error:
+        raise ServerError(f"{tenant.name} does not answer its first requests: {error}") from error
+    return first_ms
+
+
+def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
+    """The batches, in images, that requests of `request` images can end up in, smallest first.
+
+    Of more than MOST_SIZES an even selection, with both ends.
+    """
+    sizes = range(request, largest + 1, request) if batching else [request]
+    picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_SIZES)).round().astype(int)
+    return [sizes[i] for i in picked]

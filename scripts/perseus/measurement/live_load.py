@@ -1,0 +1,76 @@
+"""One window under way on a running server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from perseus.host.procfs import foreign_share, read_cpu
+from perseus.measurement.server_life import ServerLife
+from perseus.peak.system import Observation
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import server_times
+from perseus.traffic.client import Client
+from perseus.traffic.requests import MS
+
+ALIVE_S = 0.5  # between two looks whether the server is alive
+
+
+class LiveLoad:
+    """A window that began at `start_ns`; `longest_sla_s` is of its tenants."""
+
+    def __init__(
+        self,
+        server: RunningServer,
+        clients: Sequence[Client],
+        start_ns: int,
+        *,
+        server_cores: Sequence[int],
+        client_core_count: int,
+        longest_sla_s: float,
+    ) -> None:
+        self._server, self._clients, self._start_ns = server, clients, start_ns
+        self._server_cores, self._client_core_count = server_cores, client_core_count
+        self._cpu = read_cpu(server_cores, server.pid)
+        self._times = [server_times(server, client.name) for client in clients]
+        self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
+        self._life = ServerLife(server, clients, longest_sla_s)
+
+    def until(self, elapsed_s: float) -> Observation:
+        """Raises ServerError as soon as the server is seen to be dead or silent."""
+        look_ns = self._start_ns + round(elapsed_s * 1e9)
+        while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
+            time.sleep(min(wait_s, ALIVE_S))
+            self._life.require()
+            self._read_queues()
+        seen = [client.look(look_ns) for client in self._clients]
+        used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
+        shared = used_s / elapsed_s / self._client_core_count
+        return Observation(
+            start_ns=self._start_ns,
+            elapsed_s=elapsed_s,
+            requests=tuple(snapshot.requests for snapshot in seen),
+            client_cpu=tuple(
+                max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
+            ),
+            foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
+            queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
+        )
+
+    def _read_queues(self) -> None:
+        """The mean queue time of what the server has served since the last reading."""
+        for i, client in enumerate(self._clients):
+            try:
+                new = server_times(self._server, client.name, timeout_s=1.0)
+            except ServerError:  # too busy, or about to be found dead
+                return
+            self._life.heard()
+            old = self._times[i]
+            if new.requests > old.requests and new.queue_ns >= old.queue_ns:
+                seconds = (time.monotonic_ns() - self._start_ns) / 1e9
+                served = new.requests - old.requests
+                self._queue_ms[i].append((seconds, (new.queue_ns - old.queue_ns) / served / MS))
+                self._times[i] = new

@@ -1,0 +1,65 @@
+"""monitor.parquet: its columns, and every metric with its unit and meaning."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from perseus.host import gpu
+
+METRICS = {
+    "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
+    "server_rss_bytes": "bytes; resident sets of the server's processes summed, so that pages they "
+    "share (libraries, shared-memory regions) count once for each process",
+    "client_cpu_cores": "CPU cores used by the measuring process and its children, the server's "
+    "processes excepted, since the previous sample",
+    "server_cores_busy": "mean busy share (0..1) of the server's cores, whoever used them",
+    "client_cores_busy": "mean busy share (0..1) of the client's cores, whoever used them",
+    "host_memory_used_bytes": "bytes of memory in use on the host",
+    "network_received_bytes": "bytes since the previous sample; loopback if the server is on this "
+    "host, else all other interfaces",
+    "network_sent_bytes": "bytes since the previous sample, as network_received_bytes",
+    "scrape_failures": "failed scrapes of Triton's metrics since the previous sample (0 or 1)",
+    "nv_inference_*": "Triton's counters per model (the tenant): increase since the previous "
+    "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
+    "among them (nv_inference_pending_request_count): the value itself",
+    "nv_cpu_*": "Triton's gauges of its host: utilization 0..1, memory in bytes",
+    **gpu.METRICS,
+    "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
+    "bytes, power in watts",
+}
+"""Every metric with its unit and meaning; `*` stands for the rest of a name that Triton gives."""
+
+
+MONITOR_SCHEMA = pa.schema(
+    [
+        pa.field(
+            "time_ns",
+            pa.int64(),
+            nullable=False,
+            metadata={"unit": "ns", "meaning": "time of the sample, time.monotonic_ns()"},
+        ),
+        pa.field(
+            "metric",
+            pa.dictionary(pa.int32(), pa.string()),
+            nullable=False,
+            metadata={"unit": "", "meaning": "name of the metric"},
+        ),
+        pa.field(
+            "tenant",
+            pa.string(),
+            metadata={"unit": "", "meaning": "Triton model; null for metrics of the host"},
+        ),
+        pa.field(
+            "value",
+            pa.float64(),
+            nullable=False,
+            metadata={"unit": "per metric", **METRICS},
+        ),
+        pa.field(
+            "gpu",
+            pa.int32(),
+            metadata={"unit": "", "meaning": "number of the GPU; null for all other metrics"},
+        ),
+    ]
+)
+"""Schema of monitor.parquet, with units in the fields' metadata."""

@@ -1,0 +1,62 @@
+"""Whether a server lives while it is under load, and why not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+from perseus.traffic.client import Client
+
+SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
+SILENT_SLAS = 10  # the same in multiples of the longest SLA
+UNHEARD_S = 3.0  # in addition, without its statistics: one or two looks may fail under load
+DYING_S = 1.0  # a process closes its connections some time before it has ended
+
+
+class ServerLife:
+    """Looks after a server's life for one window of load, whose longest SLA is `longest_sla_s`."""
+
+    def __init__(
+        self, server: RunningServer, clients: Sequence[Client], longest_sla_s: float
+    ) -> None:
+        self._server, self._clients = server, clients
+        self._silent_s = max(SILENT_S, SILENT_SLAS * longest_sla_s)
+        self._heard_s = time.monotonic()
+
+    def heard(self) -> None:
+        """The server has told its statistics."""
+        self._heard_s = time.monotonic()
+
+    def require(self) -> None:
+        """Raises ServerError when the server is dead, stopped or silent."""
+        if not self._server.alive():
+            raise ServerError("the server is dead")
+        # A server on another host has no process to look at, and its refusals come at once.
+        unheard_s = time.monotonic() - self._heard_s
+        if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
+            raise ServerError(f"the server has told no statistics for {unheard_s:.0f} s")
+        silent_s = max(client.silent_s() for client in self._clients)
+        if silent_s > SILENT_S and self._server.stopped():
+            raise ServerError("the server is stopped (SIGSTOP?)")
+        if silent_s > self._silent_s:
+            raise ServerError(f"the server has answered nothing for {silent_s:.0f} s")
+
+
+@contextmanager
+def naming_death(server: RunningServer) -> Iterator[None]:
+    """Whatever fails because the server has died is told as its death.
+
+    Which of its connections is found closed first is chance: a request's, that of the statistics.
+    """
+    try:
+        yield
+    except ServerError as error:
+        deadline = time.monotonic() + DYING_S
+        while server.pid is not None and server.alive() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        if server.alive():
+            raise
+        raise ServerError("the server died in mid-run") from error

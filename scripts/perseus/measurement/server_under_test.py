@@ -1,0 +1,105 @@
+"""The server of a cell: started, checked, watched, and put under load.
+
+An experiment that measures load takes a `server_under_test`; one that measures the start itself
+takes as many servers as it likes from `started`, and what it needs of the rest.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from perseus.measurement.cell import CellUnderTest
+from perseus.measurement.clients import routes_to, under_load
+from perseus.measurement.first_inferences import first_inferences
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.monitor import Monitor
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.verify import verify
+from perseus.peak import stats
+from perseus.peak.stats import Floats
+from perseus.serving.launch import launch
+from perseus.serving.running_server import RunningServer
+from perseus.serving.server_facts import server_facts
+from perseus.traffic.client import sequential_ms
+from perseus.traffic.route import Route
+
+UNLOADED_REQUESTS = 40
+UNLOADED_LIMIT_S = 2.0
+
+
+@contextmanager
+def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
+    """A fresh server whose models are loaded, and the seconds from its start until then.
+
+    Raises ServerError when it does not start.
+    """
+    task = cell.task
+    has_priorities = any(tenant.priority is not None for tenant in task.tenants)
+    cell.say("starting the server")
+    start_ns = time.monotonic_ns()
+    with launch(
+        task.server,
+        cell.inputs.repository,
+        cell.server_log,
+        cell.server_cores,
+        say=cell.say,
+        rate_limited_cores=len(cell.server_cores) if has_priorities else 0,
+    ) as server:
+        yield server, (time.monotonic_ns() - start_ns) / 1e9
+
+
+def monitored(cell: CellUnderTest, server: RunningServer) -> Monitor:
+    """A context in which samples of the server and the host are kept."""
+    return Monitor(
+        cell.raw.monitor, server, cell.server_cores, cell.client_cores, gpus=cell.task.server.gpus
+    )
+
+
+@dataclass(frozen=True)
+class ServerUnderTest:
+    """A server that answers as torch does, and is watched.
+
+    `unloaded_ms` are latencies of each tenant's single requests, `unloaded_p50_ms` their medians;
+    `record` is the server's part of record.json.
+    """
+
+    cell: CellUnderTest
+    server: RunningServer
+    routes: Mapping[str, Route]
+    unloaded_ms: Mapping[str, Floats]
+    unloaded_p50_ms: Mapping[str, float]
+    record: Mapping[str, Any]
+
+    def under_load(self) -> AbstractContextManager[LiveSystem]:
+        """The server with the clients of all tenants."""
+        return under_load(self.cell, self.server, self.routes)
+
+
+@contextmanager
+def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
+    """A server that was started and checked, is watched, and is ready to be loaded.
+
+    Raises ServerError when it does not start, VerificationError when it serves wrong answers.
+    """
+    with started(cell) as (server, startup_s):
+        tenants = tenants_on(server, cell.task, cell.inputs.references)
+        first_ms, errors = first_inferences(tenants), verify(tenants)
+        facts = server_facts(server)
+        with monitored(cell, server), routes_to(tenants) as routes:
+            unloaded_ms = {
+                name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
+                for name, route in routes.items()
+            }
+            p50_ms = {name: stats.percentile(ms, 50) for name, ms in unloaded_ms.items()}
+            record = {
+                "startup_s": startup_s,
+                **facts,
+                "first_inference_ms": first_ms,
+                "relative_errors": errors,
+                "unloaded_p50_ms": p50_ms,
+            }
+            yield ServerUnderTest(cell, server, routes, unloaded_ms, p50_ms, record)

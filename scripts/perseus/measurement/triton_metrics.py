@@ -1,0 +1,104 @@
+"""Triton's metrics: scraped from its endpoint in Prometheus's text format, and read."""
+
+from __future__ import annotations
+
+import http.client
+import math
+import ssl
+import time
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from perseus.serving.access import Access, read_within
+
+TIMEOUT_S = 0.5
+
+Key = tuple[str, str | None]
+"""A metric and its tenant."""
+
+
+@dataclass(frozen=True)
+class Scrape:
+    """The values of one scrape that a monitor records."""
+
+    counters: Mapping[Key, float]
+    gauges: Mapping[Key, float]
+
+
+def parse_metrics(text: str) -> Scrape:
+    """Read Triton's metrics in Prometheus's text format.
+
+    Counters and gauges called `nv_inference_*` are summed per model over all other labels (version,
+    reason of failure, GPU), gauges called `nv_cpu_*` and `nv_gpu_*` over theirs. What is not a
+    finite number is left out.
+
+    Raises:
+        ValueError: the text is not in that format.
+    """
+    found: dict[str, dict[Key, float]] = {"counter": defaultdict(float), "gauge": {}}
+    for family in text_string_to_metric_families(text):
+        wanted = family.name.startswith(("nv_inference_", "nv_cpu_", "nv_gpu_"))
+        if wanted and family.type in found:
+            values = found[family.type]
+            for sample in family.samples:
+                if not math.isfinite(sample.value):
+                    continue
+                # the family's name: the parser appends "_total" to the samples of a counter
+                key = (family.name, sample.labels.get("model"))
+                values[key] = values.get(key, 0.0) + sample.value
+    return Scrape(counters=dict(found["counter"]), gauges=found["gauge"])
+
+
+def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
+    """Increase of each counter between two scrapes.
+
+    A counter that fell was reset (the server or the model was loaded anew), and one that is new
+    began at 0: both have grown by what they show now. This is the rule of Prometheus's `increase`.
+    """
+    return {
+        key: value - before.get(key, 0.0) if value >= before.get(key, 0.0) else value
+        for key, value in after.items()
+    }
+
+
+class Scraper:
+    """Keeps one connection to the metrics endpoint: a new one each time costs twice as much."""
+
+    def __init__(self, url: str, access: Access) -> None:
+        parts = urlsplit(url)
+        if parts.hostname is None:
+            raise ValueError(f"{url}: not the URL of a server's metrics")
+        self.is_local = parts.hostname in ("127.0.0.1", "::1", "localhost")
+        self._path = parts._replace(scheme="", netloc="", fragment="").geturl() or "/metrics"
+        self._headers = access.values(parts.scheme)
+        self._connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            context = access.ssl_context() or ssl.create_default_context()
+            self._connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=TIMEOUT_S, context=context
+            )
+        else:
+            self._connection = http.client.HTTPConnection(
+                parts.hostname, parts.port or 80, timeout=TIMEOUT_S
+            )
+
+    def get(self) -> Scrape | None:
+        """The metrics of now, or None if they cannot be had."""
+        try:
+            deadline_s = time.monotonic() + TIMEOUT_S
+            self._connection.request("GET", self._path, headers=self._headers)
+            # Closed, or the connection could not be used again.
+            with self._connection.getresponse() as response:
+                text = read_within(response, deadline_s).decode()
+            return parse_metrics(text) if response.status == http.HTTPStatus.OK else None
+        # The parser of the format raises more than ValueError at what is not in it.
+        except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
+            self._connection.close()
+            return None
+
+    def close(self) -> None:
+        self._connection.close()

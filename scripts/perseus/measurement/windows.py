@@ -1,0 +1,38 @@
+"""Windows of load that have ended, as rows of windows.parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from perseus.measurement.cell import CellUnderTest
+from perseus.measurement.live_system import Ended, LiveSystem
+from perseus.measurement.progress import describe_window
+from perseus.peak.window import Window
+
+
+def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: float) -> None:
+    """Keep the window that has just ended, and tell of it."""
+    names = cell.task.tenant_names
+    cell.raw.windows += as_rows(window, system.ended[-1], names)
+    cell.say(describe_window(window, names, seconds_left))
+
+
+def as_rows(window: Window, ended: Ended, tenants: Sequence[str]) -> list[dict[str, Any]]:
+    """One row per tenant."""
+    return [
+        {
+            "window": ended.number,
+            "phase": window.phase,
+            "scale": window.scale,
+            "elapsed_s": window.elapsed_s,
+            "settle_s": window.settle_s,
+            "start_ns": ended.start_ns,
+            "window_verdict": window.verdict,
+            "tenant": name,
+        }
+        | seen.as_dict()
+        | asdict(parts)
+        for name, seen, parts in zip(tenants, window.tenants, ended.decompositions, strict=True)
+    ]

@@ -1,0 +1,15 @@
+"""What stands in a config.pbtxt for each runtime: a module of its name with `parameters`.
+
+The facts of a runtime that others need are in `study.runtimes.RUNTIMES`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from perseus.study.tasks.repository import ServedTenant
+
+
+def parameters_of(tenant: ServedTenant) -> dict[str, str]:
+    """The parameters of a tenant, by the names that the backends of its runtime read."""
+    return import_module(f"{__name__}.{tenant.runtime}").parameters(tenant)

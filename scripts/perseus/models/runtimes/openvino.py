@@ -1,0 +1,25 @@
+"""OpenVINO, with our backend or Triton's own. What the two do differently with a repository:
+
+- OpenVINO computes in bf16 by default where the CPU has AMX. The C++ backend has a parameter
+  for bf16 (`HINT_BF16: YES`) and none for fp32: there, "fp32" means OpenVINO's own default.
+- The C++ backend fixes the batch axis at max_batch_size. Smaller batches are an error unless it
+  may pad them (`ENABLE_BATCH_PADDING`), and then cost as much as full ones.
+"""
+
+from __future__ import annotations
+
+from perseus.study.tasks.repository import ServedTenant
+
+
+def parameters(tenant: ServedTenant) -> dict[str, str]:
+    """One stream per instance, and the threads of all of them together: the C++ backend compiles a
+    model once for all instances and splits its threads over the streams."""
+    found = {
+        "NUM_STREAMS": str(tenant.instances),
+        "INFERENCE_NUM_THREADS": str(tenant.instances * tenant.intra_op_threads),
+    }
+    if tenant.precision == "bf16":
+        found["HINT_BF16"] = "YES"  # the only value that the backend accepts
+    if tenant.max_batch_size > 1:
+        found["ENABLE_BATCH_PADDING"] = "YES"
+    return found

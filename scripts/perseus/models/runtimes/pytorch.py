@@ -1,0 +1,27 @@
+"""PyTorch: a program of torch.export, with our backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perseus.study.tasks.repository import ServedTenant
+
+
+def parameters(tenant: ServedTenant) -> dict[str, str]:
+    """Threads, the precision unless it is fp32, and on a GPU the batch sizes of its CUDA graphs."""
+    found = {"intra_op_thread_count": str(tenant.intra_op_threads)}
+    if tenant.precision == "fp16":
+        found["precision"] = "fp16"
+    if tenant.gpus:
+        sizes = captured_sizes(tenant.max_batch_size, tenant.preferred_batch_sizes)
+        found["captured_batch_sizes"] = ",".join(map(str, sizes))
+    return found
+
+
+def captured_sizes(largest: int, preferred: Sequence[int] = ()) -> list[int]:
+    """Batch sizes that are worth a CUDA graph: the powers of two, the preferred and the largest.
+
+    A batch between two of them is filled up to the next, so that it computes at most twice itself.
+    """
+    powers = {2**i for i in range(largest.bit_length()) if 2**i <= largest}
+    return sorted({*powers, *preferred, largest})

@@ -1,0 +1,55 @@
+"""A window as it bears on the limit of one tenant."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.peak.stats import Exceedances, Floats, late_and_recovered
+from perseus.peak.verdict import counted
+from perseus.peak.window import Phase, Window
+from perseus.study.sla import Sla
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One window, of one tenant.
+
+    `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s`
+    those of this tenant's answers (NaN without one), `first` and `last` the range of its requests
+    that count; `late` and `recovered` say of each of those whether it exceeded its SLA, and
+    whether the queue had worked off its backlog. `confirms` says that the window lies below the
+    limit on purpose, to certify a rate.
+    """
+
+    scale: float
+    confirms: bool
+    arrivals_s: tuple[Floats, ...]
+    done_s: Floats
+    first: int
+    last: int
+    late: NDArray[np.bool_]
+    recovered: NDArray[np.bool_]
+    exceedances: Exceedances
+
+    @classmethod
+    def of(cls, window: Window, tenant: int, sla: Sla, grace_s: float) -> Evidence:
+        """What a window says of one tenant's limit."""
+        seen = window.seen
+        mine = seen.requests[tenant]
+        part = counted(seen, tenant, window.settle_s, grace_s)
+        first = int(np.searchsorted(mine.intended_ns, part.intended_ns[:1]).sum())
+        late, recovered = late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
+        return cls(
+            scale=window.scale,
+            confirms=window.phase is Phase.CONFIRM,
+            arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
+            done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
+            first=first,
+            last=first + len(part),
+            late=late,
+            recovered=recovered,
+            exceedances=window.tenants[tenant].exceedances,
+        )

@@ -1,0 +1,91 @@
+"""The share of late requests in the long run of a virtual queue, over the load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from perseus.peak.line_model import LineModel
+from perseus.peak.stats import Floats
+from perseus.peak.virtual_queue import LongRun
+
+MORE_RUNS = 6
+"""Further long runs at the limit of the virtual queue, to know it better than one run does."""
+
+COARSE = 8
+"""Part of the requests that suffices to find where the limit is about."""
+
+Logit = Callable[[float, int, int], float]
+"""(scale, requests, run) -> logit of the share of late ones among so many requests."""
+
+
+@dataclass(frozen=True)
+class ExceedanceCurve:
+    """logit(long-run share of late requests) of the virtual queue over the logarithm of the scale.
+
+    `log_limit` is where it reaches `level`, the logit of the allowed share.
+    """
+
+    log_scales: Floats
+    logits: Floats
+    log_limit: float
+    level: float
+
+    @classmethod
+    def of(cls, model: LineModel, tenant: int, requests: int) -> ExceedanceCurve:
+        """A tenant's along the load line, from long runs of so many requests."""
+        allowed = model.slas[tenant].allowed
+        level = float(np.log(allowed / (1 - allowed)))
+        logit = _long_run_logit(model, tenant)
+        near = _crossing(lambda scale: logit(scale, requests // COARSE, 0), level)
+        log_scales = np.log(near) + np.linspace(-0.6, 0.3, 16)
+        logits = np.maximum.accumulate([logit(float(np.exp(x)), requests, 0) for x in log_scales])
+        log_limit = float(np.interp(level, logits, log_scales))
+        # All of it so far rests on the same random numbers.
+        runs = [logit(float(np.exp(log_limit)), requests, run) for run in range(1, MORE_RUNS + 1)]
+        slope = float(np.interp(log_limit, log_scales, np.gradient(logits, log_scales)))
+        shift = float(np.mean([0, *(run - level for run in runs)])) / max(slope, 1.0)
+        return cls(log_scales - shift, logits, log_limit - shift, level)
+
+    def share(self, scale: float) -> float:
+        return float(1 / (1 + np.exp(-np.interp(np.log(scale), self.log_scales, self.logits))))
+
+    def above_level(self, log_scales: Floats) -> Floats:
+        """logit - level at scales relative to the limit."""
+        return np.interp(log_scales + self.log_limit, self.log_scales, self.logits) - self.level
+
+
+def _long_run_logit(model: LineModel, tenant: int) -> Logit:
+    @lru_cache(maxsize=1)
+    def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
+        return LongRun.of(model.queue, shares, model.arrivals, requests, run)
+
+    def logit(scale: float, requests: int, run: int) -> float:
+        rates_rps, share = model.line.rates_rps(scale), 1.0
+        if model.queue.utilisation(rates_rps) < 1:
+            all_rps = sum(rates_rps)
+            # Rounded: along most lines all tenants keep their shares.
+            shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
+            share = long_run(shares, requests, run).late_share(tenant, all_rps)
+        return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
+
+    return logit
+
+
+def _crossing(logit: Callable[[float], float], level: float) -> float:
+    """A scale, to 1 %, above which a rising `logit` exceeds `level`."""
+    low, high = 1e-6, 1.0
+    while logit(high) < level and high < 1e9:
+        low, high = high, 2 * high
+    for _ in range(30):
+        middle = float(np.sqrt(low * high)) if low > 1e-6 else high / 2
+        if logit(middle) > level:
+            high = middle
+        else:
+            low = middle
+        if high / low < 1.01:
+            break
+    return high

@@ -1,0 +1,54 @@
+"""What figures are drawn from, and how a tenant looks in all of them.
+
+Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can tell
+apart; a hatch or a marker always says the same as the colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+
+
+@dataclass(frozen=True)
+class FigureData:
+    """The tables of a study by name, and the folders of the raw results that a figure reads."""
+
+    tables: Mapping[str, pd.DataFrame]
+    cells: tuple[Path, ...] = ()
+
+    @property
+    def peaks(self) -> pd.DataFrame:
+        return self.tables["peaks"]
+
+    @property
+    def tenants(self) -> pd.DataFrame:
+        return self.tables["tenants"]
+
+    def tenants_of(self, line: pd.Series) -> pd.DataFrame:
+        """The rows of the tenants on a load line, a row of the peaks."""
+        same = (self.tenants["scenario"] == line["scenario"]) & (
+            self.tenants["load_line"] == line["load_line"]
+        )
+        return self.tenants[same]
+
+    @property
+    def names(self) -> list[str]:
+        """All tenants; their place decides their colour in every figure."""
+        return list(dict.fromkeys(self.tenants["tenant"]))
+
+    def colour(self, tenant: str) -> str:
+        return COLOURS[self.names.index(tenant) % len(COLOURS)]
+
+    def hatch(self, tenant: str) -> str:
+        return HATCHES[self.names.index(tenant) % len(HATCHES)]
+
+    def marker(self, tenant: str) -> str:
+        return MARKERS[self.names.index(tenant) % len(MARKERS)]

@@ -1,0 +1,49 @@
+"""Figures: each is a module of its name here. Every kind of experiment but the peak, whose figures
+are the first ones, has one of its own name.
+
+Such a module has `draw`, which makes a matplotlib figure of the results in a style, and CAPTION,
+which says what the figure lets one see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Final
+
+from perseus.study.experiments import OTHER_KINDS
+
+
+@dataclass(frozen=True)
+class FigureFacts:
+    """What is known of a figure before it is drawn.
+
+    It shows experiments of one `kind`: studies without any have no such figure. Beside the tables
+    it reads the `raw` files of their cells.
+    """
+
+    raw: tuple[str, ...] = ()
+    kind: str = "peak"
+
+
+FIGURES: Final = {
+    "peaks": FigureFacts(),
+    "frontier": FigureFacts(),
+    "costs": FigureFacts(),
+    "latency_by_rate": FigureFacts(raw=("windows.parquet",)),
+    "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
+    "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
+    "ceilings": FigureFacts(),
+    **{kind: FigureFacts(kind=kind) for kind in OTHER_KINDS},
+}
+"""In the order in which the report shows them."""
+
+
+def figures_of(kinds: Set[str]) -> tuple[str, ...]:
+    """The figures of a study with these kinds of experiments."""
+    return tuple(name for name, facts in FIGURES.items() if facts.kind in kinds)
+
+
+def module_of(figure: str) -> Any:
+    return import_module(f"{__name__}.{figure}")

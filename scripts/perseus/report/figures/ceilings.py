@@ -1,0 +1,83 @@
+"""What the client can offer, beside what the servers can take."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogFormatter
+
+from perseus.report.figure_data import FigureData
+from perseus.report.style import (
+    DARK,
+    GREY,
+    is_known,
+    legend,
+    panels,
+    remainder,
+)
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "Peaks far left of the client's ceiling are those of the server, not of the client. The "
+    "ceiling is that of one tenant's requests to a model that answers at once."
+)
+
+MOST_ROWS, ROW_MM = 20, 9.0
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """The client's ceiling for each size of request, and the dedicated peaks that were measured."""
+    ceilings = results.tables["ceilings"]
+    shown = ceilings.head(MOST_ROWS)
+    figure, (panel,) = panels(style, 1, 1, 26 + ROW_MM * len(shown))
+    for y, (_, row) in enumerate(shown.iterrows()):
+        _row(panel, results, row, y)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(LogFormatter())
+    panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    panel.set_ylim(len(shown) - 0.5, -0.5)
+    panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
+    panel.set_xlabel("requests/s (logarithmic)")
+    names = [name for name in results.names if name in set(_dedicated(results)["mix"])]
+    handles = [
+        *(Line2D([], [], color=results.colour(name), marker=results.marker(name),
+                 linestyle="none", label=f"peak of {name}") for name in names),
+        Line2D([], [], color=DARK, marker="D", linestyle="none", label="client's ceiling"),
+        Line2D([], [], color=GREY, marker="x", linestyle="none", label="first invalid rate"),
+        Line2D([], [], color=GREY, marker="|", linestyle="none", label="closed loop"),
+    ]  # fmt: skip
+    legend(figure, handles, 3)
+    remainder(figure, len(shown), len(ceilings), "sizes of request", "ceilings.csv")
+    return figure
+
+
+def _dedicated(results: FigureData) -> pd.DataFrame:
+    return results.peaks[results.peaks["kind"] == "dedicated"]
+
+
+def _label(row: pd.Series) -> str:
+    images = "" if row["request_batch_size"] == 1 else f" x {row['request_batch_size']}"
+    return f"{row['server']}\n{row['input_px']} px{images}"
+
+
+def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
+    if is_known(row["ceiling_rps"]):
+        panel.plot(row["ceiling_rps"], y, color=DARK, marker="D", linestyle="none", zorder=3)
+    for name, marker in (("first_invalid_rps", "x"), ("closed_loop_rps", "|")):
+        if is_known(row[name]):
+            panel.plot(row[name], y, color=GREY, marker=marker, markersize=8, linestyle="none")
+    alone = _dedicated(results)
+    models = set(row["models"].split(" + "))
+    mine = alone[(alone["server"] == row["server"]) & alone["models"].isin(models)]
+    for _, peak in mine.iterrows():
+        tenant = str(peak["mix"])
+        if is_known(peak["estimate_rps"]):
+            panel.plot(
+                peak["estimate_rps"],
+                y,
+                color=results.colour(tenant),
+                marker=results.marker(tenant),
+                linestyle="none",
+            )

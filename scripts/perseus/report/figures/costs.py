@@ -1,0 +1,79 @@
+"""What a million inferences cost on each load line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.report.figure_data import FigureData
+from perseus.report.marks import (
+    BASELINE,
+    CERTIFIED,
+    MOST_PANELS,
+    MOST_ROWS,
+    ROW_MM,
+    no_estimate,
+)
+from perseus.report.style import (
+    is_known,
+    legend,
+    nothing,
+    panels,
+    remainder,
+    short,
+)
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = "A shared line is worth its while where its dot lies left of its vertical tick."
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """What a million inferences cost on each load line, and on dedicated servers."""
+    costs = results.tables["costs"]
+    chosen = costs[costs["pricing"] == style.pricing]
+    if chosen.empty:
+        return nothing(style, f"no {style.pricing.replace('_', '-')} price for these servers")
+    servers = list(dict.fromkeys(chosen["server"]))
+    shown = servers[:MOST_PANELS]
+    frames = [chosen[chosen["server"] == server].head(MOST_ROWS) for server in shown]
+    heights = [20 + ROW_MM * len(frame) for frame in frames]
+    heights[0] += 8
+    figure, axes = panels(style, len(shown), 1, heights, sharex=True)
+    for panel, server, frame in zip(axes, shown, frames, strict=True):
+        first = frame.iloc[0]
+        panel.set_title(
+            f"server {server}\n{first['instance']} in {first['region']},"
+            f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
+            loc="left",
+        )
+        _prices(panel, frame)
+    axes[0].set_xlim(left=0)
+    axes[-1].set_xlabel("USD per million inferences")
+    handles = [
+        Line2D([], [], marker="o", color="#0072B2", label="at the estimated limit, 95 % interval"),
+        Line2D([], [], **CERTIFIED, label="at the certified rate"),
+        Line2D([], [], **BASELINE, label="same mix on dedicated servers"),
+    ]
+    legend(figure, handles, 3)
+    remainder(figure, sum(map(len, frames)), len(chosen), "load lines", "costs.csv")
+    return figure
+
+
+def _prices(axes: Axes, frame: pd.DataFrame) -> None:
+    for y, (_, row) in enumerate(frame.iterrows()):
+        usd = row["usd_per_million_inferences"]
+        if is_known(usd):
+            ends = [[usd - row["ci_low_usd"]], [row["ci_high_usd"] - usd]]
+            axes.errorbar(usd, y, xerr=np.maximum(ends, 0), fmt="o", color="#0072B2", capsize=2.5)
+        else:
+            no_estimate(axes, row, row["usd_per_million_certified"], y, "at most")
+        if row["kind"] != "dedicated" and is_known(row["dedicated_usd_per_million"]):
+            axes.plot(row["dedicated_usd_per_million"], y, **BASELINE)
+        if is_known(row["usd_per_million_certified"]):
+            axes.plot(row["usd_per_million_certified"], y, **CERTIFIED)
+    axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
+    axes.set_ylim(len(frame) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)

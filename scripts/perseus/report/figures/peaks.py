@@ -1,0 +1,92 @@
+"""Peak throughput of each load line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import FigureData
+from perseus.report.marks import (
+    BASELINE,
+    CERTIFIED,
+    MOST_PANELS,
+    MOST_ROWS,
+    ROW_MM,
+    no_estimate,
+)
+from perseus.report.style import (
+    DARK,
+    is_known,
+    legend,
+    panels,
+    remainder,
+    short,
+)
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "A shared bar that ends right of its vertical tick carries more than dedicated servers "
+    "would for the same money."
+)
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """Peak throughput of each load line, stacked by tenant, with its interval."""
+    servers = list(dict.fromkeys(results.peaks["server"]))
+    shown = servers[:MOST_PANELS]
+    frames = [results.peaks[results.peaks["server"] == s].head(MOST_ROWS) for s in shown]
+    heights = [16 + ROW_MM * len(frame) for frame in frames]
+    heights[0] += 12
+    figure, axes = panels(style, len(shown), 1, heights, sharex=True)
+    for panel, server, frame in zip(axes, shown, frames, strict=True):
+        _bars(panel, results, frame)
+        panel.set_title(f"server {server}", loc="left")
+    axes[0].set_xlim(left=0)  # shared, and only now: it ends the scaling to what is drawn
+    axes[-1].set_xlabel("peak throughput, all tenants together (requests/s)")
+    handles = [
+        *(Patch(facecolor=results.colour(n), hatch=results.hatch(n), edgecolor="white", label=n)
+          for n in results.names),
+        Line2D([], [], color=DARK, label="95 % interval"),
+        Line2D([], [], **CERTIFIED, label="certified"),
+        Line2D([], [], **BASELINE, label="same mix on dedicated servers"),
+    ]  # fmt: skip
+    legend(figure, handles, 3)
+    rows = sum(map(len, frames))
+    remainder(figure, rows, len(results.peaks), "load lines", "peaks.csv")
+    return figure
+
+
+def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
+    for y, (_, row) in enumerate(frame.iterrows()):
+        mine = results.tenants_of(row)
+        left = 0.0
+        for tenant, rate in mine.groupby("tenant", sort=False)["estimate_rps"].mean().items():
+            if is_known(rate):
+                axes.barh(
+                    y,
+                    rate,
+                    left=left,
+                    height=0.62,
+                    color=results.colour(str(tenant)),
+                    hatch=results.hatch(str(tenant)),
+                    edgecolor="white",
+                    linewidth=0.6,
+                )
+                left += rate
+        total = row["estimate_rps"]
+        if is_known(row["ci_low_rps"]):
+            ends = [[total - row["ci_low_rps"]], [row["ci_high_rps"] - total]]
+            axes.errorbar(total, y, xerr=np.maximum(ends, 0), color=DARK, capsize=2.5, linewidth=1)
+        if row["kind"] != "dedicated" and is_known(row["sharing_ratio"]):
+            axes.plot(total / row["sharing_ratio"], y, **BASELINE)
+        if is_known(row["certified_rps"]):
+            axes.plot(row["certified_rps"], y, **CERTIFIED)
+        if not is_known(total):
+            no_estimate(axes, row, row["certified_rps"], y, "at least")
+    axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
+    axes.set_ylim(len(frame) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)

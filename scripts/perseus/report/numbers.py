@@ -1,0 +1,30 @@
+"""Numbers as text for people."""
+
+from __future__ import annotations
+
+import math
+
+
+def percent(share: float) -> str:
+    """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
+    digits = 0 if abs(share) >= 0.0995 else 1
+    return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def chance(probability: float) -> str:
+    """A few thousand draws show no more than three digits."""
+    if probability > 0.999:
+        return "> 0.999"
+    return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
+
+
+def significant(value: float | None, digits: int = 3) -> str:
+    """A number with so many significant digits, never with an exponent; an en dash for nothing."""
+    if value is None or math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}"
+    if value == 0:
+        return "0"
+    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")

@@ -1,0 +1,114 @@
+"""What all figures share: panels, legends, the words on them, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from perseus.host.files import whole
+from perseus.study.tasks.figure import FigureTask
+
+GREY, DARK = "#999999", "#222222"
+MM = 1 / 25.4
+
+
+def panels(
+    style: FigureTask, count: int, columns: int, height_mm: float | Sequence[float], **shared: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of `count` axes in rows of `columns`; `height_mm` is that of a row, or of each."""
+    rows = -(-count // columns)
+    heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
+    figure = Figure(figsize=(style.width_mm * MM, sum(heights) * MM), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, **shared)
+    flat = list(grid.flat)
+    for unused in flat[count:]:
+        unused.remove()
+    return figure, flat[:count]
+
+
+def short(row: pd.Series) -> str:
+    """A load line in a few characters, for axes whose legend names the tenants."""
+    line = str(row["load_line"])
+    if row["kind"] == "dedicated":
+        return f"{row['mix']} alone"
+    if row["kind"] == "mix":
+        return "mix " + line.removeprefix("mix-").replace("-", " : ")
+    held, percent = line.removeprefix("hold-").rsplit("-", 1)
+    return f"{held} held at {percent} %"
+
+
+def verdict(row: pd.Series) -> str:
+    return str(row["verdict"]).replace("_", " ")
+
+
+def say(axes: Axes, text: str) -> None:
+    """Words in place of data."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DARK)
+
+
+def remainder(figure: Figure, shown: int, total: int, what: str, where: str) -> None:
+    """Say what a figure leaves out."""
+    if total > shown:
+        text = f"{total - shown} more {what} in {where}"
+        figure.supxlabel(text, fontsize="small", color=DARK)
+
+
+def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
+    figure.legend(handles=list(handles), loc="outside upper center", ncols=columns, frameon=False)
+
+
+def nothing(style: FigureTask, text: str) -> Figure:
+    """A figure that says why it is empty."""
+    figure, (axes,) = panels(style, 1, 1, 40)
+    axes.set_axis_off()
+    say(axes, text)
+    return figure
+
+
+@contextmanager
+def drawing(style: FigureTask) -> Iterator[None]:
+    """Matplotlib's settings while a figure is made and written."""
+    settings: dict[Any, Any] = {
+        "font.size": style.font_pt,
+        "axes.titlesize": style.font_pt,
+        "axes.labelsize": style.font_pt,
+        "xtick.labelsize": 0.9 * style.font_pt,
+        "ytick.labelsize": 0.9 * style.font_pt,
+        "legend.fontsize": 0.9 * style.font_pt,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "grid.color": "#e4e4e4",
+        "grid.linewidth": 0.6,
+        "hatch.linewidth": 0.6,
+        "lines.linewidth": 1.2,
+        "lines.markersize": 4.5,
+        "legend.handlelength": 1.6,
+        "legend.columnspacing": 1.2,
+        "svg.hashsalt": "perseus",
+    }
+    with mpl.rc_context(settings):
+        yield
+
+
+def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
+    """Both formats; the SVG is the same each time it is drawn."""
+    with whole(svg) as partial:
+        figure.savefig(partial, format="svg", metadata={"Date": None})
+    with whole(png) as partial:
+        figure.savefig(partial, format="png", dpi=style.dpi)
+
+
+def is_known(value: Any) -> bool:
+    return value is not None and bool(np.isfinite(value))

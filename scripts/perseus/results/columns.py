@@ -1,0 +1,76 @@
+"""Columns that several tables have, and how their rows are filled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perseus.host.parquet import TEXT, column
+from perseus.peak.stats import Interval
+from perseus.results.records import Row, number
+from perseus.results.repeats import RepeatedPeak
+
+LOAD_LINE = [
+    column("study", TEXT, "", "name of the study"),
+    column("server", TEXT, "", "name of the server in the configuration"),
+    column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+    column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
+    column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (one stays)"),
+    column("models", TEXT, "", "models of the tenants"),
+    column(
+        "mix", TEXT, "", "the load line in words; weights and percentages are of dedicated peaks"
+    ),
+    column(
+        "verdict",
+        TEXT,
+        "",
+        "the worst repeat's: ok, uncertified, infeasible, client_limited, unsteady or failed",
+    ),
+    column("reason", TEXT, "", "why not ok, in words"),
+]
+"""The first columns of every table of peaks."""
+
+CI = "of the 95 % interval (hierarchical bootstrap over repeats and posterior draws)"
+
+
+def load_line(peak: RepeatedPeak) -> Row:
+    """The columns LOAD_LINE."""
+    task = peak.task
+    return {
+        "study": task.study,
+        "server": task.server.name,
+        "scenario": task.scenario,
+        "load_line": task.run.name,
+        "kind": peak.line,
+        "models": " + ".join(tenant.model for tenant in task.tenants),
+        "mix": peak.mix,
+        "verdict": peak.verdict,
+        "reason": peak.reason,
+    }
+
+
+def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
+    """A column of values and the two of its interval."""
+    return {name: found.value, names[0]: found.low, names[1]: found.high}
+
+
+WINDOW = (
+    "requests",
+    "effective_requests",
+    "batches",
+    "errors",
+    "p50_ms",
+    "p95_ms",
+    "p95_low_ms",
+    "p95_high_ms",
+    "p99_ms",
+    "queue_ms",
+    "client_ms",
+)
+"""Columns that tables of latencies have from windows.parquet."""
+
+
+def compute_ms(window: Mapping[str, Any]) -> float:
+    """The mean time of input, network and output in the server; NaN if a part is missing."""
+    parts = ("compute_input_ms", "compute_ms", "compute_output_ms")
+    return sum(number(window.get(name)) for name in parts)

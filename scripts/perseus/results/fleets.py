@@ -1,0 +1,99 @@
+"""Whole servers for a demand, dedicated only and shared (docs/method.md, "Sharing, cost and
+saving")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+from perseus.peak.stats import Floats, Interval
+from perseus.results.repeats import RepeatedPeak, interval
+
+DEMAND_SERVERS = 10
+"""The demand that fleets are compared at: what so many dedicated servers would carry."""
+
+DRAWS = 100
+"""Each takes a packing, some milliseconds."""
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Whole servers that carry `demand_rps` (tenants,): dedicated only, and with sharing allowed.
+
+    `counts` says how many shared-fleet servers run at each column of `pack`.
+    """
+
+    demand_rps: Floats
+    dedicated_servers: int
+    shared_servers: int
+    counts: tuple[int, ...]
+    saving: Interval
+
+
+def fleet(
+    peak: RepeatedPeak, scenario: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak]
+) -> Fleet:
+    """Fleets for ten dedicated servers' worth of load in the proportion of `peak`.
+
+    The shared fleet may run servers at any peak of `scenario` and dedicated ones: the columns of
+    `pack` are `scenario`, then `alone`. A server may get less than its rates, never more. Demands
+    stay; the rates are resampled. All peaks must be known.
+    """
+    columns = [*scenario, *alone]
+    capacity = np.array([each.rates_rps[0] for each in alone])
+    shares = peak.rates_rps / capacity
+    demand = DEMAND_SERVERS * shares / shares.sum() * capacity
+    counts = pack(_rates(columns, len(scenario)), demand)
+    pairs = np.array(
+        [
+            (
+                servers_needed(demand, [each.rates_draws_rps[d, 0] for each in alone]),
+                pack(_rates(columns, len(scenario), d), demand).sum(),
+            )
+            for d in range(min(DRAWS, len(peak.scale_draws)))
+        ]
+    )
+    resampled = 1 - pairs[:, 1] / pairs[:, 0]
+    needed = servers_needed(demand, capacity)
+    return Fleet(
+        demand_rps=demand,
+        dedicated_servers=needed,
+        shared_servers=int(counts.sum()),
+        counts=tuple(int(count) for count in counts),
+        saving=interval(1 - counts.sum() / needed, resampled),
+    )
+
+
+def servers_needed(demand_rps: Floats, capacity_rps: Floats | Sequence[float]) -> int:
+    """Dedicated servers for the demand; a hair's breadth over a whole number is not one more."""
+    return int(np.ceil(demand_rps / np.asarray(capacity_rps) - 1e-9).sum())
+
+
+def pack(rates_rps: Floats, demand_rps: Floats) -> Floats:
+    """The fewest servers that meet the demand: how many run at each column of rates.
+
+    `rates_rps` has shape (tenants, columns), `demand_rps` (tenants,). A mixed-integer linear
+    programme, solved to optimality by HiGHS. Raises ValueError when no number of servers is enough.
+    """
+    columns = rates_rps.shape[1]
+    found = optimize.milp(
+        np.ones(columns),
+        integrality=np.ones(columns),
+        constraints=optimize.LinearConstraint(
+            rates_rps / np.maximum(demand_rps, 1e-12)[:, None],
+            lb=np.where(demand_rps > 0, 1 - 1e-9, 0),
+        ),
+    )
+    if found.x is None:
+        raise ValueError(f"no fleet meets the demand {demand_rps} requests/s: {found.message}")
+    return np.asarray(np.round(found.x))
+
+
+def _rates(columns: Sequence[RepeatedPeak], shared: int, draw: int | None = None) -> Floats:
+    """The rates of every column, (tenants, columns), at the estimate or at a draw."""
+    rates = [c.rates_rps if draw is None else c.rates_draws_rps[draw] for c in columns]
+    alone = np.diag([rate[0] for rate in rates[shared:]])
+    return np.column_stack([*rates[:shared], alone])

@@ -1,0 +1,214 @@
+"""What a measurement leaves beside its windows: record.json of a cell, and a file of ceilings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Self
+
+import numpy as np
+import pyarrow.parquet as pq
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from perseus.peak.stats import Floats
+from perseus.peak.window import Phase
+from perseus.study.experiments.peak import Run
+from perseus.study.tasks.measure import MeasuredClient, MeasureTask
+
+Row = dict[str, Any]
+
+
+def number(value: float | None) -> float:
+    """A number of a file of results, where null stands for NaN."""
+    return float("nan") if value is None else float(value)
+
+
+Number = Annotated[float, BeforeValidator(number)]
+
+
+class Moment(BaseModel):
+    """One moment by two clocks."""
+
+    unix_ns: int
+    monotonic_ns: int
+
+
+class Record(BaseModel):
+    """record.json of a cell in `folder`, as every kind of experiment writes it.
+
+    What one kind adds is read by a subclass, which names the `kind`. Descriptions stand in the data
+    dictionary.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True)
+    kind: ClassVar[str]
+
+    folder: Path
+    task: MeasureTask = Field(
+        alias="cell", description="the task: all that the cell depends on of the configuration"
+    )
+    host: dict[str, Any] = Field(
+        description="processor, memory, kernel, cores of server and client, versions of the"
+        " software; `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its"
+        " MIG instances; `client_realtime` says whether the clients were scheduled before ordinary"
+        " processes (SCHED_RR), null if none ran"
+    )
+    gpu_watts: Number = Field(
+        description="mean power of all GPUs of the server in the last certified window, W; null"
+        " without one, or where the GPUs do not tell"
+    )
+    started: Moment = Field(
+        description="when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so"
+        " that the monotonic times of the other files can be dated"
+    )
+    finished_monotonic_ns: int = Field(description="when it ended, ns")
+    startup_s: float = Field(description="from the start of the server to all models ready, s")
+    triton_version: str = Field(description="what the server says of itself")
+    image_id: str | None = Field(
+        default=None,
+        description="id of the image that docker or podman ran, to tell whether its tag has moved;"
+        " null of other launchers",
+    )
+    round_trip_p50_ms: Number = Field(
+        description="median of 20 health requests over gRPC, one after another, before any load:"
+        " what the network and the server's front end add to every latency, ms"
+    )
+    first_inference_ms: dict[str, Number] = Field(
+        description="per tenant, the very first request to the server, ms"
+    )
+    relative_errors: dict[str, Number] = Field(
+        description="per tenant, how far the served answers are from torch's"
+    )
+    outcome: str = Field(
+        description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
+        " (the SLA fails at any load), client_limited (the load generator gave out first), unsteady"
+        " (the server's speed changed) or failed (the server died or answered with errors)"
+    )
+    reason: str = Field(description="why not ok, in words")
+    requests: int = Field(description="requests counted in all windows")
+    measured_s: float = Field(description="length of all windows, s")
+    unloaded_p50_ms: dict[str, Number] = Field(
+        description="per tenant, median latency of single requests without load, ms"
+    )
+    errors: dict[str, dict[str, str]] = Field(
+        description="per tenant, the first message of each kind of error"
+    )
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """The record in a folder of raw results."""
+        plain = json.loads((folder / "record.json").read_text())
+        return cls.model_validate({**plain, "folder": folder})
+
+    def windows(self, filters: Sequence[Sequence[Any]] | None = None) -> list[Row]:
+        """The rows of windows.parquet, one per window and tenant."""
+        path = self.folder / "windows.parquet"
+        return list(pq.read_table(path, filters=filters).to_pylist())
+
+
+class Line(BaseModel):
+    """A load line r(s) = base + s x direction, one entry per tenant."""
+
+    base_rps: tuple[Number, ...]
+    direction_rps: tuple[Number, ...]
+
+
+class PeakRecord(Record):
+    """What a search found; points of the load line are values of s, NaN where there is none."""
+
+    kind: ClassVar[str] = "peak"
+
+    line: Line = Field(
+        description="the load line r(s) = base + s x direction: `base_rps` and `direction_rps`,"
+        " requests/s, one entry per tenant"
+    )
+    dedicated_rps: dict[str, Number] = Field(
+        description="per tenant, the dedicated peak that the load line was made from, requests/s;"
+        " empty in a dedicated cell"
+    )
+    estimate_scale: Number = Field(description="most likely limit, as s")
+    certified_scale: Number = Field(description="highest s that passed fresh windows")
+    certified_window: int = Field(description="the last of those windows; -1 if there is none")
+    first_failing_scale: Number = Field(description="lowest s above the certified one that failed")
+    cliff: str = Field(
+        description="where latency leaps from within the SLA to far beyond it; empty where it does"
+        " not"
+    )
+    posterior_scales: tuple[float, ...] = Field(
+        description="draws from the posterior of the estimate of s"
+    )
+
+    @property
+    def run(self) -> Run:
+        return Run.model_validate(self.task.run)
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether it found the limit of the server, rather than of the client, or nothing."""
+        return self.outcome in ("ok", "uncertified") and len(self.posterior_scales) > 0
+
+    def rates_rps(self, scale: float) -> Floats:
+        """Requests/s of each tenant at a point of the load line."""
+        return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
+
+    def certified_rows(self) -> list[Row]:
+        """Of windows.parquet the last certified window, and each tenant alone."""
+        if self.certified_window < 0:
+            return []
+        certified, alone = ("window", "=", self.certified_window), ("phase", "=", Phase.ALONE)
+        return self.windows([[certified], [alone]])
+
+
+class ClosedLoop(BaseModel):
+    """A closed loop: so many requests always in flight."""
+
+    concurrency: int
+    rate_rps: float
+    cpu_us_per_request: float
+
+
+class OpenLoop(BaseModel):
+    """A rate that was tried with Poisson arrivals, and whether its window was valid."""
+
+    rate_rps: float
+    send_lag_p99_ms: Number
+    client_cpu: Number
+    valid: bool
+
+
+class RequestShape(BaseModel):
+    """A size of request, the models whose requests have it, and the loads that were tried."""
+
+    models: tuple[str, ...]
+    input_px: int
+    request_batch_size: int
+    request_bytes: int
+    closed: tuple[ClosedLoop, ...]
+    open: tuple[OpenLoop, ...]
+
+    @property
+    def highest_valid(self) -> OpenLoop | None:
+        """The ceiling: rates are tried downwards until a window is valid."""
+        return next((each for each in self.open if each.valid), None)
+
+
+class Ceiling(BaseModel):
+    """A file of the client's ceilings beside one server."""
+
+    model_config = ConfigDict(frozen=True)
+
+    server: str = Field(description="name of the server in the configuration")
+    client: MeasuredClient = Field(description="the `client` part of the configuration")
+    processes: int = Field(description="client processes")
+    started_unix_ns: int = Field(description="when it began")
+    host: dict[str, Any] = Field(description="as in record.json")
+    shapes: tuple[RequestShape, ...] = Field(
+        description="per size of request: its models; `closed`, the rate and the client's CPU time"
+        " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
+        " send lag and whether the window was valid"
+    )
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        return cls.model_validate_json(path.read_bytes())

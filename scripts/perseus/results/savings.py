@@ -1,0 +1,58 @@
+"""What sharing saves against dedicated servers (docs/method.md, "Sharing, cost and saving")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak.stats import Floats, Interval
+from perseus.results.repeats import CONFIDENCE, TAIL, RepeatedPeak, interval, sharing_ratio
+
+
+@dataclass(frozen=True)
+class Saving:
+    """What one shared line saves against dedicated servers of the same hardware and price.
+
+    `fractional` is 1 - 1 / sum(r_i / C_i), with its interval, the chance that it is above 0, and
+    the interval that holds for all `compared` lines of the scenario at once.
+    """
+
+    fractional: Interval
+    probability: float
+    simultaneous: Interval
+    compared: int
+
+
+def savings(shared: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak | None]) -> list[Saving]:
+    """The saving of each shared line of one scenario; NaN where a peak is missing.
+
+    Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.
+    """
+    ratios = [sharing_ratio(peak, alone) for peak in shared]
+    known = [draws for _, draws in ratios if len(draws)]
+    tail = simultaneous_tail(np.array(known)) if known else np.nan
+    return [_saving(*ratio, tail, len(known)) for ratio in ratios]
+
+
+def simultaneous_tail(draws: Floats) -> float:
+    """The tail probability at which percentile intervals hold for all lines at once.
+
+    `draws` has shape (lines, draws). A share CONFIDENCE of the joint draws lies between the
+    quantiles `tail` and 1 - `tail` of every line (balanced simultaneous confidence sets: Beran,
+    J. Am. Stat. Assoc. 83, 1988). With one line it is that of the ordinary interval.
+    """
+    ranks = (draws.argsort(axis=1).argsort(axis=1) + 0.5) / draws.shape[1]
+    tail = np.quantile(np.minimum(ranks, 1 - ranks).min(axis=0), 1 - CONFIDENCE)
+    return min(float(tail), TAIL)
+
+
+def _saving(ratio: float, draws: Floats, tail: float, compared: int) -> Saving:
+    saved, saved_draws = 1 - 1 / ratio, 1 - 1 / draws
+    return Saving(
+        fractional=interval(saved, saved_draws),
+        probability=float(np.mean(draws > 1)) if len(draws) else np.nan,
+        simultaneous=interval(saved, saved_draws, tail),
+        compared=compared,
+    )

@@ -1,0 +1,51 @@
+"""What the tables of a study are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self, TypeVar
+
+from perseus.results.records import Ceiling, PeakRecord, Record
+from perseus.results.repeats import Dedicated, RepeatedPeak, dedicated_peaks, each_alone, group
+from perseus.study.tasks.tables import TablesTask
+
+R = TypeVar("R", bound=Record)
+
+
+@dataclass(frozen=True)
+class StudyResults:
+    """What all cells have in common, and the client's ceilings; the rest is read where needed."""
+
+    task: TablesTask
+    records: tuple[Record, ...]
+    ceilings: tuple[Ceiling, ...] = ()
+
+    @classmethod
+    def read(cls, task: TablesTask, cells: Sequence[Path], ceilings: Sequence[Path]) -> Self:
+        """From the cells' folders of raw results and the files of ceilings."""
+        return cls(task, tuple(map(Record.read, cells)), tuple(map(Ceiling.read, ceilings)))
+
+    def of_kind(self, wanted: type[R]) -> list[R]:
+        """The records of one kind of experiment, with what that kind adds."""
+        mine = [record for record in self.records if record.task.run.kind == wanted.kind]
+        return [wanted.read(record.folder) for record in mine]
+
+    @cached_property
+    def searches(self) -> list[PeakRecord]:
+        return self.of_kind(PeakRecord)
+
+    @cached_property
+    def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
+        """One for each load line that was searched, by `repeats.key`."""
+        return group(self.searches, self.task.seed)
+
+    @cached_property
+    def _dedicated(self) -> Dedicated:
+        return dedicated_peaks(list(self.peaks.values()))
+
+    def alone(self, peak: RepeatedPeak) -> list[RepeatedPeak | None]:
+        """The dedicated peak of each tenant of a load line on the same server, where measured."""
+        return each_alone(peak, self._dedicated)

@@ -1,0 +1,36 @@
+"""Tables: each is a module of its name here. Every kind of experiment but the peak, whose tables
+are the first four, has one of its own name.
+
+Such a module has SCHEMA, its columns; DESCRIPTION, a sentence for the data dictionary; `rows`,
+which makes them of the results of a study; and RECORD where it is the table of a kind of
+experiment: the class of that kind's records.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from perseus.study.experiments import OTHER_KINDS
+
+if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
+    import pyarrow as pa
+
+    from perseus.results.study_results import StudyResults
+
+TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", *OTHER_KINDS)
+
+
+def module_of(table: str) -> Any:
+    return import_module(f"{__name__}.{table}")
+
+
+def make(results: StudyResults) -> dict[str, pa.Table]:
+    """All tables by name."""
+    from perseus.host import parquet
+
+    modules = {name: module_of(name) for name in TABLES}
+    return {
+        name: parquet.table(list(module.rows(results)), module.SCHEMA)
+        for name, module in modules.items()
+    }

@@ -1,0 +1,67 @@
+"""Table `ceilings`: what the client itself can offer beside each server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.records import Ceiling, RequestShape, Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = "One row per server and size of request."
+SCHEMA = pa.schema(
+    [
+        column("server", TEXT, "", "name of the server in the configuration; the client had the"
+               " cores that it leaves, and a null model was served on its cores"),
+        column("models", TEXT, "", "models whose requests are of this size"),
+        column("input_px", WHOLE, "pixels", "height and width of an image"),
+        column("request_batch_size", WHOLE, "images", "images of a request"),
+        column("request_bytes", WHOLE, "bytes", "input of a request"),
+        column("protocol", TEXT, "", "grpc or http"),
+        column("shared_memory", FLAG, "", "whether inputs lay in system shared memory"),
+        column("client_cores", WHOLE, "cores", "cores of the client"),
+        column("processes", WHOLE, "", "client processes"),
+        column("ceiling_rps", REAL, "requests/s", "highest Poisson rate of one tenant at which a"
+               " window was valid (docs/method.md, Load)"),
+        column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
+        column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
+        column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
+        column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop"),
+        column("closed_loop_concurrency", WHOLE, "requests", "requests in flight in that loop"),
+        column("cpu_us_per_request", REAL, "us", "CPU time of the client per request there"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for ceiling in results.ceilings:
+        for shape in ceiling.shapes:
+            yield _row(ceiling, shape)
+
+
+def _row(ceiling: Ceiling, shape: RequestShape) -> Row:
+    found = shape.highest_valid
+    ceiling_rps = found.rate_rps if found else np.nan
+    tried = [each.rate_rps for each in shape.open]
+    at_most = max(shape.closed, key=lambda each: each.rate_rps)
+    return {
+        "server": ceiling.server,
+        "models": " + ".join(shape.models),
+        "input_px": shape.input_px,
+        "request_batch_size": shape.request_batch_size,
+        "request_bytes": shape.request_bytes,
+        "protocol": ceiling.client.protocol,
+        "shared_memory": ceiling.client.shared_memory,
+        "client_cores": len(ceiling.host["client_cores"]),
+        "processes": ceiling.processes,
+        "ceiling_rps": ceiling_rps,
+        "first_invalid_rps": min((r for r in tried if not r <= ceiling_rps), default=np.nan),
+        "send_lag_p99_ms": found.send_lag_p99_ms if found else np.nan,
+        "client_cpu": found.client_cpu if found else np.nan,
+        "closed_loop_rps": at_most.rate_rps,
+        "closed_loop_concurrency": at_most.concurrency,
+        "cpu_us_per_request": at_most.cpu_us_per_request,
+    }

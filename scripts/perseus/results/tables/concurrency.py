@@ -1,0 +1,101 @@
+"""Table `concurrency`: closed loops, by which no SLA is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pyarrow as pa
+from pydantic import BaseModel, Field
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.peak.verdict import Verdict
+from perseus.results.columns import WINDOW, compute_ms
+from perseus.results.records import Number, Record, Row
+from perseus.results.study_results import StudyResults
+
+
+class Level(BaseModel):
+    """What one tenant answered with `concurrency` requests of each tenant in flight."""
+
+    concurrency: int
+    tenant: str
+    answered_rps: float
+    low_rps: Number
+    high_rps: Number
+
+
+class ConcurrencyRecord(Record):
+    """What a sweep of concurrencies found."""
+
+    kind: ClassVar[str] = "concurrency"
+
+    levels: tuple[Level, ...] = Field(
+        description="per level and tenant the rate of answers with its interval, requests/s"
+    )
+
+
+RECORD = ConcurrencyRecord
+DESCRIPTION = "One row per closed loop and tenant; empty without."
+SCHEMA = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("cell", TEXT, "", "folder of the raw results"),
+        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
+        column("answered_rps", REAL, "requests/s", "answers per second"),
+        column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end"),
+        column("high_rps", REAL, "requests/s", "upper end"),
+        column("requests", WHOLE, "requests", "requests that count"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much"
+               " (docs/method.md, Verdict on a window)"),
+        column("batches", WHOLE, "batches", "of the batch-means intervals"),
+        column("errors", WHOLE, "requests", "requests that failed or timed out"),
+        column("p50_ms", REAL, "ms", "median latency from the send"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
+        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p99_ms", REAL, "ms", "99th percentile of the latency"),
+        column("queue_ms", REAL, "ms", "mean time in the server's queue"),
+        column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
+        column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
+        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("valid", FLAG, "", "whether client and host let the server be what limited"),
+        column("reason", TEXT, "", "why not, in words"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(ConcurrencyRecord):
+        yield from _of_cell(record)
+
+
+def _of_cell(record: ConcurrencyRecord) -> Iterator[Row]:
+    task = record.task
+    at = {(int(row["scale"]), row["tenant"]): row for row in record.windows()}
+    models = {tenant.name: tenant.model for tenant in task.tenants}
+    for level in record.levels:
+        seen = at[level.concurrency, level.tenant]
+        invalid = seen["window_verdict"] == Verdict.INVALID
+        yield {
+            "study": task.study,
+            "server": task.server.name,
+            "scenario": task.scenario,
+            "cell": task.cell,
+            "repeat": task.repeat,
+            "tenant": level.tenant,
+            "model": models[level.tenant],
+            "concurrency": level.concurrency,
+            "answered_rps": level.answered_rps,
+            "low_rps": level.low_rps,
+            "high_rps": level.high_rps,
+            **{name: seen[name] for name in (*WINDOW, "client_cpu")},
+            "compute_ms": compute_ms(seen),
+            "valid": not invalid,
+            "reason": seen["reason"] if invalid else "",
+        }

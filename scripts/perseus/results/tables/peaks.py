@@ -1,0 +1,109 @@
+"""Table `peaks`: what each load line reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.results.records import PeakRecord, Row
+from perseus.results.repeats import RepeatedPeak, interval, sharing_ratio
+from perseus.results.study_results import StudyResults
+
+RECORD = PeakRecord
+DESCRIPTION = "One row per load line; rates are totals over the tenants."
+SCHEMA = pa.schema(
+    [
+        *LOAD_LINE,
+        column("device", TEXT, "", "cpu or gpu"),
+        column("runtime", TEXT, "", "what executes the networks inside Triton"),
+        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
+               " in every repeat"),
+        column("estimate_rps", REAL, "requests/s", "most likely limit of the server, all tenants"
+               " together, mean of the repeats"),
+        column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
+        column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
+        column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
+               " from within the SLA to beyond it; empty where it does not"),
+        column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
+               " certified one"),
+        column("certified_scale", REAL, "", "certified_rps as point s of the load line"),
+        column("estimate_scale", REAL, "", "estimate_rps as point s of the load line"),
+        column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}"),
+        column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}"),
+        column("first_failing_scale", REAL, "", "first_failing_rps as point s of the load line"),
+        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants, at the"
+               " estimates: how many dedicated servers one shared server replaces"),
+        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}"),
+        column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}"),
+        column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
+        column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
+               " the estimates: far below 1, the client was not what limited"),
+        column("repeats", WHOLE, "", "repeats measured"),
+        column("repeats_used", WHOLE, "", "repeats that found a limit of the server; the estimate"
+               " is their mean"),
+        column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
+        column("measured_s", REAL, "s", "length of all windows and repeats"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    ceilings = _ceilings_rps(results)
+    for peak in results.peaks.values():
+        yield _row(peak, results.alone(peak), _client_load(peak, ceilings))
+
+
+def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: float) -> Row:
+    certified_scale, certified = peak.certified
+    failing_scale, failing_rps = peak.first_failing
+    ratio = sharing_ratio(peak, alone)
+    total = interval(float(peak.rates_rps.sum()), peak.rates_draws_rps.sum(axis=1))
+    sure = [np.nan if each is None else each.certified[0] for each in alone]
+    return {
+        **load_line(peak),
+        "device": peak.task.server.device,
+        "runtime": peak.task.server.runtime,
+        "certified_rps": float(certified.sum()),
+        **with_ends("estimate_rps", total, ("ci_low_rps", "ci_high_rps")),
+        "first_failing_rps": failing_rps,
+        "cliff": next((r.cliff for r in peak.records if r.cliff), ""),
+        "certified_scale": certified_scale,
+        **with_ends(
+            "estimate_scale",
+            interval(peak.scale, peak.scale_draws),
+            ("ci_low_scale", "ci_high_scale"),
+        ),
+        "first_failing_scale": failing_scale,
+        **with_ends("sharing_ratio", interval(*ratio), ("sharing_ratio_low", "sharing_ratio_high")),
+        "certified_sharing_ratio": float((certified / sure).sum()),
+        "client_load": client_load,
+        "repeats": len(peak.records),
+        "repeats_used": sum(record.has_limit for record in peak.records),
+        "requests": sum(record.requests for record in peak.records),
+        "measured_s": float(sum(record.measured_s for record in peak.records)),
+    }
+
+
+def _ceilings_rps(results: StudyResults) -> dict[tuple[str, str, int], float]:
+    """By server, model and images of a request, where one was found."""
+    return {
+        (ceiling.server, model, shape.request_batch_size): shape.highest_valid.rate_rps
+        for ceiling in results.ceilings
+        for shape in ceiling.shapes
+        for model in shape.models
+        if shape.highest_valid
+    }
+
+
+def _client_load(peak: RepeatedPeak, ceilings: Mapping[tuple[str, str, int], float]) -> float:
+    """Sum over the tenants of rate / ceiling of the client; NaN where a ceiling is not known."""
+    server = peak.task.server.name
+    of_tenants = [
+        ceilings.get((server, tenant.model, tenant.request_batch_size), np.nan)
+        for tenant in peak.task.tenants
+    ]
+    return float((peak.rates_rps / of_tenants).sum())

@@ -1,0 +1,88 @@
+"""Table `savings`: what sharing saves, as a fraction and in whole servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.results.fleets import DEMAND_SERVERS, fleet
+from perseus.results.records import Row
+from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.savings import savings
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = "One row per shared load line."
+SCHEMA = pa.schema(
+    [
+        *LOAD_LINE,
+        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants"),
+        column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
+               " negative: sharing costs more"),
+        column("ci_low", REAL, "share", f"saving: lower end {CI}"),
+        column("ci_high", REAL, "share", f"saving: upper end {CI}"),
+        column("probability_of_saving", REAL, "", "share of the bootstrap draws with saving > 0"),
+        column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
+               " holds for all lines of the scenario at once, so also for the best one"),
+        column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
+        column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
+        column("demand", TEXT, "requests/s", "demand of the fleets below: what"
+               f" {DEMAND_SERVERS} dedicated servers carry, in the proportion of the line"),
+        column("dedicated_servers", WHOLE, "servers", "dedicated servers for the demand"),
+        column("shared_servers", WHOLE, "servers", "servers for the demand when servers may run at"
+               " any measured line of the scenario or be dedicated, packed optimally"),
+        column("shared_fleet", TEXT, "", "how many servers run at which line"),
+        column("fleet_saving", REAL, "share", "1 - shared_servers / dedicated_servers"),
+        column("fleet_ci_low", REAL, "share", f"fleet_saving: lower end {CI}"),
+        column("fleet_ci_high", REAL, "share", f"fleet_saving: upper end {CI}"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    scenarios: dict[str, list[RepeatedPeak]] = {}
+    for peak in results.peaks.values():
+        if not peak.is_dedicated:
+            scenarios.setdefault(peak.task.scenario, []).append(peak)
+    for shared in scenarios.values():
+        alone = results.alone(shared[0])
+        for peak, saving in zip(shared, savings(shared, alone), strict=True):
+            ratio, _ = sharing_ratio(peak, alone)
+            yield {
+                **load_line(peak),
+                "reason": peak.reason or _missing(peak, alone),
+                "sharing_ratio": ratio,
+                **with_ends("saving", saving.fractional, ("ci_low", "ci_high")),
+                "probability_of_saving": saving.probability,
+                "ci_simultaneous_low": saving.simultaneous.low,
+                "ci_simultaneous_high": saving.simultaneous.high,
+                "lines_compared": saving.compared,
+                **_fleet(peak, shared, alone),
+            }
+
+
+def _missing(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> str:
+    pairs = zip(peak.tenants, alone, strict=True)
+    names = [name for name, each in pairs if each is None or not each.is_known]
+    return f"no dedicated peak of {', '.join(names)}" if names else ""
+
+
+def _fleet(
+    peak: RepeatedPeak, shared: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak | None]
+) -> Row:
+    together = [other for other in shared if other.is_known]
+    dedicated = [each for each in alone if each is not None and each.is_known]
+    if len(dedicated) < len(alone) or not peak.is_known:
+        return dict.fromkeys(SCHEMA.names[SCHEMA.get_field_index("demand") :])
+    made = fleet(peak, together, dedicated)
+    demand = zip(peak.tenants, made.demand_rps, strict=True)
+    used = zip(made.counts, [*together, *dedicated], strict=True)
+    return {
+        "demand": ", ".join(f"{name} {rate:.4g}" for name, rate in demand),
+        "dedicated_servers": made.dedicated_servers,
+        "shared_servers": made.shared_servers,
+        "shared_fleet": " + ".join(f"{count} x ({other.mix})" for count, other in used if count),
+        **with_ends("fleet_saving", made.saving, ("fleet_ci_low", "fleet_ci_high")),
+    }

@@ -1,0 +1,128 @@
+"""Table `tenants`: each tenant at the certified point of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.window import Phase
+from perseus.results.columns import LOAD_LINE, WINDOW, compute_ms, load_line
+from perseus.results.records import PeakRecord, Row, number
+from perseus.results.repeats import RepeatedPeak, key
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = "One row per cell and tenant, at the certified point."
+SCHEMA = pa.schema(
+    [
+        *LOAD_LINE,
+        column("cell", TEXT, "", "folder of the raw results"),
+        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("rate_rps", REAL, "requests/s", "rate at the certified point of this repeat"),
+        column("estimate_rps", REAL, "requests/s", "rate at the estimated limit of this repeat"),
+        column("base_rps", REAL, "requests/s", "base of the load line"),
+        column("direction_rps", REAL, "requests/s", "direction of the load line, per unit of s"),
+        column("dedicated_rps", REAL, "requests/s", "dedicated peak on the same server (estimate,"
+               " mean of the repeats)"),
+        column("requests", WHOLE, "requests", "requests of the last certified window"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much"
+               " (docs/method.md, Verdict on a window)"),
+        column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
+               " (docs/method.md, Verdict on a window)"),
+        column("errors", WHOLE, "requests", "requests that failed or timed out"),
+        column("p50_ms", REAL, "ms", "median latency from the intended send"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
+        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p99_ms", REAL, "ms", "99th percentile of the latency"),
+        column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
+               " same rate; null in dedicated scenarios"),
+        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: what the other tenants cost it"),
+        column("slowdown_low", REAL, "", "its 95 % interval, lower end (both p95 vary)"),
+        column("slowdown_high", REAL, "", "upper end; infinite where requests do not bound it"),
+        column("sla_percentile", REAL, "%", "percentile that the SLA binds"),
+        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
+        column("sla_percentile_ms", REAL, "ms", "measured latency at that percentile"),
+        column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
+        column("exceedance_low", REAL, "share", "its lower one-sided bound at the confidence of"
+               " the verdict"),
+        column("exceedance_high", REAL, "share", "its upper bound, likewise"),
+        column("queue_ms", REAL, "ms", "mean time in the server's queue"),
+        column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),
+        column("client_ms", REAL, "ms", "the rest of the mean latency: network and client"),
+        column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
+        column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
+        column("startup_s", REAL, "s", "from the start of the server to all models ready"),
+    ]
+)  # fmt: skip
+"""Null where nothing was certified."""
+
+OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high")
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.searches:
+        peak = results.peaks[key(record.task)]
+        yield from _of_cell(record, peak, results.alone(peak))
+
+
+def _of_cell(
+    record: PeakRecord, peak: RepeatedPeak, dedicated: list[RepeatedPeak | None]
+) -> Iterator[Row]:
+    windows = record.certified_rows()
+    together = {row["tenant"]: row for row in windows if row["phase"] != Phase.ALONE}
+    alone = {
+        row["tenant"]: row
+        for row in windows
+        if row["phase"] == Phase.ALONE and row["offered_rps"] > 0
+    }
+    rates = record.rates_rps(record.certified_scale)
+    estimates = record.rates_rps(record.estimate_scale if record.has_limit else np.nan)
+    for i, tenant in enumerate(record.task.tenants):
+        seen, by_itself = together.get(tenant.name, {}), dedicated[i]
+        yield {
+            **load_line(peak),
+            "verdict": record.outcome,
+            "reason": record.reason,
+            "cell": record.task.cell,
+            "repeat": record.task.repeat,
+            "tenant": tenant.name,
+            "model": tenant.model,
+            "rate_rps": float(rates[i]),
+            "estimate_rps": float(estimates[i]),
+            "base_rps": record.line.base_rps[i],
+            "direction_rps": record.line.direction_rps[i],
+            "dedicated_rps": np.nan if by_itself is None else float(by_itself.rates_rps[0]),
+            "sla_percentile": tenant.sla.percentile,
+            "sla_ms": tenant.sla.latency_ms,
+            **{name: seen.get(name) for name in (*WINDOW, *OF_SLA)},
+            "compute_ms": compute_ms(seen),
+            **_slowdown(seen, alone.get(tenant.name, {})),
+            "unloaded_p50_ms": record.unloaded_p50_ms.get(tenant.name),
+            "first_inference_ms": record.first_inference_ms.get(tenant.name),
+            "startup_s": record.startup_s,
+        }
+
+
+def _slowdown(shared: Row, alone: Row) -> Row:
+    """p95 shared / p95 alone at an equal rate; the ends combine both on a logarithmic scale.
+
+    The two windows are independent, so that the squares of their logarithmic errors add up.
+    """
+    names = ("p95_low_ms", "p95_ms", "p95_high_ms")
+    ends = np.array([[number(row.get(name)) for name in names] for row in (shared, alone)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (below, above), (alone_below, alone_above) = np.diff(np.log(ends), axis=1)
+        ratio = ends[0, 1] / ends[1, 1]
+        low = ratio / np.exp(np.hypot(below, alone_above))
+        high = ratio * np.exp(np.hypot(above, alone_below))
+    return {
+        "alone_p95_ms": ends[1, 1],
+        "slowdown": ratio,
+        "slowdown_low": low,
+        "slowdown_high": high,
+    }

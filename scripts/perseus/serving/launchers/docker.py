@@ -1,0 +1,17 @@
+"""The launcher `docker`: a container of NVIDIA's Triton."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from perseus.serving.container_commands import Engine
+from perseus.serving.containers import serve_in_engine
+
+
+def gpu_options(gpus: Sequence[int | str]) -> list[str]:
+    """docker reads the value as CSV: without the quotation marks the second GPU would be an
+    option."""
+    return [f'--gpus="device={",".join(map(str, gpus))}"', "--ulimit=memlock=-1"]
+
+
+ENGINE = Engine("docker", gpu_options)
+serve = partial(serve_in_engine, ENGINE)

@@ -1,0 +1,74 @@
+"""The launcher `remote`: a Triton that runs elsewhere gets the models of a scenario for a while.
+
+Nothing is started. The models are pushed over gRPC to a server in explicit model control, and
+unloaded afterwards, whatever happens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from perseus.host.orphans import unique_name
+from perseus.host.signals import signals_deferred
+from perseus.serving.access import read_access
+from perseus.serving.failures import ServerError
+from perseus.serving.model_control import Control, read_models
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import server_times
+from perseus.study.remote import Remote
+from perseus.study.tasks.measure import MeasuredServer
+
+
+def serve(
+    server: MeasuredServer,
+    repository: Path,
+    log_path: Path,
+    cores: Sequence[int],
+    *,
+    say: Callable[[str], None],
+    rate_limited_cores: int = 0,
+) -> AbstractContextManager[RunningServer]:
+    """As `launch`; the server has its own cores, and shares none of them by priority."""
+    if server.remote is None:
+        raise ServerError(f"{server.name}: the launcher 'remote' needs to know where it is")
+    return remote_triton(server.remote, repository, log_path, say=say)
+
+
+@contextmanager
+def remote_triton(
+    remote: Remote,
+    repository: Path,
+    log_path: Path,
+    *,
+    say: Callable[[str], None],
+) -> Iterator[RunningServer]:
+    """A server elsewhere, serving every model of `repository` while the context is open.
+
+    `log_path` gets what is known of the server; its own log is where it runs.
+
+    Raises ServerError when the server cannot be reached or refuses, is not in explicit model
+    control, holds models that are not ours, or does not serve what it was given.
+    """
+    access = read_access(remote, os.environ)
+    server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
+    owner = f"{unique_name()} {repository.parent.name}/{repository.name}"
+    models = read_models(repository, owner)
+    with Control(server) as control:
+        control.check_http()
+        log_path.parent.mkdir(parents=True, exist_ok=True)
+        log_path.write_text(f"{control.describe()}\nIts own log is on {remote.host}.\n")
+        control.make_room(models, allow_foreign=remote.foreign_models == "allow", say=say)
+        pushed: list[str] = []
+        try:
+            for model in models:
+                say(f"pushing {model.config.name} ({model.megabytes:.0f} MB)")
+                pushed.append(model.config.name)
+                control.push(model)
+                server_times(server, model.config.name)  # HTTP leads to the same server
+            yield server
+        finally:
+            with signals_deferred():
+                control.unload(pushed, say)

@@ -1,0 +1,196 @@
+"""Model control of a Triton that runs elsewhere: models are pushed to it, and unloaded again.
+
+Each carries a parameter that tells whose it is, so that what a killed measurement left behind is
+recognised by the next one on the same host, and removed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from google.protobuf import json_format, text_format
+from tritonclient.grpc import model_config_pb2 as pb
+from tritonclient.utils import InferenceServerException
+
+from perseus.host.orphans import names_of_dead_owners
+from perseus.serving.failures import ServerError
+from perseus.serving.remote_failures import explained
+from perseus.serving.running_server import RunningServer
+
+MARK = "perseus"
+"""The parameter of a pushed model: its owner, a space, and the study and scenario."""
+ANSWER_S = 10.0
+LOAD_S = 300.0
+UNLOAD_S = 20.0
+_POLL_S = 0.1
+
+
+@dataclass(frozen=True)
+class PushedModel:
+    """A model with its configuration, marked as ours."""
+
+    config: pb.ModelConfig
+    files: dict[str, bytes]
+    """By their paths in the model's folder."""
+
+    @property
+    def megabytes(self) -> float:
+        return sum(map(len, self.files.values())) / 1e6
+
+
+def read_models(repository: Path, owner: str) -> list[PushedModel]:
+    """Every model of a repository. Raises ServerError when there is none."""
+    models: list[PushedModel] = []
+    for path in sorted(repository.glob("*/config.pbtxt")):
+        config = text_format.Parse(path.read_text(), pb.ModelConfig())
+        config.parameters[MARK].string_value = owner
+        folder = path.parent
+        files = {str(f.relative_to(folder)): f.read_bytes() for f in folder.glob("1/*")}
+        models.append(PushedModel(config, files))
+    if not models:
+        raise ServerError(f"{repository}: no such model repository; build it first.")
+    return models
+
+
+class Control:
+    """Model control of a server elsewhere. Every method but `unload` raises ServerError."""
+
+    def __init__(self, server: RunningServer) -> None:
+        self._server, self._access = server, server.access
+        self._client = server.access.grpc_client(server.grpc_address)
+
+    def __enter__(self) -> Control:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._client.close()
+
+    def _call(self, method: str, *arguments: Any, timeout_s: float = ANSWER_S, **more: Any) -> Any:
+        try:
+            return getattr(self._client, method)(
+                *arguments, headers=self._access.values(), client_timeout=timeout_s, **more
+            )
+        except InferenceServerException as error:
+            raise explained(error, self._server.grpc_address, self._access) from None
+
+    def describe(self) -> str:
+        about = self._call("get_server_metadata")
+        return self._access.hide(f"{about.name} {about.version} at {self._server.grpc_address}")
+
+    def check_http(self) -> None:
+        """Whether HTTP, which tells the statistics, is there and takes our headers."""
+        url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
+        try:
+            self._access.get(url, ANSWER_S)
+        except OSError as error:
+            raise explained(error, url, self._access) from None
+
+    def make_room(
+        self, models: Sequence[PushedModel], *, allow_foreign: bool, say: Callable[[str], None]
+    ) -> None:
+        """Remove what dead measurements of this host left; refuse what stands in the way."""
+        ours = {model.config.name for model in models}
+        owners = {name: self._owner(name) for name in self.loaded()}
+        dead = names_of_dead_owners(owner.partition(" ")[0] for owner in owners.values())
+        left = [name for name, owner in owners.items() if owner.partition(" ")[0] in dead]
+        if left:
+            say(f"unloading what a killed measurement left: {', '.join(left)}")
+            self.unload(left, say)
+            owners = {name: owner for name, owner in owners.items() if name not in left}
+        problems = [
+            f"{name!r}, {f'of the measurement {owner}' if owner else 'not ours'}"
+            for name, owner in owners.items()
+            if name in ours or owner or not allow_foreign
+        ]
+        if problems:
+            raise ServerError(
+                f"the server at {self._server.grpc_address} holds loaded models:"
+                f" {'; '.join(problems)}. They would be measured too, or replaced. Unload them"
+                " (POST /v2/repository/models/<name>/unload) if nobody needs them; set"
+                " foreign_models: allow to measure beside those of others, never beside one of the"
+                " same name or of another measurement."
+            )
+
+    def loaded(self) -> list[str]:
+        """Models that are ready, or of those on the server's disk on their way in or out."""
+        index = self._call("get_model_repository_index").models
+        on_disk = {m.name for m in index if m.state not in ("", "UNAVAILABLE")}
+        # The index leaves out models that were pushed; statistics are of all that are ready.
+        ready = {m.name for m in self._call("get_inference_statistics").model_stats}
+        return sorted(on_disk | ready)
+
+    def _owner(self, name: str) -> str:
+        """Whose a loaded model is; empty if it is not ours, or gone by now."""
+        try:
+            config = self._client.get_model_config(
+                name, headers=self._access.values(), client_timeout=ANSWER_S
+            ).config
+        except InferenceServerException:
+            return ""
+        return config.parameters[MARK].string_value if MARK in config.parameters else ""
+
+    def push(self, model: PushedModel) -> None:
+        """Load a model that is not on the server's disk, and see that it is served as asked."""
+        name = model.config.name
+        text = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
+        files = {f"file:{path}": content for path, content in model.files.items()}
+        self._call("load_model", name, config=text, files=files, timeout_s=LOAD_S)
+        served = self._call("get_model_config", name).config
+        if problems := differences(model.config, served):
+            raise ServerError(
+                f"the server at {self._server.grpc_address} serves {name} otherwise than asked:"
+                f" {'; '.join(problems)}. Start it with --disable-auto-complete-config."
+            )
+        if not self._call("is_model_ready", name):
+            raise ServerError(f"the server says that {name} is not ready after it was loaded")
+
+    def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
+        """Unload models and wait until they are gone. What cannot be done is said."""
+        left = list(names)
+        try:
+            for name in names:
+                self._call("unload_model", name)
+            deadline_s = time.monotonic() + UNLOAD_S
+            while left := [name for name in self.loaded() if name in names]:
+                if time.monotonic() > deadline_s:
+                    break
+                time.sleep(_POLL_S)
+        except ServerError as error:
+            say(f"models could not be unloaded: {error}")
+        if left:
+            say(f"still on {self._server.grpc_address}: {', '.join(left)}. See docs/remote.md")
+
+
+def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
+    """What of a model's configuration the server changed, where that changes a measurement."""
+    found: list[str] = []
+    for what, read in _SETTINGS.items():
+        wanted, got = read(asked), read(served)
+        if wanted != got:
+            found.append(f"{what} is {got}, not {wanted}")
+    return found
+
+
+_SETTINGS: dict[str, Callable[[pb.ModelConfig], Any]] = {
+    "name": lambda config: config.name,
+    "backend": lambda config: config.backend,
+    "max_batch_size": lambda config: config.max_batch_size,
+    "input": lambda config: [(i.name, i.data_type, list(i.dims)) for i in config.input],
+    "output": lambda config: [(o.name, o.data_type, list(o.dims)) for o in config.output],
+    "instances": lambda config: [(g.kind, g.count, list(g.gpus)) for g in config.instance_group],
+    "dynamic batching": lambda config: (
+        (
+            config.dynamic_batching.max_queue_delay_microseconds,
+            list(config.dynamic_batching.preferred_batch_size),
+        )
+        if config.HasField("dynamic_batching")
+        else None
+    ),
+    "parameters": lambda config: {
+        name: value.string_value for name, value in sorted(config.parameters.items())
+    },
+}

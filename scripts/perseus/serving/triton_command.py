@@ -1,0 +1,90 @@
+"""What a tritonserver is told: its ports on the loopback, its arguments, where our backends are."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from perseus.models.rate_limiter import RESOURCE
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+
+BACKENDS = Path(__file__).resolve().parents[2] / "backends"
+"""Folder of our own python-based backends: one folder `<runtime>/model.py` each."""
+DRAIN_S = 10
+"""Triton's own limit for finishing the requests that it has accepted."""
+
+
+class Ports(NamedTuple):
+    """Ports of one server on the loopback."""
+
+    http: int
+    grpc: int
+    metrics: int
+
+    def running(self, pid: int | None, image_id: str | None = None) -> RunningServer:
+        """The server that listens on them."""
+        return RunningServer(
+            grpc_address=f"127.0.0.1:{self.grpc}",
+            http_address=f"127.0.0.1:{self.http}",
+            metrics_url=f"http://127.0.0.1:{self.metrics}/metrics",
+            pid=pid,
+            image_id=image_id,
+        )
+
+
+def check_served(repository: Path, cores: Sequence[int]) -> None:
+    """Raises ServerError when there is nothing to serve, or no core to serve it with."""
+    if not cores:
+        raise ServerError(
+            "no CPU core is left for the server: it needs at least one that the client does not "
+            "use. Measure on a host with two cores or more, or give the client fewer."
+        )
+    if not repository.is_dir():
+        raise ServerError(f"{repository}: no such model repository; build it first.")
+
+
+def free_ports() -> Ports:
+    """Ports that were free on the loopback a moment ago."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return Ports(*(each.getsockname()[1] for each in sockets))
+
+
+def arguments(
+    name: str, repository: Path, ports: Ports, shm_mib: int, rate_limited_cores: int
+) -> list[str]:
+    """Arguments of a tritonserver that serves all of `repository`, on the loopback alone.
+
+    name: of `orphans.unique_name`; the server answers with it, and its shared memory bears it.
+    shm_mib: shared memory per model instance in MiB, initially and per growth step.
+    rate_limited_cores: cores that tenants with a priority share; 0 switches the limiter off.
+    """
+    shm_bytes = shm_mib * 2**20
+    limits = [
+        "--rate-limit=execution_count",
+        f"--rate-limit-resource={RESOURCE}:{rate_limited_cores}",
+    ]
+    return [
+        f"--id={name}",
+        f"--model-repository={repository}",
+        "--disable-auto-complete-config",
+        # Triton appends a UUID to the prefix without a separator
+        f"--backend-config=python,shm-region-prefix-name={name}-",
+        f"--backend-config=python,shm-default-byte-size={shm_bytes}",
+        f"--backend-config=python,shm-growth-byte-size={shm_bytes}",
+        "--http-address=127.0.0.1",
+        f"--http-port={ports.http}",
+        "--grpc-address=127.0.0.1",
+        f"--grpc-port={ports.grpc}",
+        "--metrics-address=127.0.0.1",
+        f"--metrics-port={ports.metrics}",
+        "--metrics-interval-ms=1000",
+        f"--exit-timeout-secs={DRAIN_S}",
+        *(limits if rate_limited_cores else []),
+    ]

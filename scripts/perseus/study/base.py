@@ -1,0 +1,58 @@
+"""What the parts of a study's definition, and of the tasks of its jobs, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    Strict,
+    StrictBool,
+    StrictStr,
+)
+from pydantic_core import PydanticCustomError
+
+
+class Part(BaseModel):
+    """An immutable part of a definition or of a task: unknown keys are refused, and so are values
+    of another type, however they could be converted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def plain(self) -> dict[str, Any]:
+        """As dictionaries with sorted keys, lists, strings and numbers, from which it can be
+        validated back; equal parts have the same `repr` in this form, which Snakemake compares."""
+        return _sorted(self.model_dump(mode="json"))
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(item) for item in value] if isinstance(value, list) else value
+
+
+def _different(values: Sequence[Any]) -> Sequence[Any]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise PydanticCustomError("twice", "has {value} twice", {"value": repr(value)})
+    return values
+
+
+Text = StrictStr
+Flag = StrictBool
+Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
+"""A number; 100 and 100.0 are the same."""
+
+Whole = Annotated[int, Strict()]
+
+Different = AfterValidator(_different)
+"""Of a list whose items must differ."""
+
+# Its '$' is the very end: in pydantic's regular expressions no line break may follow.
+NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
+Name = Annotated[StrictStr, Field(pattern=NAME)]
+"""What becomes a folder, a URL or a wildcard."""

@@ -1,0 +1,20 @@
+"""What the parts of a configuration say about each other and about the machine: one module for each
+of its sections. Every check works on a definition whose form is right."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perseus.study.checks import measurement, models, scenarios, servers
+from perseus.study.definition import Definition
+from perseus.study.problems import Problems
+from perseus.study.tasks.tables import Price
+
+
+def all_problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Problems:
+    """Every problem with its place; paths in the configuration start from `folder`."""
+    yield from models.problems(study, folder)
+    yield from servers.problems(study, folder, prices)
+    yield from measurement.problems(study, folder)
+    yield from scenarios.problems(study)

@@ -1,0 +1,48 @@
+"""The arrivals and the client of a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perseus.study.checks.files import brace_problems
+from perseus.study.definition import Definition
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.measurement import ArrivalProcess
+from perseus.study.problems import Place, Problems, path
+from perseus.study.traces import read_gaps_s
+
+
+def problems(study: Definition, folder: Path) -> Problems:
+    """`folder` is where paths start from."""
+    if study.measurement.client.shared_memory:
+        yield from _shared_memory_problems(study)
+    yield from _arrivals_problems(("measurement", "arrivals"), study.measurement.arrivals, folder)
+
+
+def _shared_memory_problems(study: Definition) -> Problems:
+    for i, server in enumerate(study.servers):
+        if not LAUNCHERS[server.launcher].shares_memory:
+            yield (
+                ("measurement", "client", "shared_memory"),
+                f"the server of {path(('servers', i))}, launcher {server.launcher!r}, is not on"
+                " this host or does not share its memory (set it to false)",
+            )
+
+
+def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Problems:
+    for key, only in (("cv", "gamma"), ("trace", "trace")):
+        if getattr(arrivals, key) is not None and arrivals.process != only:
+            process = repr(arrivals.process)
+            yield (*at, key), f"is of process: {only} only, and process is {process}"
+    at = (*at, "trace")
+    if arrivals.trace is None:
+        if arrivals.process == "trace":
+            yield at, "is missing (a file with one arrival time in seconds per line)"
+        return
+    yield from brace_problems(at, arrivals.trace)
+    try:
+        read_gaps_s(folder / arrivals.trace)
+    except FileNotFoundError:
+        yield at, f"there is no file {arrivals.trace!r} (one arrival time in seconds per line)"
+    except (OSError, ValueError) as error:
+        yield at, str(error)

@@ -1,0 +1,75 @@
+"""Models: architectures that torchvision has, files that are there, a scenario that serves each."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+from perseus.study.checks.files import brace_problems
+from perseus.study.checks.names import duplicates
+from perseus.study.definition import Definition
+from perseus.study.hints import did_you_mean
+from perseus.study.image_files import image_files
+from perseus.study.model import Model
+from perseus.study.problems import Place, Problems
+
+
+def problems(study: Definition, folder: Path) -> Problems:
+    """`folder` is where paths start from."""
+    yield from duplicates("models", [model.name for model in study.models])
+    known = sorted(architectures())
+    served = {tenant.model for item in study.scenarios for tenant in item.tenants}
+    for i, model in enumerate(study.models):
+        at: Place = ("models", i)
+        if known and model.architecture not in known:
+            key = "architecture" if "architecture" in model.model_fields_set else "name"
+            hint = did_you_mean(model.architecture, known)
+            hint = hint or " (set architecture: to the name of a torchvision model)"
+            name = repr(model.architecture)
+            yield (*at, key), f"{name} is not a torchvision classification model{hint}"
+        yield from _weights_problems(at, model, folder)
+        yield from _images_problems(at, model, folder)
+        if model.name not in served:
+            yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
+
+
+def architectures() -> set[str]:
+    """The names of torchvision's classification models, read without importing torch.
+
+    Empty when torchvision is not installed here.
+    """
+    spec = importlib.util.find_spec("torchvision")
+    if spec is None or not spec.submodule_search_locations:
+        return set()
+    found: set[str] = set()
+    for path in Path(spec.submodule_search_locations[0], "models").glob("*.py"):
+        text = path.read_text()
+        found.update(re.findall(r"@register_model\(\).*?\ndef (\w+)\(", text, re.DOTALL))
+    return found
+
+
+def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
+    if model.weights_file is None:
+        return
+    at = (*at, "weights")
+    yield from brace_problems(at, model.weights)
+    if not (folder / model.weights).is_file():
+        yield (
+            at,
+            f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
+            " torchvision weights name such as IMAGENET1K_V1)",
+        )
+
+
+def _images_problems(at: Place, model: Model, folder: Path) -> Problems:
+    if model.images is None:
+        return
+    at = (*at, "images")
+    try:
+        for path in image_files(folder / model.images):
+            yield from brace_problems(at, str(Path(model.images, path.name)))
+    except (FileNotFoundError, NotADirectoryError):
+        yield at, f"there is no folder {model.images!r} (of PNG or JPEG files)"
+    except (OSError, ValueError) as error:
+        yield at, f"{model.images!r} cannot be used: {error}"

@@ -1,0 +1,148 @@
+"""Scenarios: their servers, tenants and experiments, and names that would mean two things."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from perseus.study.checks.names import duplicates
+from perseus.study.definition import Definition
+from perseus.study.experiments import peak
+from perseus.study.hints import did_you_mean
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.model import Model
+from perseus.study.problems import Place, Problems, path
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.server import Server
+from perseus.study.tenant import Tenant
+
+
+def problems(study: Definition) -> Problems:
+    yield from duplicates("scenarios", [item.name for item in study.scenarios])
+    yield from _tenant_conflicts(study)
+    yield from _name_problems(study)
+    models = {model.name: model for model in study.models}
+    servers = {server.name: server for server in study.servers}
+    for i, item in enumerate(study.scenarios):
+        at: Place = ("scenarios", i)
+        for j, name in enumerate(item.servers):
+            if name not in servers:
+                hint = did_you_mean(name, list(servers)) or f" (known: {', '.join(servers)})"
+                yield (*at, "servers", j), f"{name!r} is not in servers{hint}"
+        here = [servers[name] for name in item.servers if name in servers]
+        for j, tenant in enumerate(item.tenants):
+            yield from _tenant_problems((*at, "tenants", j), tenant, models, here)
+        for name, count in Counter(tenant.name for tenant in item.tenants).items():
+            if count > 1:
+                hint = "give each tenant a name: of its own"
+                yield (*at, "tenants"), f"{name!r} appears {count} times ({hint})"
+        yield from _experiment_problems((*at, "experiments"), item)
+
+
+def _tenant_conflicts(study: Definition) -> Problems:
+    """A tenant's name stands for one set of settings: its dedicated peak is measured under it."""
+    used: dict[str, tuple[Place, Tenant]] = {}
+    for i, item in enumerate(study.scenarios):
+        for j, tenant in enumerate(item.tenants):
+            at: Place = ("scenarios", i, "tenants", j)
+            first, other = used.setdefault(tenant.name, (at, tenant))
+            if other != tenant:
+                yield (
+                    at,
+                    f"{tenant.name!r} has other settings than {path(first)}"
+                    " (give it a name: of its own)",
+                )
+
+
+def _name_problems(study: Definition) -> Problems:
+    """A dedicated scenario is named after its tenant, so no shared one on its server may be."""
+    dedicated: dict[tuple[str, str], Place] = {}
+    for i, item in enumerate(study.scenarios):
+        for j, tenant in enumerate(item.tenants):
+            for server in item.servers:
+                dedicated.setdefault((server, tenant.name), ("scenarios", i, "tenants", j))
+    for i, item in enumerate(study.scenarios):
+        at: Place = ("scenarios", i, "name")
+        alone = item.tenants[0].name if len(item.tenants) == 1 else None
+        if alone is not None and item.name != alone:
+            yield (
+                at,
+                f"{item.name!r} has one tenant, {alone!r}, and is named after it (use that name,"
+                " or give the tenant this name:)",
+            )
+        taken = [server for server in item.servers if (server, item.name) in dedicated]
+        if alone is None and taken:
+            yield (
+                at,
+                f"{item.name!r} is the name of {path(dedicated[taken[0], item.name])}, which is"
+                f" also measured alone on {taken[0]!r} (choose another name)",
+            )
+
+
+def _tenant_problems(
+    at: Place, tenant: Tenant, models: dict[str, Model], servers: list[Server]
+) -> Problems:
+    if tenant.model not in models:
+        hint = did_you_mean(tenant.model, list(models)) or f" (known: {', '.join(models)})"
+        yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
+    for server in servers if tenant.model in models else ():
+        yield from _precision_problems((*at, "model"), models[tenant.model], server)
+        if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
+            yield (
+                (*at, "priority"),
+                f"server {server.name!r} is remote, and priorities need a server that is started"
+                " here",
+            )
+    if tenant.request_batch_size > tenant.max_batch_size:
+        yield (
+            (*at, "request_batch_size"),
+            f"must be <= max_batch_size, which is {tenant.max_batch_size}",
+        )
+    batching = tenant.dynamic_batching
+    if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):
+        yield (
+            (*at, "dynamic_batching", "preferred_batch_sizes"),
+            f"must be <= max_batch_size, which is {tenant.max_batch_size}",
+        )
+
+
+def _precision_problems(at: Place, model: Model, server: Server) -> Problems:
+    """A model in a precision that its server does not offer."""
+    precision, device = model.precision, server.device
+    if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
+        return  # offered, or a runtime that does not run there at all, which is said of the server
+    offers = [
+        (on, name)
+        for name, runtime in RUNTIMES.items()
+        for on, known in runtime.precisions.items()
+        if precision in known
+    ]
+    able = [name for on, name in offers if on == device]
+    if able:
+        yield (
+            at,
+            f"server {server.name!r} with runtime {server.runtime!r} cannot run {model.name!r} in"
+            f" {precision} (it needs runtime: {' or '.join(able)})",
+        )
+    else:
+        others = sorted({f"device: {on} with runtime: {name}" for on, name in offers})
+        yield (
+            at,
+            f"server {server.name!r} with device {device!r} cannot run {model.name!r} in"
+            f" {precision} (it needs {' or '.join(others)})",
+        )
+
+
+def _experiment_problems(at: Place, item: ScenarioSettings) -> Problems:
+    tenants = [tenant.name for tenant in item.tenants]
+    if not item.experiments:  # a peak, by default
+        for _, text in peak.Settings(kind="peak").problems(tenants):
+            yield at, f"is missing ({text})"
+    seen: set[str] = set()
+    for i, experiment in enumerate(item.experiments):
+        for inside, text in experiment.problems(tenants):
+            yield (*at, i, *inside), text
+        for run in experiment.runs():
+            if run.name in seen:
+                yield (*at, i), f"the load line {run.name!r} is listed twice"
+            seen.add(run.name)

@@ -1,0 +1,90 @@
+"""Servers: what their device, launcher and runtime allow, and the row of the price table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perseus.study.checks.files import brace_problems
+from perseus.study.checks.names import duplicates
+from perseus.study.checks.remotes import remote_problems
+from perseus.study.definition import Definition
+from perseus.study.hints import did_you_mean
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.problems import Place, Problems
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.server import Server
+from perseus.study.tasks.tables import Price
+
+
+def problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Problems:
+    """`folder` is where paths start from."""
+    yield from duplicates("servers", [server.name for server in study.servers])
+    for i, server in enumerate(study.servers):
+        at: Place = ("servers", i)
+        yield from _price_problems((*at, "price"), server, prices)
+        yield from _image_problems((*at, "image"), server)
+        yield from _device_problems(at, server)
+        yield from remote_problems(at, server, folder)
+
+
+def _price_problems(at: Place, server: Server, prices: Sequence[Price]) -> Problems:
+    instance, region = server.price.instance, server.price.region
+    regions = [row.region for row in prices if row.instance == instance]
+    if not regions:
+        hint = did_you_mean(instance, [row.instance for row in prices])
+        hint = hint or " (add a row, or take an InstanceType that is there)"
+        yield (*at, "instance"), f"{instance!r} is not in config/prices.csv{hint}"
+    elif region not in regions:
+        known = ", ".join(regions)
+        yield (*at, "region"), f"{instance!r} has no price in {region!r} (known: {known})"
+
+
+def _image_problems(at: Place, server: Server) -> Problems:
+    launcher, image = server.launcher, server.image
+    containers = [name for name, each in LAUNCHERS.items() if each.container]
+    if LAUNCHERS[launcher].container and image is None:
+        yield (
+            at,
+            f"is missing: launcher {launcher!r} starts a container of it (such as"
+            " nvcr.io/nvidia/tritonserver:24.10-py3)",
+        )
+    if image is None:
+        return
+    if not LAUNCHERS[launcher].container:
+        known = ", ".join(sorted(containers))
+        yield at, f"is of the launchers {known} only, and launcher is {launcher!r}"
+    scheme, _, rest = image.rpartition("://")
+    schemes = LAUNCHERS[launcher].image_schemes
+    if LAUNCHERS[launcher].container and scheme not in ("", *schemes):
+        if schemes:
+            yield at, f"{launcher}'s are a path, {', '.join(f'{each}://' for each in schemes)}"
+        else:
+            yield at, f"{launcher} takes names without '://' (say {rest!r})"
+    if server.image_file is not None:
+        yield from brace_problems(at, image)
+
+
+def _device_problems(at: Place, server: Server) -> Problems:
+    """GPUs that are missing or not used, and runtimes that the device or the launcher has not."""
+    if server.device == "gpu" and server.gpus is None:
+        yield (
+            (*at, "gpus"),
+            "is missing: device is gpu (the numbers of its GPUs, such as [0])",
+        )
+    if server.device == "cpu" and server.gpus is not None:
+        yield (*at, "gpus"), "is of device: gpu only, and device is 'cpu'"
+    able = [name for name, each in RUNTIMES.items() if server.device in each.precisions]
+    if server.runtime not in able:
+        yield (
+            (*at, "runtime"),
+            f"{server.runtime!r} does not run on device {server.device!r} (take"
+            f" {' or '.join(able)})",
+        )
+    ours = LAUNCHERS[server.launcher].runs_our_backends
+    if ours and not RUNTIMES[server.runtime].python_backend:
+        yield (
+            (*at, "launcher"),
+            f"{server.launcher!r} has no {RUNTIMES[server.runtime].title} (take docker, podman or"
+            " apptainer, with an image of NVIDIA's)",
+        )

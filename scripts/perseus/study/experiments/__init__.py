@@ -1,0 +1,41 @@
+"""Experiments: what is done on a server. A kind is a module of its name in four rooms:
+
+study/experiments        its settings, and the cells that they ask for
+measurement/experiments  how it runs on a server
+results/tables           its table
+report/figures           its figure
+
+KINDS is the one list of them; everybody else finds a kind's module by its name.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Final
+
+from pydantic import BeforeValidator
+
+KINDS: Final = ("peak", "concurrency")
+"""In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
+and a class `Run`, what one cell does."""
+
+OTHER_KINDS: Final = KINDS[1:]
+"""Those whose table and figure have the kind's own name; a peak has several."""
+
+
+def settings_of(kind: str) -> Any:
+    """The class of a kind's settings."""
+    return import_module(f"{__name__}.{kind}").Settings
+
+
+def run_of(kind: str) -> Any:
+    """The class of what one cell of a kind does."""
+    return import_module(f"{__name__}.{kind}").Run
+
+
+def _as_run(value: Any) -> Any:
+    return run_of(value["kind"]).model_validate(value) if isinstance(value, dict) else value
+
+
+RunOfKind = BeforeValidator(_as_run)
+"""Lets a task hold a run of any kind: it is validated by that kind's own class."""

@@ -1,0 +1,34 @@
+"""What every kind of experiment has: settings in the configuration, and runs, one for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perseus.study.base import Part
+from perseus.study.problems import Problems
+
+
+class ExperimentRun(Part):
+    """What one cell does. `name` is its part of the cell's name."""
+
+    kind: str
+    name: str
+
+    @property
+    def needs_dedicated_peaks(self) -> bool:
+        """Whether its rates are shares of the dedicated peaks, which are measured before then."""
+        return False
+
+
+class ExperimentSettings(Part):
+    """What a scenario asks of one kind of experiment."""
+
+    kind: str
+
+    def runs(self) -> Iterator[ExperimentRun]:
+        """One for each cell, but for the repeats."""
+        raise NotImplementedError
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        """What is wrong with it in a scenario of these tenants; places are within the settings."""
+        yield from ()

@@ -1,0 +1,38 @@
+"""Experiment `concurrency`: closed loops, with so many requests of each tenant always in flight."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Different, Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+
+Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
+
+
+class Run(ExperimentRun):
+    """In turn, so many requests of each tenant are in flight."""
+
+    kind: Literal["concurrency"] = "concurrency"
+    name: str = "concurrency"
+    concurrencies: tuple[int, ...]
+
+
+class Settings(ExperimentSettings):
+    """Keep so many requests in flight."""
+
+    kind: Literal["concurrency"] = Field(
+        description="`concurrency` keeps so many requests in flight, for throughput and for"
+        " comparison with tools that measure in closed loops."
+    )
+    concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
+        description="Requests of each tenant in flight (a list such as [1, 4, 16]).",
+        examples=[[1, 4, 16]],
+        json_schema_extra={"uniqueItems": True},
+    )
+
+    def runs(self) -> Iterator[Run]:
+        yield Run(concurrencies=tuple(sorted(self.concurrencies)))

@@ -1,0 +1,98 @@
+"""Experiment `peak`: search the largest load at which every tenant keeps its SLA."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Text, Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.hints import did_you_mean
+from perseus.study.problems import Problems
+
+Weight = Annotated[Whole, Field(ge=0, le=1000)]
+Percent = Annotated[Whole, Field(ge=1, le=99)]
+
+
+class Run(ExperimentRun):
+    """A search along a load line, in units of dedicated peaks.
+
+    `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
+    `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
+    rise).
+    """
+
+    kind: Literal["peak"] = "peak"
+    name: str
+    line: Literal["dedicated", "mix", "hold"]
+    weights: tuple[int, ...] = ()
+    held: str = ""
+    held_percent: int = 0
+
+    @classmethod
+    def mix(cls, weights: Sequence[int]) -> Run:
+        """All tenants rise together; [2, 2] is the same line as [1, 1]."""
+        divisor = math.gcd(*weights) or 1
+        reduced = tuple(weight // divisor for weight in weights)
+        return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
+
+    @classmethod
+    def hold(cls, held: str, percent: int) -> Run:
+        """Tenant `held` stays at `percent` % of its dedicated peak, the others rise."""
+        return cls(line="hold", name=f"hold-{held}-{percent}", held=held, held_percent=percent)
+
+    @property
+    def needs_dedicated_peaks(self) -> bool:
+        return self.line != "dedicated"
+
+
+DEDICATED = Run(line="dedicated", name="peak")
+"""The search of one tenant alone, which every tenant of a shared scenario gets."""
+
+
+class Settings(ExperimentSettings):
+    """Search the largest load at which every tenant keeps its SLA."""
+
+    kind: Literal["peak"] = Field(
+        description="`peak` searches the largest load at which every tenant keeps its SLA."
+    )
+    mixes: Annotated[tuple[tuple[Weight, ...], ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Ratios in which the tenants' rates rise together, in units of their dedicated"
+        " peaks and in the order of the tenants, such as [3, 1].",
+    )
+    hold: Text | None = Field(
+        default=None,
+        description="A tenant that is held at fixed rates while the others are raised.",
+    )
+    percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
+        default=None, description="The rates of the held tenant, in percent of its dedicated peak."
+    )
+
+    def runs(self) -> Iterator[Run]:
+        for weights in self.mixes or ():
+            yield Run.mix(weights)
+        if self.hold is not None:
+            for percent in self.percents_of_peak or ():
+                yield Run.hold(self.hold, percent)
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        if len(tenants) > 1 and self.mixes is None and self.hold is None:
+            yield (), "a shared scenario needs mixes: or hold:"
+        if len(tenants) == 1 and (self.mixes is not None or self.hold is not None):
+            yield (), "mixes: and hold: need at least two tenants"
+        if self.mixes is not None and self.hold is not None:
+            yield (), "has both mixes: and hold: (make them two experiments)"
+        if (self.hold is None) != (self.percents_of_peak is None):
+            yield (), "hold: and percents_of_peak: go together"
+        if self.hold is not None and self.hold not in tenants:
+            hint = did_you_mean(self.hold, tenants) or f" (known: {', '.join(tenants)})"
+            yield ("hold",), f"{self.hold!r} is not a tenant of this scenario{hint}"
+        for i, mix in enumerate(self.mixes or ()):
+            if len(mix) != len(tenants):
+                yield ("mixes", i), f"has {len(mix)} numbers for {len(tenants)} tenants"
+            elif not any(mix):
+                yield ("mixes", i), "at least one number must be above 0"

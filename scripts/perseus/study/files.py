@@ -1,0 +1,103 @@
+"""Where the files of a study lie, from the working directory on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from perseus.study.cells import Cell, Scenario, Study
+from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
+from perseus.study.server import Server
+
+RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
+"""The raw results of a cell."""
+
+CONVERTED = ("fp16", "int8")
+"""Precisions that a network has of itself; the others are the runtime's."""
+
+
+def results(study: Study) -> str:
+    return f"results/{study.name}"
+
+
+def repository(study: Study) -> str:
+    return f"model_repository/{study.name}"
+
+
+def logs(study: Study) -> str:
+    return f"logs/{study.name}"
+
+
+def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
+    """The raw results of these names, of each cell; all of RAW without names."""
+    return [f"{results(study)}/raw/{cell.id}/{name}" for cell in cells for name in names or RAW]
+
+
+def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
+    """The raw results of these names, of the cells with that kind of experiment."""
+    cells = [cell for cell in study.cells.values() if cell.run.kind == kind]
+    return raw(study, cells, *names) if names else []
+
+
+def repository_files(study: Study, of: Scenario) -> list[str]:
+    names = ("config.pbtxt", f"1/{RUNTIMES[of.server.runtime].model_file}")
+    root = f"{repository(study)}/{of.id}"
+    return [f"{root}/{tenant.name}/{name}" for tenant in of.tenants for name in names]
+
+
+def served(study: Study, scenario_id: str, tenant_name: str) -> str:
+    """The file that the repository has a copy of."""
+    scenario = study.scenarios[scenario_id]
+    model = scenario.tenant(tenant_name).model
+    return {
+        ONNX: onnx(study, model),
+        PROGRAM: f"{results(study)}/models/{model}/{PROGRAM}",
+        PLAN: f"{results(study)}/plans/{scenario.server.name}/{tenant_name}/{PLAN}",
+    }[RUNTIMES[scenario.server.runtime].model_file]
+
+
+def onnx(study: Study, model: str) -> str:
+    """The ONNX file of a model in the precision that it is served in."""
+    precision = study.models[model].precision
+    converted = f".{precision}" if precision in CONVERTED else ""
+    return f"{results(study)}/models/{model}/model{converted}.onnx"
+
+
+def check(study: Study, model: str) -> str:
+    """The record of a model's export."""
+    return f"{results(study)}/models/{model}/check.json"
+
+
+def checks(study: Study, of: Server) -> list[str]:
+    """Those of all models that a server serves."""
+    names = {
+        tenant.model
+        for scenario in study.scenarios.values()
+        if scenario.server.name == of.name
+        for tenant in scenario.tenants
+    }
+    return [check(study, name) for name in sorted(names)]
+
+
+def references(study: Study, of: Scenario) -> list[str]:
+    """torch's answers, of each tenant's model."""
+    return [f"{results(study)}/models/{t.model}/reference.npz" for t in of.tenants]
+
+
+# That the configuration names
+
+
+def weights(study: Study, model: str) -> list[str]:
+    """The file of a model's weights, if they are one."""
+    file = study.models[model].weights_file
+    return [file] if file else []
+
+
+def trace(study: Study) -> list[str]:
+    """The file of a trace of arrivals, if there is one."""
+    file = study.definition.measurement.arrivals.trace
+    return [file] if file else []
+
+
+def image(server: Server) -> list[str]:
+    """The file of a server's container, if it is one: it may be built anew under its name."""
+    return [server.image_file] if server.image_file else []

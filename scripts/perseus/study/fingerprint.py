@@ -1,0 +1,213 @@
+"""Fingerprints of code: what a job runs, told apart from what is only written about it.
+
+A script's fingerprint is that of its syntax tree and of the modules of Perseus that it imports,
+directly or not, found without running them. Comments, docstrings, formatting, and descriptions of
+settings and of columns are not in it. A module that is found by name at run time is nobody's
+import: whoever takes the fingerprint names it.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+PACKAGE: Final = "perseus"
+
+LEFT_OUT: Final = (
+    # They write text for people, which no result is made of.
+    "perseus.host.job",
+    "perseus.host.logs",
+    "perseus.measurement.progress",
+    "perseus.serving.remote_failures",
+    "perseus.study.hints",
+    # What they ask for is in the tasks of the cells.
+    "perseus.study.experiments.*Settings",
+    # A job uses one entry of each, which its task holds, or which decides on what code and on which
+    # versions it depends: it has nothing to do with the others.
+    "perseus.study.experiments.KINDS",
+    "perseus.study.experiments.OTHER_KINDS",
+    "perseus.study.launchers.LAUNCHERS",
+    "perseus.study.presets.PRESETS",
+    "perseus.study.runtimes.RUNTIMES",
+)
+"""Patterns of modules, and of classes and values of modules, on which no job depends."""
+
+_DOCUMENTING: Final = {
+    "Field": frozenset({"description", "examples", "title"}),
+    "column": frozenset({"unit", "meaning"}),
+}
+"""Arguments of pydantic's Field and of host.parquet's column that only document."""
+
+_COUNTED: Final = {"column": 2}
+"""How many of the arguments without a name count, where not all do."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file: the hash of its code, and the modules that it imports."""
+
+    digest: str
+    imports: frozenset[str]
+
+
+class Sources:
+    """The Python files below a folder, which are read once, however many jobs ask.
+
+    `folder` has the entry scripts, and the package beside them.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._source = cache(self._read)
+        self._fingerprint = cache(self._combined)
+        self._children = cache(self._list)
+
+    def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
+        """Of files of the folder, of modules, and of all that they import.
+
+        A file that is not Python counts as it is. Raises ModuleNotFoundError for a module that is
+        missing, FileNotFoundError for a file, SyntaxError for one that is no Python.
+        """
+        return self._fingerprint(frozenset(paths), frozenset(modules))
+
+    def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
+        """The modules that go into a fingerprint."""
+        found: set[str] = set()
+        todo = {name for path in paths for name in self._source(path).imports}.union(modules)
+        while todo:
+            name = todo.pop()
+            if name in found or _is_left_out(name):
+                continue
+            found.add(name)
+            todo |= self._source(self._path(name)).imports
+            if parent := name.rpartition(".")[0]:
+                todo.add(parent)
+        return found
+
+    def children(self, package: str) -> list[str]:
+        """The modules of a package; none where there is no such package."""
+        return self._children(package)
+
+    def _combined(self, paths: frozenset[str], modules: frozenset[str]) -> str:
+        files = {*paths, *map(self._path, self.modules(paths, modules))}
+        lines = "".join(f"{path} {self._source(path).digest}\n" for path in sorted(files))
+        return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+    def _list(self, package: str) -> list[str]:
+        folder = self._folder / package.replace(".", "/")
+        return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
+
+    def _find(self, module: str) -> str | None:
+        """The path of a module's file, from the folder."""
+        path = module.replace(".", "/")
+        found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
+        return next(found, None)
+
+    def _is_file(self, path: str) -> bool:
+        return (self._folder / path).is_file()
+
+    def _path(self, module: str) -> str:
+        path = self._find(module)
+        if path is None:
+            raise ModuleNotFoundError(f"there is no module {module} in {self._folder}")
+        return path
+
+    def _read(self, path: str) -> _Source:
+        content = (self._folder / path).read_bytes()
+        if not path.endswith(".py"):
+            return _Source(hashlib.sha256(content).hexdigest(), frozenset())
+        tree = ast.parse(content, str(self._folder / path))
+        parts = Path(path).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        tree.body = [node for node in tree.body if not _is_left_out(f"{module}.{_name(node)}")]
+        digest = hashlib.sha256(repr(_code(tree)).encode()).hexdigest()
+        return _Source(digest, frozenset(self._imports(tree, package=parts[:-1])))
+
+    def _imports(self, node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
+        """The modules of the package that a tree imports when it runs, wherever in it."""
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if _ours(alias.name))
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) + 1 - node.level] if node.level else ()
+            origin = ".".join((*base, *([node.module] if node.module else [])))
+            if _ours(origin):
+                yield origin
+                names = (f"{origin}.{alias.name}" for alias in node.names)
+                yield from (name for name in names if self._find(name))
+        for child in _children(node):
+            yield from self._imports(child, package)
+
+
+def _is_left_out(name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in LEFT_OUT)
+
+
+def _name(statement: ast.stmt) -> str:
+    """What a statement of a module defines, where that is one class or value."""
+    match statement:
+        case ast.ClassDef(name=name):
+            return name
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+    return ""
+
+
+def _ours(module: str) -> bool:
+    return module.partition(".")[0] == PACKAGE
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    """Those that can run: not what stands under `if TYPE_CHECKING`."""
+    if isinstance(node, ast.If) and _is_type_checking(node.test):
+        yield from node.orelse
+    else:
+        yield from ast.iter_child_nodes(node)
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return _is_named(test, "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _code(node: Any) -> Any:
+    """A tree as nested lists without what does not run, the same in all versions of Python.
+
+    Positions are no fields of a node. Fields that are absent or empty are left out: later versions
+    of Python have more of them.
+    """
+    if isinstance(node, list):
+        return [_code(item) for item in node if not _is_text(item)]
+    if not isinstance(node, ast.AST):
+        return node
+    if isinstance(node, ast.If) and _is_type_checking(node.test):
+        return ["If", _code(node.orelse)]
+    match node:
+        case ast.Call(func=ast.Name(id=name)) if name in _DOCUMENTING:
+            kept = [each for each in node.keywords if each.arg not in _DOCUMENTING[name]]
+            return [name, _code(node.args[: _COUNTED.get(name)]), _code(kept)]
+    code: list[Any] = [type(node).__name__]
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if value is not None and value != [] and name != "ctx":  # which follows from the place
+            code += name, _code(value)
+    return code
+
+
+def _is_text(node: Any) -> bool:
+    """Whether a node of a list is a docstring."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )

@@ -1,0 +1,251 @@
+"""The form of a configuration: every unknown or missing key, wrong type and value out of bounds, in
+words for people, and the definition that is there in spite of them."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from perseus.study.base import NAME
+from perseus.study.definition import Definition
+from perseus.study.experiments import KINDS, settings_of
+from perseus.study.hints import closest, did_you_mean
+from perseus.study.problems import Place, path
+from perseus.study.remote import ADDRESS
+from perseus.study.server import IMAGE
+
+Json = Any
+ROUNDS = 5
+
+PATTERNS = {
+    NAME: "a name (use letters, digits, '-' and '_', at most 64, beginning with a letter or digit)",
+    IMAGE: "an image (use letters, digits and ./_:@+- only, not beginning with '-')",
+    ADDRESS: "what this can be (use host:port)",
+}
+
+
+def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
+    """(definition, problems of its form, places where something else stands in for what is wrong).
+
+    What is wrong is replaced by its default or an example, so that the rest can be read too and
+    one run shows all problems. No definition where nothing can be read.
+    """
+    if not isinstance(raw, Mapping):
+        return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
+    value, problems, stand_ins = copy.deepcopy(dict(raw)), dict[str, None](), list[Place]()
+    schema = Schema(Definition.model_json_schema())
+    for place in _left_empty((), raw, raw, schema):
+        problems |= {f"{path(place)}: must have a value, or be left out": None}
+    for _ in range(ROUNDS):
+        try:
+            return Definition.model_validate(value), list(problems), stand_ins
+        except ValidationError as error:
+            # At these places alone: what fails for want of them is no problem of its own.
+            found = [(place_of(e["loc"], value), e) for e in error.errors()]
+            for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
+                if not stands_in(place, stand_ins):
+                    problems |= dict.fromkeys(_explain(place, each, value, schema))
+            for place, each in found:
+                if (changed := _repair(value, place, each["type"], schema)) is not None:
+                    stand_ins.append(changed)
+    return None, list(problems), stand_ins
+
+
+def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
+    """Whether something at or around the place was replaced."""
+    return any(place[: len(each)] == each for each in stand_ins)
+
+
+def place_of(loc: Sequence[str | int], raw: Json) -> Place:
+    """pydantic's location without what it adds: an experiment's kind, the branch of a union."""
+    place: list[str | int] = []
+    at: Json = raw
+    for part in loc:
+        kind = at.get("kind") if isinstance(at, Mapping) else None
+        if part == kind and isinstance(place[-1] if place else None, int):
+            continue
+        if isinstance(part, str) and not isinstance(at, Mapping):
+            break  # a branch of a union, at a value of its own
+        place.append(part)
+        at = _inside(at, part)
+    return tuple(place)
+
+
+def _inside(value: Json, part: str | int) -> Json:
+    if isinstance(value, Mapping):
+        return value.get(part)
+    return value[part] if isinstance(value, list) and isinstance(part, int) else None
+
+
+def _at(raw: Json, place: Place) -> Json:
+    for part in place:
+        raw = _inside(raw, part)
+    return raw
+
+
+class Schema:
+    """The JSON schema of a definition, looked up by places of a configuration."""
+
+    def __init__(self, schema: dict[str, Json]) -> None:
+        self._root = schema
+
+    def may_be_null(self, place: Place, raw: Json) -> bool:
+        return {"type": "null"} in self._part(place, raw).get("anyOf", [])
+
+    def at(self, place: Place, raw: Json) -> dict[str, Json]:
+        """The part that says what may stand there; empty where nothing may."""
+        part = self._part(place, raw)
+        resolved = self._resolved(part, _at(raw, place))
+        # A description beside a reference is that of the key, not of what is referred to.
+        own = {key: value for key, value in part.items() if key not in ("$ref", "anyOf")}
+        return part if resolved is part else resolved | own
+
+    def _part(self, place: Place, raw: Json) -> dict[str, Json]:
+        """As it is written, with references."""
+        part = self._root
+        for i, step in enumerate(place):
+            part = self._resolved(part, _at(raw, place[:i]))
+            inner = part.get("items", {}) if isinstance(step, int) else part.get("properties", {})
+            part = inner if isinstance(step, int) else inner.get(step, {})
+        return part
+
+    def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
+        """Without references, and of several kinds that of the value."""
+        if "$ref" in part:
+            return self._root["$defs"][part["$ref"].rpartition("/")[2]]
+        if "discriminator" in part:
+            kinds = part["discriminator"]["mapping"]
+            kind = value.get("kind") if isinstance(value, Mapping) else None
+            known = isinstance(kind, str) and kind in kinds
+            return self._resolved({"$ref": kinds[kind]}, value) if known else {}
+        choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
+        if len(choices) == 1:  # or nothing
+            return self._resolved(choices[0], value)
+        return part
+
+
+# In words
+
+
+def _explain(place: Place, error: Any, raw: Json, schema: Schema) -> Iterator[str]:
+    where, value, kind = path(place), _at(raw, place), error["type"]
+    part, context = schema.at(place, raw), error.get("ctx", {})
+    match kind:
+        case "extra_forbidden" | "invalid_key":
+            yield f"{where}: {_unknown(place, raw, schema)}"
+        case "missing":
+            yield f"{where}: is missing ({part.get('description', '')})"
+        case "union_tag_not_found":
+            yield f"{where}.kind: is missing (one of {', '.join(KINDS)})"
+        case "union_tag_invalid":
+            hint = did_you_mean(str(value["kind"]), KINDS) or f" (one of {', '.join(KINDS)})"
+            yield f"{where}.kind: {value['kind']!r} is not known{hint}"
+        case "string_pattern_mismatch":
+            kind = PATTERNS.get(context["pattern"])
+            kind = kind or f"what this can be (use {part.get('description', '')})"
+            yield f"{where}: {value!r} is not {kind}"
+        case _ if len(part.get("anyOf", [])) > 1:  # one line for all branches of the union
+            yield f"{where}: {_short(value)} does not fit ({part['description']})"
+        case "literal_error":
+            choices = [str(choice) for choice in part.get("enum", [part.get("const")])]
+            hint = did_you_mean(str(value), choices) or f" (one of {', '.join(choices)})"
+            yield f"{where}: {value!r} is not known{hint}"
+        case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal":
+            sign = (">" if "greater" in kind else "<") + ("=" if "equal" in kind else "")
+            yield f"{where}: must be {sign} {_number(next(iter(context.values())))}, not {value}"
+        case "finite_number" if math.isinf(value) and "maximum" in part:
+            yield f"{where}: must be <= {_number(part['maximum'])}, not {value}"
+        case "finite_number":
+            yield f"{where}: must be a number, not {value}"
+        case "too_short" if value:
+            return  # its items are what is wrong
+        case "too_short":
+            yield f"{where}: must have at least {context['min_length']} item"
+        case "string_too_short":
+            yield f"{where}: must not be empty"
+        case "default_factory_not_called":
+            return  # for want of another key
+        case "twice":
+            yield f"{where}: {error['msg']}"
+        case _:
+            yield f"{where}: must be {_wanted(kind, part)}, not {_short(value)}"
+
+
+def _unknown(place: Place, raw: Json, schema: Schema) -> str:
+    """A key that is not known there, or is one of another kind of experiment."""
+    key, parent = str(place[-1]), schema.at(place[:-1], raw)
+    if len(place) > 2 and place[-3] == "experiments":
+        owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
+        if owners:
+            return f"is of kind: {' and '.join(owners)} only"
+    known = list(parent.get("properties", {}))
+    hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
+    return f"unknown key{hint}"
+
+
+def _left_empty(place: Place, value: Json, raw: Json, schema: Schema) -> Iterator[Place]:
+    """Keys without a value whose absence means something: null would pass for it."""
+    items = value.items() if isinstance(value, Mapping) else ()
+    for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
+        inside = (*place, key)
+        if part is None and schema.may_be_null(inside, raw):
+            yield inside
+        yield from _left_empty(inside, part, raw, schema)
+
+
+def _wanted(kind: str, part: Mapping[str, Json]) -> str:
+    words = {
+        "int_type": "a whole number",
+        "float_type": "a number",
+        "string_type": "a string",
+        "bool_type": "a boolean",
+        "tuple_type": "a list",
+        "model_type": "a mapping (key: value)",
+        "model_attributes_type": "a mapping (key: value)",
+    }
+    return words.get(kind) or f"something else ({part.get('description', kind)})"
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _short(value: Json) -> str:
+    text = repr(value) if value is not None else "empty"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# In spite of problems
+
+
+def _repair(raw: Json, place: Place, kind: str, schema: Schema) -> Place | None:
+    """Put something valid where a problem is; the place that changed, None if none did."""
+    if kind == "default_factory_not_called" or not place:
+        return None
+    if kind == "too_short" and _at(raw, place) != []:
+        return None  # once its items are mended it is long enough
+    if kind in ("union_tag_not_found", "union_tag_invalid"):
+        place = (*place, "kind")
+    *outer, key = place
+    parent = _at(raw, tuple(outer))
+    if isinstance(key, int):
+        examples = schema.at(tuple(outer), raw).get("examples")
+        if isinstance(parent, list) and key < len(parent) and examples:
+            parent[key] = copy.deepcopy(examples[0][0])
+            return place
+        return _repair(raw, tuple(outer), kind, schema)
+    if not isinstance(parent, dict):
+        return None
+    of_parent, part = schema.at(tuple(outer), raw), schema.at(place, raw)
+    choices = KINDS if key == "kind" else part.get("enum", [])
+    if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
+        parent[key] = meant or KINDS[0]
+    elif key in of_parent.get("required", []):
+        parent[key] = copy.deepcopy(part["examples"][0])
+    else:
+        parent.pop(key, None)
+    return place

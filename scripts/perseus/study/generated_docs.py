@@ -1,0 +1,186 @@
+"""config/schema.json and config/README.md, made from the definition of a study:
+`make config/schema.json config/README.md`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import yaml
+from pydantic.json_schema import GenerateJsonSchema
+
+from perseus.study.definition import Definition
+
+Schema = Mapping[str, Any]
+HEAD = """\
+# Configuration
+
+<!-- Made from scripts/perseus/study/definition.py by `make config/README.md`; edit that. -->
+
+`config.yaml` is the default study. Another file changes it, key by key:
+
+```
+snakemake --cores 4 all --configfile config/studies/paper.yaml
+```
+
+Mappings merge, lists replace: a file that names `models:` names all of them. Every mistake is
+reported before anything runs, each with its place. `snakemake -n` shows what an edit would run
+again. Editors complete and check a file whose first line is
+`# yaml-language-server: $schema=schema.json`, with the path to that file.
+"""
+EXAMPLES = {
+    "Add a model": """\
+models:
+  - {name: squeezenet1_1, sla: {percentile: 95, latency_ms: 120}}
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 60}}
+  - {name: resnet50, sla: {percentile: 95, latency_ms: 300}}   # new
+scenarios:
+  - name: shared
+    servers: [cpu1]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}, {model: resnet50}]
+    experiments: [{kind: peak, mixes: [[1, 1, 1]]}]
+""",
+    "Change an SLA": """\
+models:
+  - {name: squeezenet1_1, sla: {percentile: 99, latency_ms: 200}}   # p99 <= 200 ms
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 60}}
+""",
+    "Compare two servers": """\
+servers:
+  - name: cpu1
+    cores: 1
+    price: {instance: n1-standard-1, region: us-central1}
+  - name: cpu2
+    cores: 2
+    runtime: openvino
+    price: {instance: n1-standard-2, region: us-central1}
+scenarios:
+  - name: shared
+    servers: [cpu1, cpu2]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
+    experiments: [{kind: peak, mixes: [[1, 1]]}]
+""",
+}
+
+
+class _Generator(GenerateJsonSchema):
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def schema() -> dict[str, Any]:
+    """JSON Schema 2020-12 of a study, with a description of every key."""
+    made = Definition.model_json_schema(schema_generator=_Generator)
+    return {"$schema": GenerateJsonSchema.schema_dialect, **made}
+
+
+def schema_json() -> str:
+    """The text of config/schema.json."""
+    return json.dumps(schema(), indent=1) + "\n"
+
+
+def readme() -> str:
+    """The text of config/README.md: examples, then one table for each section."""
+    made = schema()
+    parts = [HEAD]
+    for title, example in EXAMPLES.items():
+        parts.append(f"## {title}\n\n```yaml\n{example}```\n")
+    parts.append("# All keys\n")
+    sections = {key: each for key, each in made["properties"].items() if _object(each, made)}
+    top = {key: each for key, each in made["properties"].items() if key not in sections}
+    parts.append(_table(_rows({"properties": top, "required": made["required"]}, made)))
+    for key, each in sections.items():
+        parts.extend(_section(key, each, made))
+    return "\n".join(parts)
+
+
+def _resolved(part: Schema, root: Schema) -> Schema:
+    """Without a reference, and without null beside the only other choice; its own words stay."""
+    choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
+    inner = choices[0] if len(choices) == 1 else part
+    if "$ref" in inner:
+        inner = root["$defs"][inner["$ref"].rpartition("/")[2]]
+    return {**inner, **{key: value for key, value in part.items() if key not in ("anyOf", "$ref")}}
+
+
+def _objects(part: Schema, root: Schema) -> list[Schema]:
+    """The mappings that a part is, or a list of; several where they are told apart by kind."""
+    part = _resolved(part, root)
+    if part.get("type") == "array":
+        return _objects(part["items"], root)
+    each = [_resolved(choice, root) for choice in part.get("oneOf", [part])]
+    return [found for found in each if found.get("type") == "object"]
+
+
+def _object(part: Schema, root: Schema) -> bool:
+    return bool(_objects(part, root))
+
+
+def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
+    """A heading and a table, then the same for each list of mappings inside."""
+    part = _resolved(part, root)
+    is_list = part.get("type") == "array"
+    yield f"## {name}\n"
+    yield f"{'A list. ' if is_list else ''}{_text(part)}\n"
+    objects = _objects(part, root)
+    for inner in objects:
+        if len(objects) > 1:
+            yield f"### kind: {inner['properties']['kind']['const']}\n"
+        yield _table(_rows(inner, root))
+    for inner in objects:
+        for key, child in inner["properties"].items():
+            child = _resolved(child, root)
+            if child.get("type") == "array" and _object(child, root):
+                yield from _section(f"{name}: {key}", child, root)
+
+
+def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+    """(key, type, default, meaning); the keys of a mapping follow it with dots."""
+    for key, child in part["properties"].items():
+        child = _resolved(child, root)
+        default = "required" if key in part.get("required", []) else _default(child)
+        yield f"`{prefix}{key}`", _type(child, root), default, _text(child)
+        if child.get("type") == "object":
+            yield from _rows(child, root, f"{prefix}{key}.")
+
+
+def _default(part: Schema) -> str:
+    value = part.get("default")
+    return "" if value is None or isinstance(value, dict) else f"`{_yaml(value)}`"
+
+
+def _yaml(value: Any) -> str:
+    value = int(value) if isinstance(value, float) and value.is_integer() else value
+    return yaml.safe_dump(value, default_flow_style=True).removesuffix("...\n").strip()
+
+
+def _type(part: Schema, root: Schema) -> str:
+    part = _resolved(part, root)
+    if "enum" in part or "const" in part:
+        return " or ".join(f"`{choice}`" for choice in part.get("enum", [part.get("const")]))
+    if "anyOf" in part:
+        return " or ".join(_type(each, root) for each in part["anyOf"])
+    if part.get("type") == "array":
+        return f"list of {_type(part['items'], root)}"
+    if part.get("type") == "object" or "oneOf" in part:
+        return "mapping"
+    word = {"integer": "whole number", "string": "text"}.get(part["type"], part["type"])
+    signs = {"exclusiveMinimum": ">", "minimum": "≥", "exclusiveMaximum": "<", "maximum": "≤"}
+    bounds = [f"{sign} {part[key]}" for key, sign in signs.items() if key in part]
+    return f"{word} {', '.join(bounds)}".strip()
+
+
+def _text(part: Schema) -> str:
+    return " ".join(part.get("description", "").split())
+
+
+if __name__ == "__main__":
+    print({"schema.json": schema_json, "README.md": readme}[sys.argv[1]](), end="")

@@ -1,0 +1,17 @@
+"""Hints at what was probably meant."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+
+def closest(word: str, known: Sequence[str]) -> str | None:
+    """The known word that was probably meant; None if none is close."""
+    return next(iter(difflib.get_close_matches(word, known, n=1)), None)
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """A hint at that word; empty if none is close."""
+    meant = closest(word, known)
+    return f" (did you mean {meant!r}?)" if meant is not None else ""

@@ -1,0 +1,41 @@
+"""The launchers: how a server is had, and what follows from it.
+
+A new one is an entry here and a module of its name in `serving/launchers`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """How a server is had.
+
+    `container` says that it comes from an image; `image_schemes` are those that an image's name may
+    begin with, where it may be a file, too; `shares_memory` that the server sees this host's
+    /dev/shm; `elsewhere` that nothing is started, for it runs on another host.
+    """
+
+    container: bool = False
+    image_schemes: tuple[str, ...] = ()
+    shares_memory: bool = False
+    elsewhere: bool = False
+
+    @property
+    def runs_our_backends(self) -> bool:
+        """Whether the server is that of the wheel, which has no backends but the Python ones."""
+        return not (self.container or self.elsewhere)
+
+
+LAUNCHERS: Final[dict[str, Launcher]] = {
+    "embedded": Launcher(shares_memory=True),
+    "docker": Launcher(container=True),
+    "podman": Launcher(container=True),
+    "apptainer": Launcher(
+        container=True, image_schemes=("docker", "oras", "library"), shares_memory=True
+    ),
+    "remote": Launcher(elsewhere=True),
+}
+"""By the name in the configuration."""

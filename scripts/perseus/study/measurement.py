@@ -1,0 +1,69 @@
+"""How much evidence a study collects, and how requests come and travel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Flag, Part, Real, Text, Whole
+from perseus.study.presets import PRESETS
+
+if TYPE_CHECKING:
+    PresetName = str
+else:
+    PresetName = Literal[tuple(PRESETS)]
+
+
+class ArrivalProcess(Part):
+    """When requests come."""
+
+    process: Literal["poisson", "constant", "gamma", "trace"] = Field(
+        default="poisson",
+        description="Open-loop arrivals. `constant` hides queueing and is there for comparison.",
+    )
+    trace: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None,
+        description="A text file with one arrival time in seconds per line; trace only. Its gaps"
+        " are scaled to each rate, from a random time of the trace on, and again from its"
+        " beginning.",
+    )
+    cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
+        default=None,
+        description="Coefficient of variation of the gaps; gamma only. Default, 1.",
+    )
+
+
+class Client(Part):
+    """How requests reach the server."""
+
+    protocol: Literal["grpc", "http"] = Field(
+        default="grpc", description="What requests are sent over."
+    )
+    shared_memory: Flag = Field(
+        default=False,
+        description="Whether inputs lie in system shared memory rather than in each request. Needs"
+        " a server on the same host.",
+    )
+    processes: Literal["auto"] | Annotated[Whole, Field(ge=1, le=256)] = Field(
+        default="auto",
+        description="Client processes of each tenant, which share its requests. `auto`, the"
+        " client's cores divided by the tenants, at least one.",
+    )
+
+
+class Measurement(Part):
+    """How much evidence is collected."""
+
+    preset: PresetName = Field(
+        default="quick",
+        description="How much evidence: confidence, windows and repeats (docs/method.md).",
+    )
+    repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="Independent repeats with a restarted server. Default, the preset's.",
+    )
+    arrivals: ArrivalProcess = Field(
+        default=ArrivalProcess(), description="The arrival process of the requests."
+    )
+    client: Client = Field(default=Client(), description="How requests reach the server.")

@@ -1,0 +1,55 @@
+"""A model of a study: a CNN, its weights, its arithmetic and its SLA."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Name, Part, Text, Whole
+from perseus.study.sla import Sla
+
+Precision = Literal["fp32", "bf16", "fp16", "int8"]
+"""The arithmetic of a network; its inputs and outputs are always fp32."""
+
+
+class Model(Part):
+    """A torchvision CNN with a response-time SLA."""
+
+    name: Name = Field(description="The name of the model in this study.", examples=["resnet50"])
+    architecture: Text = Field(
+        default_factory=lambda given: given["name"],
+        description="A classification model of torchvision. Default, the name.",
+    )
+    weights: Annotated[Text, Field(min_length=1)] = Field(
+        default="random",
+        description="`random` (seeded, works offline), `DEFAULT` or another torchvision weights"
+        " name such as IMAGENET1K_V1 (downloaded), or the path of a state_dict file.",
+    )
+    images: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None,
+        description="A folder with at least four PNG or JPEG files. The first eight by name are"
+        " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
+        " `DEFAULT`); the first is the request. Default, seeded random images.",
+    )
+    input_size: Annotated[Whole, Field(ge=32, le=1024)] | None = Field(
+        default=None,
+        description="Height and width of the input in pixels. Default, what the weights were made"
+        " for. The resize before the crop of `images` keeps its proportion to the crop.",
+    )
+    precision: Precision = Field(
+        default="fp32",
+        description="The arithmetic of the network; inputs and outputs stay fp32. bf16 needs a"
+        " server with runtime openvino, fp16 a GPU, int8 openvino or a GPU with tensorrt.",
+    )
+    sla: Sla = Field(
+        description="The response-time target that every measured load must keep.",
+        examples=[{"latency_ms": 100.0}],
+    )
+
+    @property
+    def weights_file(self) -> str | None:
+        """The state_dict file, if the weights are one rather than a choice of torchvision's."""
+        chosen = self.weights == "random" or re.fullmatch(r"[A-Z][A-Z0-9_]*", self.weights)
+        return None if chosen else self.weights

@@ -1,0 +1,160 @@
+"""The task of each job of a study: all that can change its output, and nothing else."""
+
+from __future__ import annotations
+
+from perseus.study.cells import Cell, Study
+from perseus.study.measurement import Client
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
+from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.figure import FigureTask
+from perseus.study.tasks.measure import (
+    MeasuredArrivals,
+    MeasuredClient,
+    MeasuredServer,
+    MeasuredTenant,
+    MeasureTask,
+)
+from perseus.study.tasks.repository import RepositoryTask, ServedTenant
+from perseus.study.tasks.tables import TablesTask
+from perseus.study.tasks.tensorrt import TensorRtTask
+from perseus.study.tenant import Tenant
+
+
+def export_task(study: Study, model: str) -> ExportTask:
+    of = study.models[model]
+    return ExportTask(
+        architecture=of.architecture,
+        weights=of.weights,
+        seed=study.definition.seed,
+        input_size=of.input_size,
+        images=study.images[model],
+    )
+
+
+def repository_task(study: Study, scenario_id: str, tenant_name: str) -> RepositoryTask:
+    scenario = study.scenarios[scenario_id]
+    tenant, server = scenario.tenant(tenant_name), scenario.server
+    batching = tenant.dynamic_batching
+    return RepositoryTask(
+        tenant=ServedTenant(
+            name=tenant.name,
+            model=tenant.model,
+            runtime=server.runtime,
+            precision=study.models[tenant.model].precision,
+            model_file=RUNTIMES[server.runtime].model_file,
+            instances=tenant.instances,
+            max_batch_size=tenant.max_batch_size,
+            max_queue_delay_us=batching.max_queue_delay_us if batching else None,
+            preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
+            priority=tenant.priority,
+            intra_op_threads=tenant.intra_op_threads or server.cores,
+            gpus=server.served_gpus,
+        ),
+        siblings=tuple(sorted(each.name for each in scenario.tenants)),
+    )
+
+
+def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtTask:
+    server = study.servers[server_name]
+    tenant = study.scenarios[f"{server_name}.{tenant_name}"].tenant(tenant_name)
+    batching = tenant.dynamic_batching
+    return TensorRtTask(
+        server=server_name,
+        image=server.image,
+        gpus=server.gpus or (),
+        precision=study.models[tenant.model].precision,
+        max_batch_size=tenant.max_batch_size,
+        request_batch_size=tenant.request_batch_size,
+        dynamic_batching=batching is not None,
+        preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
+    )
+
+
+def measure_task(study: Study, of: Cell) -> MeasureTask:
+    server, measurement = of.scenario.server, study.definition.measurement
+    return MeasureTask(
+        study=study.name,
+        cell=of.id,
+        scenario=of.scenario.id,
+        repeat=of.repeat,
+        seed=study.definition.seed,
+        run=of.run,
+        server=MeasuredServer(
+            name=server.name,
+            device=server.device,
+            launcher=server.launcher,
+            image=server.image,
+            runtime=server.runtime,
+            cores=server.cores,
+            gpus=server.gpus_here,
+            remote=server.remote,
+        ),
+        tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
+        preset=measurement.preset,
+        search=study.preset.settings,
+        arrivals=MeasuredArrivals(
+            process=measurement.arrivals.process, cv=measurement.arrivals.cv or 1.0
+        ),
+        trace=measurement.arrivals.trace,
+        client=_client(measurement.client),
+    )
+
+
+def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
+    model = study.models[tenant.model]
+    return MeasuredTenant(
+        name=tenant.name,
+        model=tenant.model,
+        max_batch_size=tenant.max_batch_size,
+        request_batch_size=tenant.request_batch_size,
+        dynamic_batching=tenant.dynamic_batching is not None,
+        precision=model.precision,
+        priority=tenant.priority,
+        sla=model.sla,
+    )
+
+
+def _client(settings: Client) -> MeasuredClient:
+    return MeasuredClient(
+        protocol=settings.protocol,
+        shared_memory=settings.shared_memory,
+        processes=None if settings.processes == "auto" else settings.processes,
+    )
+
+
+def ceiling_task(study: Study, server_name: str) -> CeilingTask:
+    server = study.servers[server_name]
+    requests = {
+        (tenant.model, tenant.request_batch_size)
+        for scenario in study.scenarios.values()
+        if scenario.server.name == server_name
+        for tenant in scenario.tenants
+    }
+    return CeilingTask(
+        server=server_name,
+        cores=None if server.remote else server.cores,
+        client_cores=server.remote.client_cores if server.remote else None,
+        client=_client(study.definition.measurement.client),
+        seed=study.definition.seed,
+        requests=tuple(RequestOfModel(model=m, images=n) for m, n in sorted(requests)),
+    )
+
+
+def tables_task(study: Study) -> TablesTask:
+    return TablesTask(
+        study=study.name,
+        seed=study.definition.seed,
+        pricing=study.definition.costs.pricing,
+        prices={name: study.prices[name] for name in study.servers},
+    )
+
+
+def figure_task(study: Study) -> FigureTask:
+    style = study.definition.figures
+    return FigureTask(
+        width_mm=style.width_mm,
+        font_pt=style.font_pt,
+        dpi=style.dpi,
+        pricing=study.definition.costs.pricing[0],
+    )

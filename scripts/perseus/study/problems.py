@@ -1,0 +1,29 @@
+"""What is wrong with a configuration, as one error that people can read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+Place = tuple[str | int, ...]
+"""Where something stands in a configuration: keys, and indices of lists."""
+
+Problem = tuple[Place, str]
+Problems = Iterator[Problem]
+
+
+def path(place: Place) -> str:
+    """servers[0].remote.host"""
+    text = ""
+    for part in place:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text or "the configuration"
+
+
+class ConfigError(ValueError):
+    """The configuration cannot be used; `problems` has one line for each reason."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        super().__init__(f"The configuration has {count}:\n{lines}")

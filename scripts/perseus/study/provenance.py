@@ -1,0 +1,101 @@
+"""What a job depends on besides its task and the files that it reads: code and versions.
+
+Modules that are found by name at run time, by kind of experiment, launcher or runtime, are named
+here for the jobs that use them, and for no other.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Sequence
+from functools import cache
+
+from perseus.study.fingerprint import Sources
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.ceiling import CeilingTask
+from perseus.study.tasks.measure import MeasuredClient, MeasuredServer, MeasureTask
+from perseus.study.tasks.repository import RepositoryTask
+
+EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
+CONVERT = ("onnx", "onnxruntime")
+"""Packages whose version may change what a job of the rule makes."""
+
+
+def measure_code(sources: Sources, task: MeasureTask) -> str:
+    """Without the procedures of other experiments, and other launchers."""
+    kind, server = task.run.kind, task.server
+    return sources.fingerprint(
+        ["measure.py", *_backend(server)],
+        [
+            f"perseus.study.experiments.{kind}",
+            f"perseus.measurement.experiments.{kind}",
+            f"perseus.serving.launchers.{server.launcher}",
+        ],
+    )
+
+
+def ceiling_code(sources: Sources) -> str:
+    """With the model that answers at once."""
+    return sources.fingerprint(["ceiling.py", "backends/null/model.py"])
+
+
+def repository_code(sources: Sources, task: RepositoryTask) -> str:
+    runtime = [f"perseus.models.runtimes.{task.tenant.runtime}"]
+    return sources.fingerprint(["repository.py"], runtime)
+
+
+def tables_code(sources: Sources) -> str:
+    tables = sources.children("perseus.results.tables")
+    return sources.fingerprint(["tables.py"], [*tables, *_experiments(sources)])
+
+
+def figure_code(sources: Sources, figure: str) -> str:
+    drawn = [f"perseus.report.figures.{figure}"]
+    return sources.fingerprint(["figure.py"], [*drawn, *_experiments(sources)])
+
+
+def report_code(sources: Sources) -> str:
+    return sources.fingerprint(["report.py", "perseus/report/page.html"], _experiments(sources))
+
+
+def measure_versions(task: MeasureTask) -> dict[str, str]:
+    """Of what serves and of what asks; an image's name is in the task."""
+    ours = LAUNCHERS[task.server.launcher].runs_our_backends
+    serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
+    return versions([*serving, *_client(task.client)])
+
+
+def ceiling_versions(task: CeilingTask) -> dict[str, str]:
+    return versions(["nvidia-pytriton", *_client(task.client)])
+
+
+def versions(packages: Sequence[str]) -> dict[str, str]:
+    """By package; "none" for one that is not installed."""
+    return {package: _version(package) for package in sorted(packages)}
+
+
+def _backend(server: MeasuredServer) -> list[str]:
+    """Our Python backend, where it serves: the embedded server has no other, containers may."""
+    runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
+    native = launcher.container and runtime.native_backend
+    if launcher.elsewhere or native or not runtime.python_backend:
+        return []
+    return [f"backends/{server.runtime}/model.py"]
+
+
+def _experiments(sources: Sources) -> list[str]:
+    """What reads the tasks in the records of all cells."""
+    return sources.children("perseus.study.experiments")
+
+
+def _client(client: MeasuredClient) -> list[str]:
+    return ["tritonclient", "numpy", "aiohttp" if client.protocol == "http" else "grpcio"]
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"

@@ -1,0 +1,84 @@
+"""A server that runs elsewhere: its addresses, and how it is spoken to."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Part, Text, Whole
+
+ADDRESS: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):[0-9]{1,5}$"
+Address = Annotated[Text, Field(pattern=ADDRESS)]
+
+
+def _at(given: dict[str, Any], port: int) -> str:
+    host = given["host"]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Header(Part):
+    """A header of every call: `prefix` and the value of the environment variable `env`."""
+
+    name: Annotated[Text, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = Field(
+        description="Name of the header, in lower case, such as authorization.",
+        examples=["authorization"],
+    )
+    env: Annotated[Text, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] = Field(
+        description="The environment variable that holds its value, which is written nowhere.",
+        examples=["TOKEN"],
+    )
+    prefix: Annotated[Text, Field(pattern=r"^[ -~]*$")] = Field(
+        default="", description='What stands before the value, such as "Bearer ".'
+    )
+
+
+class Remote(Part):
+    """Where a server is that runs elsewhere. `client_cores` are of the host that measures."""
+
+    host: Annotated[
+        Text,
+        Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|[0-9A-Fa-f:.]{2,45})$"),
+    ] = Field(
+        description="Name or IP address. Servers of one host are never measured at the same time.",
+        examples=["127.0.0.1"],
+    )
+    grpc: Address = Field(
+        default_factory=lambda given: _at(given, 8001),
+        description="Address of its gRPC, host:port. Default, port 8001 of the host.",
+    )
+    http: Address = Field(
+        default_factory=lambda given: _at(given, 8000),
+        description="Address of its HTTP, host:port. Default, port 8000 of the host.",
+    )
+    metrics: Annotated[
+        Text,
+        Field(
+            pattern=r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]{1,5})?/[!-~]*$"
+        ),
+    ] = Field(
+        default_factory=lambda given: f"http://{_at(given, 8002)}/metrics",
+        description="URL of its metrics, with a path. Default, http://host:8002/metrics.",
+    )
+    tls: Annotated[Text, Field(min_length=1)] = Field(
+        default="none",
+        description="`none`; `system`, gRPC and HTTP over TLS with the certificates that this"
+        " system trusts; or the path of a PEM file with those to trust.",
+    )
+    headers: tuple[Header, ...] = Field(
+        default=(), description="Headers that every call carries, such as a token."
+    )
+    foreign_models: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="What to do when the server holds loaded models that are not the study's.",
+    )
+    client_cores: Annotated[Whole, Field(ge=1)] = Field(
+        default=1,
+        description="Cores of this host that the client has, for all tenants together.",
+    )
+
+    @property
+    def slot(self) -> str:
+        """The name, as Snakemake's resource, of what one cell at a time may use."""
+        return "remote_" + re.sub(r"[^A-Za-z0-9]", "_", self.host)

@@ -1,0 +1,75 @@
+"""The runtimes: what executes networks inside Triton, and what each of them needs.
+
+A new one is an entry here, a module of its name in `models/runtimes` (what stands in its
+config.pbtxt), and a folder of its name in `scripts/backends`, if a Python backend serves it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
+"""What is served: an ONNX file, a program of torch.export, a plan of TensorRT."""
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """What executes networks.
+
+    `precisions` are those offered, by device. `python_backend` says that scripts/backends has a
+    backend of this name, which the embedded server runs; `native_backend` that NVIDIA's images have
+    one of their own, which is the `platform` of that name where it is not called as the runtime.
+    `packages` are those whose version changes what the Python backend does.
+    """
+
+    title: str
+    model_file: str
+    precisions: Mapping[str, tuple[str, ...]]
+    python_backend: bool
+    native_backend: bool
+    platform: str = ""
+    packages: tuple[str, ...] = ()
+
+    @property
+    def all_precisions(self) -> set[str]:
+        """Those offered on any device."""
+        return {precision for offered in self.precisions.values() for precision in offered}
+
+
+RUNTIMES: Final[dict[str, Runtime]] = {
+    "onnxruntime": Runtime(
+        title="ONNX Runtime",
+        model_file=ONNX,
+        precisions={"cpu": ("fp32",), "gpu": ("fp32", "fp16")},
+        python_backend=True,
+        native_backend=True,
+        packages=("onnxruntime",),
+    ),
+    "openvino": Runtime(
+        title="OpenVINO",
+        model_file=ONNX,
+        precisions={"cpu": ("fp32", "bf16", "int8")},
+        python_backend=True,
+        native_backend=True,
+        packages=("openvino",),
+    ),
+    "pytorch": Runtime(
+        title="PyTorch",
+        model_file=PROGRAM,
+        precisions={"cpu": ("fp32",), "gpu": ("fp32", "fp16")},
+        python_backend=True,
+        native_backend=False,
+        packages=("torch",),
+    ),
+    "tensorrt": Runtime(
+        title="TensorRT",
+        model_file=PLAN,
+        precisions={"gpu": ("fp32", "fp16", "int8")},
+        python_backend=False,
+        native_backend=True,
+        platform="tensorrt_plan",
+    ),
+}
+"""By the name in the configuration."""

@@ -1,0 +1,38 @@
+"""Which models share a server, and what is measured there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from perseus.study.base import Different, Name, Part, Text
+from perseus.study.experiments import KINDS, settings_of
+from perseus.study.experiments.base import ExperimentSettings
+from perseus.study.tenant import Tenant
+
+if TYPE_CHECKING:
+    Experiment = ExperimentSettings
+else:
+    _UNION = settings_of(KINDS[0])
+    for _kind in KINDS[1:]:
+        _UNION |= settings_of(_kind)
+    Experiment = Annotated[_UNION, Field(discriminator="kind")]
+
+
+class ScenarioSettings(Part):
+    """Models that are served together, on each of some servers: one scenario on each."""
+
+    name: Name = Field(description="The name of the scenario.", examples=["shared"])
+    servers: Annotated[tuple[Text, ...], Field(min_length=1), Different] = Field(
+        description="The servers to measure it on.",
+        examples=[["cpu1"]],
+        json_schema_extra={"uniqueItems": True},
+    )
+    tenants: Annotated[tuple[Tenant, ...], Field(min_length=1)] = Field(
+        description="The models served together. One tenant is a dedicated scenario.",
+        examples=[[{"model": "resnet50"}]],
+    )
+    experiments: Annotated[tuple[Experiment, ...], Field(min_length=1)] = Field(
+        default=(), description="What to measure. Default, the peak of a dedicated scenario."
+    )

@@ -1,0 +1,91 @@
+"""A server of a study: hardware, launcher and runtime, and the cloud instance it stands for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Final, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Different, Name, Part, Text, Whole
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.remote import Remote
+from perseus.study.runtimes import RUNTIMES
+
+if TYPE_CHECKING:
+    LauncherName = str
+    RuntimeName = str
+else:
+    LauncherName, RuntimeName = Literal[tuple(LAUNCHERS)], Literal[tuple(RUNTIMES)]
+
+Device = Literal["cpu", "gpu"]
+IMAGE: Final = r"^[A-Za-z0-9./_][A-Za-z0-9./_:@+-]{0,254}$"
+Image = Annotated[Text, Field(pattern=IMAGE)]
+Gpu = Annotated[Whole, Field(ge=0, le=1023)]
+
+
+class PriceRow(Part):
+    """The row of the price table that a server stands for."""
+
+    instance: Text = Field(
+        description="InstanceType in config/prices.csv.", examples=["n1-standard-1"]
+    )
+    region: Text = Field(description="Region in config/prices.csv.", examples=["us-central1"])
+
+
+class Server(Part):
+    """Hardware, launcher and runtime. `tasks.measure.MeasuredServer` is what a cell needs of it."""
+
+    name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
+    device: Device = Field(default="cpu", description="What computes (docs/gpu.md).")
+    gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
+        default=None,
+        description="The GPUs of a server with `device` gpu, such as [0, 1]: their numbers in"
+        " nvidia-smi, or among those of CUDA_VISIBLE_DEVICES where that is set.",
+        json_schema_extra={"uniqueItems": True},
+    )
+    launcher: LauncherName = Field(
+        default="embedded",
+        description="How the server is had. `embedded` is the Triton of the nvidia-pytriton wheel;"
+        " `remote` one that runs elsewhere (docs/remote.md); the others start a container of"
+        " NVIDIA's (docs/servers.md).",
+    )
+    image: Image | None = Field(
+        default=None,
+        description="The container's image, such as nvcr.io/nvidia/tritonserver:24.10-py3; for"
+        " apptainer the path of a .sif file or docker://nvcr.io/nvidia/tritonserver:24.10-py3.",
+    )
+    runtime: RuntimeName = Field(
+        default="onnxruntime",
+        description="What executes the networks inside Triton. openvino is for CPUs, tensorrt for"
+        " GPUs in a container.",
+    )
+    cores: Annotated[Whole, Field(ge=1)] = Field(
+        description="CPU cores that the server is pinned to; at least one more is left to the"
+        " client. Of a remote server: the cores that it has.",
+        examples=[1],
+    )
+    remote: Remote | None = Field(
+        default=None,
+        description="Where the server of the launcher `remote` is, and how it is spoken to.",
+    )
+    price: PriceRow = Field(
+        description="The row of config/prices.csv that this server stands for.",
+        examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
+    )
+
+    @property
+    def image_file(self) -> str | None:
+        """The image, where it is a file of this host."""
+        may_be = LAUNCHERS[self.launcher].image_schemes and "://" not in (self.image or "")
+        return self.image if may_be else None
+
+    @property
+    def gpus_here(self) -> tuple[int, ...]:
+        """Those that this host must have."""
+        return () if self.remote else self.gpus or ()
+
+    @property
+    def served_gpus(self) -> tuple[int, ...]:
+        """As the server itself numbers them: from 0 on when it was given them here."""
+        gpus = self.gpus or ()
+        return gpus if self.remote else tuple(range(len(gpus)))

@@ -1,0 +1,28 @@
+"""The task of finding the client's ceiling beside one server."""
+
+from __future__ import annotations
+
+from perseus.study.base import Part
+from perseus.study.tasks.measure import MeasuredClient
+
+
+class RequestOfModel(Part):
+    """Requests of so many images of a model's size."""
+
+    model: str
+    images: int
+
+
+class CeilingTask(Part):
+    """What the client's ceiling depends on besides the shapes of the requests.
+
+    It is found on a server of our own, whatever the launcher and the runtime. `cores` are the
+    server's, None beside a remote server: its client has `client_cores`, the null model the others.
+    """
+
+    server: str
+    cores: int | None
+    client_cores: int | None
+    client: MeasuredClient
+    seed: int
+    requests: tuple[RequestOfModel, ...]

@@ -1,0 +1,21 @@
+"""The task of building one plan of TensorRT."""
+
+from __future__ import annotations
+
+from perseus.study.base import Part
+
+
+class TensorRtTask(Part):
+    """A tenant on one server. `image` is that of the container that serves the plan.
+
+    Without `dynamic_batching` a batch is what one request carries.
+    """
+
+    server: str
+    image: str | None
+    gpus: tuple[int, ...]
+    precision: str
+    max_batch_size: int
+    request_batch_size: int
+    dynamic_batching: bool
+    preferred_batch_sizes: tuple[int, ...]

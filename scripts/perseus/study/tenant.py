@@ -1,0 +1,57 @@
+"""A tenant: one model as it is served in a scenario."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from perseus.study.base import Name, Part, Text, Whole
+
+BatchSize = Annotated[Whole, Field(ge=1)]
+
+
+class DynamicBatching(Part):
+    """Triton joins waiting requests into batches."""
+
+    max_queue_delay_us: Annotated[Whole, Field(ge=0, le=10_000_000)] = Field(
+        default=0, description="How long a request may wait for others, in microseconds."
+    )
+    preferred_batch_sizes: tuple[BatchSize, ...] = Field(
+        default=(), description="Batch sizes that are sent to the network at once."
+    )
+
+
+class Tenant(Part):
+    """One model as it is served. Its name stands for one set of settings in the whole study."""
+
+    model: Text = Field(description="The name of a model.", examples=["resnet50"])
+    name: Name = Field(
+        default_factory=lambda given: given["model"],
+        description="The name of the tenant. Default, the model's.",
+    )
+    instances: Annotated[Whole, Field(ge=1, le=64)] = Field(
+        default=1,
+        description="Copies of the network that serve in parallel (Triton's instance group); of a"
+        " GPU server, on each of its GPUs.",
+    )
+    max_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
+        default=8, description="The largest batch that the server accepts or forms."
+    )
+    request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
+        default=1,
+        description="Images in each request, at most max_batch_size. Rates stay requests/s; costs"
+        " are those of an image.",
+    )
+    dynamic_batching: DynamicBatching | None = Field(
+        default=None,
+        description="Let Triton join waiting requests into batches. Default, it does not.",
+    )
+    priority: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
+        default=None,
+        description="Share of turns on the server's cores among the tenants that have one (Triton's"
+        " rate limiter): 1 is served twice as often as 2.",
+    )
+    intra_op_threads: Annotated[Whole, Field(ge=1, le=256)] | None = Field(
+        default=None, description="Threads of one inference. Default, the server's cores."
+    )

@@ -1,0 +1,146 @@
+"""The workflow from other folders and in other workflows: code, defaults and prices are found
+beside its Snakefile, results lie in the working directory."""
+
+import pytest
+import yaml
+from workflow_copy import Workflow
+
+# A study whose defaults are all beside the Snakefile, and its servers' prices too.
+CHANGE = {"study": "elsewhere", "seed": 7}
+MODULE = """\
+{head}
+
+module perseus:
+    snakefile: "{snakefile}"
+    {config}
+
+use rule * from perseus{renamed}
+"""
+WHOLE = {
+    "export": 2,
+    "repository": 4,
+    "ceiling": 1,
+    "measure": 5,
+    "tables": 1,
+    "figure": 7,
+    "report": 1,
+}
+
+
+def counts(jobs, prefix=""):
+    """How many jobs each rule has."""
+    names = [job[0].removeprefix(prefix) for job in jobs]
+    return {name: names.count(name) for name in names}
+
+
+def files(workflow):
+    """All that lie in its folder, but for compiled code."""
+    return {path for path in workflow.root.rglob("*") if "__pycache__" not in path.parts}
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    """A folder that has nothing of Perseus."""
+    root = tmp_path / "elsewhere"
+    root.mkdir()
+    return Workflow(root)
+
+
+@pytest.fixture
+def module(empty, elsewhere):
+    """A function that makes `elsewhere` a workflow that uses Perseus as a module."""
+
+    def write(head="", config="config: config", renamed=""):
+        snakefile = empty.root / "Snakefile"
+        text = MODULE.format(head=head, config=config, snakefile=snakefile, renamed=renamed)
+        (elsewhere.root / "Snakefile").write_text(text)
+        return elsewhere
+
+    return write
+
+
+@pytest.mark.parametrize("option", ["--directory", "-d"])
+def test_from_a_third_folder_into_another(empty, elsewhere, tmp_path, option):
+    """Where the command is given does not matter."""
+    third = Workflow(tmp_path)
+    snakefile = str(empty.root / "Snakefile")
+    assert counts(third.jobs("-s", snakefile, option, str(elsewhere.root), "all")) == WHOLE
+
+
+def test_from_the_folder_of_the_results(empty, elsewhere):
+    assert counts(elsewhere.jobs("-s", str(empty.root / "Snakefile"))) == WHOLE
+
+
+def test_a_configuration_is_merged_over_that_beside_the_snakefile(empty, elsewhere, tmp_path):
+    """Also by a path from where the command is given."""
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump({**CHANGE, "measurement": {"repeats": 2}}))
+    jobs = Workflow(tmp_path).jobs(
+        *("-s", str(empty.root / "Snakefile")),
+        *("-d", str(elsewhere.root), "--configfile", "mine.yaml"),
+    )
+    assert counts(jobs)["measure"] == 2 * WHOLE["measure"]
+
+
+def test_files_that_the_configuration_names_lie_in_the_working_directory(empty, elsewhere):
+    models = [
+        {"name": "squeezenet1_1", "weights": "mine.pt", "sla": {"latency_ms": 120}},
+        {"name": "mobilenet_v3_small", "images": "photos", "sla": {"latency_ms": 60}},
+    ]
+    (elsewhere.root / "study.yaml").write_text(yaml.safe_dump({"models": models}))
+    (elsewhere.root / "mine.pt").write_bytes(b"weights")
+    (elsewhere.root / "photos").mkdir()
+    for number in range(4):
+        (elsewhere.root / "photos" / f"{number}.jpg").write_bytes(b"photo")
+    where = ["-s", str(empty.root / "Snakefile"), "--configfile", "study.yaml"]
+    assert counts(elsewhere.jobs(*where)) == WHOLE
+
+
+def test_a_run_elsewhere_leaves_the_folder_of_the_snakefile_alone(empty, elsewhere, tmp_path):
+    before = files(empty)
+    where = ["-s", str(empty.root / "Snakefile"), "-d", str(elsewhere.root)]
+    Workflow(tmp_path).run("--cores", "2", "all", *where, "--config", "study=elsewhere")
+    assert files(empty) == before
+    assert (elsewhere.root / "results" / "elsewhere" / "report.html").is_file()
+    assert Workflow(tmp_path).stale(*where, "--config", "study=elsewhere") == set()
+
+
+def test_a_module(module):
+    """Its first target is that of the other workflow, which has no rules of its own."""
+    assert counts(module().jobs()) == WHOLE
+
+
+def test_a_module_with_a_configuration_of_its_own(module):
+    """The dictionaries of the other workflow merge, as those of a --configfile do."""
+    jobs = module(
+        config="config: config['inference']",
+        head="config['inference'] = {'study': 'elsewhere', 'measurement': {'repeats': 2}}",
+    ).jobs("all")
+    assert counts(jobs)["measure"] == 2 * WHOLE["measure"]
+
+
+def test_a_module_without_a_configuration(module):
+    assert counts(module(config="").jobs("all")) == WHOLE
+
+
+def test_a_module_whose_rules_are_renamed(module):
+    """So that both workflows may have a rule `all`; that of the other is the default."""
+    head = 'rule all:\n    input: "results/default/tables/peaks.csv"\n'
+    jobs = module(head=head, renamed=" as perseus_*").jobs()
+    assert counts(jobs, "perseus_") == {
+        rule: count for rule, count in WHOLE.items() if rule not in ("figure", "report")
+    }
+
+
+def test_a_run_as_a_module(module, empty):
+    before = files(empty)
+    outer = module()
+    outer.run("--cores", "2", "all")
+    assert files(empty) == before
+    assert (outer.root / "results" / "default" / "report.html").is_file()
+    assert outer.stale("all") == set()
+
+
+def test_a_mistake_in_the_configuration_of_a_module_is_named(module):
+    code, output, errors = module(head="config['seeds'] = 3").plan("all")
+    assert code == 1
+    assert "seeds: unknown key (did you mean 'seed'?)" in output + errors

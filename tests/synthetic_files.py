@@ -1,0 +1,168 @@
+"""The raw files of synthetic studies, and the tables that are made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import synthetic
+from synthetic import Plain
+
+from perseus.host.files import write_json
+from perseus.measurement import raw_results
+from perseus.measurement.monitor_schema import MONITOR_SCHEMA
+from perseus.peak.system import Observation
+from perseus.peak.verdict import judge
+from perseus.results import tables
+from perseus.results.study_results import StudyResults
+from perseus.study.sla import Sla
+from perseus.study.tasks.tables import TablesTask
+from perseus.traffic.requests import MS, Requests, Status
+
+
+def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
+    """Eight windows around the limit and each tenant alone, with their requests.
+
+    They are judged by the real rules. Alone, a tenant is faster by the factor synthetic.SLOWDOWN.
+    """
+    limit = record["estimate_scale"] or record["certified_scale"] or 0.5
+    rng, start_ns, made = np.random.default_rng(int(1e6 * limit)), 10**12 + 2 * 10**9, []
+    certified, tenants = (record["certified_scale"] or 0) / limit, record["cell"]["tenants"]
+    factors = [0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, certified]
+    phases = ["bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm"]
+    busy = [range(len(tenants))] * len(phases)
+    if len(tenants) > 1:
+        factors += [certified] * len(tenants)
+        phases += ["alone"] * len(tenants)
+        busy += [range(i, i + 1) for i in range(len(tenants))]
+    for window, (factor, phase, loaded) in enumerate(zip(factors, phases, busy, strict=True)):
+        if record["certified_scale"] is None and phase in ("confirm", "alone"):
+            continue
+        parts = []
+        for i, tenant in enumerate(tenants):
+            base, step = (record["line"][p][i] for p in ("base_rps", "direction_rps"))
+            rate, n = (base + factor * limit * step, 400) if i in loaded else (0.0, 0)
+            sla = Sla.model_validate(tenant["sla"])
+            intended = start_ns + np.arange(n) * 20_000_000
+            median = sla.latency_ms / 3 * min(factor, 1) * max(factor, 1) ** 4
+            median /= synthetic.SLOWDOWN if phase == "alone" else 1
+            latency_ns = np.exp(rng.normal(np.log(median), 0.55, n)) * MS
+            requests = Requests(
+                intended,
+                intended + 100_000,
+                intended + latency_ns.astype(np.int64),
+                np.full(n, Status.OK, np.uint8),
+            )
+            seen = judge(
+                Observation(start_ns, 8.0, (requests,), (0.05,)),
+                0,
+                sla,
+                rate_rps=rate,
+                settle_s=1.0,
+                grace_s=0.24,
+                confidence=0.95,
+            )
+            parts.append((tenant["name"], seen, requests))
+        verdicts = {str(seen.verdict) for _, seen, _ in parts}
+        worst = next((v for v in ("invalid", "fail", "undecided") if v in verdicts), "pass")
+        made += [
+            (
+                {
+                    "window": window,
+                    "phase": phase,
+                    "scale": np.nan if phase == "alone" else factor * limit,
+                    "elapsed_s": 8.0,
+                    "settle_s": 1.0,
+                    "start_ns": start_ns,
+                    "window_verdict": worst,
+                    "tenant": name,
+                    **seen.as_dict(),
+                    "queue_ms": 0.4 * seen.p50_ms,
+                    "compute_input_ms": 0.1,
+                    "compute_ms": 0.5 * seen.p50_ms,
+                    "compute_output_ms": 0.2,
+                    "client_ms": 1.0,
+                },
+                requests,
+            )
+            for name, seen, requests in parts
+        ]
+        start_ns += 9 * 10**9
+    return made
+
+
+def write(results: Path, made: Sequence[Plain]) -> list[Path]:
+    """All raw files of the cells; returns their folders."""
+    folders = []
+    for record in made:
+        folder = results / "raw" / record["cell"]["cell"]
+        folders.append(folder)
+        rows = window_rows(record)
+        write_json(folder / "record.json", record)
+        raw_results.write_windows(folder / "windows.parquet", [row for row, _ in rows])
+        with raw_results.RequestsWriter(folder / "requests.parquet") as writer:
+            for window in sorted({row["window"] for row, _ in rows}):
+                here = [(row["tenant"], part) for row, part in rows if row["window"] == window]
+                writer.add(*map(list, zip(*here, strict=True)))
+        _write_monitor(folder / "monitor.parquet", len(rows))
+    return folders
+
+
+def _write_monitor(path: Path, windows: int) -> None:
+    rng, rows = np.random.default_rng(windows), []
+    for second in range(75):
+        time_ns, busy = 10**12 + second * 10**9, 0.5 + 0.4 * np.sin(second / 6)
+        values = {
+            "server_cpu_cores": busy + rng.normal(0, 0.05),
+            "client_cpu_cores": 0.05,
+            "server_cores_busy": busy,
+            "client_cores_busy": 0.06,
+            "server_rss_bytes": 2.8e8 + 1e6 * second,
+            "host_memory_used_bytes": 9e8,
+        }
+        rows += [
+            {"time_ns": time_ns, "metric": metric, "tenant": None, "value": float(value)}
+            for metric, value in values.items()
+        ]
+    pq.write_table(pa.Table.from_pylist(rows, MONITOR_SCHEMA), path)
+
+
+def write_sweep(results: Path) -> Path:
+    """Its files; the level 16 is invalid. Returns the folder."""
+    folder, rows = results / "raw/cpu1.shared.concurrency.r1", []
+    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
+    like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    for window, level in enumerate(synthetic.LEVELS):
+        verdict = "invalid" if level == 16 else "pass"
+        told = {"phase": "concurrency", "scale": float(level), "window": window}
+        told |= {"window_verdict": verdict, "reason": "the client used 90% of its core"}
+        rows += [row | told for row in like]
+    write_json(folder / "record.json", synthetic.sweep_record())
+    raw_results.write_windows(folder / "windows.parquet", rows)
+    return folder
+
+
+def results_of(
+    folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
+) -> StudyResults:
+    """The results of a study, with the windows that the tables read, but not its requests."""
+    cells = []
+    for record in made:
+        cells.append(folder / "raw" / record["cell"]["cell"])
+        write_json(cells[-1] / "record.json", record)
+        raw_results.write_windows(
+            cells[-1] / "windows.parquet", [row for row, _ in window_rows(record)]
+        )
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    return StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
+
+
+def tables_of(made: Sequence[Plain], task: TablesTask = synthetic.TASK) -> dict[str, pa.Table]:
+    """The tables of a study."""
+    with TemporaryDirectory() as folder:
+        return tables.make(results_of(Path(folder), made, task))

@@ -1,0 +1,124 @@
+"""What every kind of experiment leaves behind, also one that starts its servers itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import contextmanager, nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from measure_tasks import measure_task, tenant
+
+from perseus.measurement import measure as frame
+from perseus.measurement import server_under_test
+from perseus.measurement.cell import Findings, Inputs, Outputs
+from perseus.measurement.monitor_schema import MONITOR_SCHEMA
+from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+from perseus.study.tasks.measure import MeasureTask
+
+NOBODY_LISTENS = "127.0.0.1:9"
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The logs of the servers launched so far; nothing is, nor is this process pinned."""
+    logs = []
+
+    @contextmanager
+    def launch(server, repository, log_path, cores, **more):
+        logs.append(log_path)
+        log_path.write_text(f"server {len(logs)}\n")
+        yield RunningServer(
+            NOBODY_LISTENS, NOBODY_LISTENS, f"http://{NOBODY_LISTENS}/metrics", os.getpid()
+        )
+
+    @contextmanager
+    def cores_of(server):
+        yield [0], [0]
+
+    monkeypatch.setattr(server_under_test, "launch", launch)
+    monkeypatch.setattr(frame, "cores_of", cores_of)
+    monkeypatch.setattr(frame.os, "sched_setaffinity", lambda *arguments: None)
+    return logs
+
+
+def starting_twice(cell):
+    for _ in range(2):
+        with (
+            server_under_test.started(cell) as (server, startup_s),
+            server_under_test.monitored(cell, server),
+        ):
+            assert startup_s >= 0
+    return Findings({"outcome": "ok"})
+
+
+def refusing(cell):
+    with server_under_test.started(cell):
+        raise ServerError("it serves nothing")
+
+
+def run(monkeypatch, folder, experiment) -> Outputs:
+    monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
+    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
+    names |= {"record": "record.json", "server_log": "server.log"}
+    outputs = Outputs(**{name: folder / file for name, file in names.items()})
+    inputs = Inputs(folder / "repository", {}, [], None)
+    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, lambda line: None)
+    return outputs
+
+
+def test_an_experiment_that_starts_servers_itself_has_all_files(tmp_path, monkeypatch, launched):
+    outputs = run(monkeypatch, tmp_path, starting_twice)
+    assert len(launched) == 2 and outputs.server_log.read_text() == "server 2\n"
+    for path, schema in (
+        (outputs.requests, REQUESTS_SCHEMA),
+        (outputs.windows, WINDOWS_SCHEMA),
+        (outputs.monitor, MONITOR_SCHEMA),
+    ):
+        assert pq.read_table(path).schema.equals(schema)
+    assert len(set(pq.read_table(outputs.monitor)["time_ns"].to_pylist())) == 2
+    record = json.loads(outputs.record.read_text())
+    assert MeasureTask.model_validate(record["cell"]).tenant_names == ["a", "b"]
+    assert record["outcome"] == "ok" and record["errors"] == {"a": {}, "b": {}}
+    assert (record["requests"], record["measured_s"], record["gpu_watts"]) == (0, 0, None)
+    assert record["host"]["client_realtime"] is None and record["host"]["client_cores"] == [0]
+    assert record["started"]["monotonic_ns"] < record["finished_monotonic_ns"]
+
+
+def test_the_power_is_that_of_the_window_which_the_experiment_names(
+    tmp_path, monkeypatch, launched
+):
+    monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: 100.0 + window)
+    for found, watts in ((Findings({}, watched_window=7), 107), (Findings({}), 99)):
+        outputs = run(monkeypatch, tmp_path, lambda cell, found=found: found)
+        assert json.loads(outputs.record.read_text())["gpu_watts"] == watts
+
+
+def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):
+    """Few requests say nothing of a high percentile, and one may hiccup."""
+    unloaded_ms = {"a": np.array([5.0, 5.0, 50.0]), "b": np.array([2.0, 1.0, 3.0])}
+    for name in ("first_inferences", "verify"):
+        monkeypatch.setattr(server_under_test, name, lambda tenants: {})
+    monkeypatch.setattr(server_under_test, "tenants_on", lambda *arguments: [])
+    monkeypatch.setattr(server_under_test, "server_facts", lambda server: {})
+    monkeypatch.setattr(server_under_test, "routes_to", lambda tenants: nullcontext(unloaded_ms))
+    monkeypatch.setattr(server_under_test, "sequential_ms", lambda route, *limits: route)
+
+    def unloaded(cell):
+        with server_under_test.server_under_test(cell) as server:
+            assert server.unloaded_p50_ms == {"a": 5.0, "b": 2.0}
+            return Findings(server.record)
+
+    record = json.loads(run(monkeypatch, tmp_path, unloaded).record.read_text())
+    assert record["unloaded_p50_ms"] == {"a": 5.0, "b": 2.0}
+
+
+def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, launched):
+    with pytest.raises(ServerError, match="serves nothing"):
+        run(monkeypatch, tmp_path, refusing)
+    assert not list(tmp_path.glob("*.json")) and not (tmp_path / "requests.parquet").exists()

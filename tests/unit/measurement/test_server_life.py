@@ -1,0 +1,37 @@
+"""What ends a window on a live server is told by its cause, not by what is noticed first."""
+
+import subprocess
+import threading
+
+import pytest
+
+from perseus.measurement.server_life import naming_death
+from perseus.serving.failures import ServerError
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import server_times
+
+NOBODY_LISTENS = "127.0.0.1:9"
+
+
+@pytest.fixture
+def process():
+    process = subprocess.Popen(["sleep", "60"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_refused_connection_of_a_dying_server_is_told_as_its_death(process):
+    server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", process.pid)
+    dies_later = threading.Timer(0.3, process.kill)
+    dies_later.start()
+    with pytest.raises(ServerError, match="the server died in mid-run"), naming_death(server):
+        server_times(server, "tenant")
+
+
+@pytest.mark.parametrize("lives_elsewhere", [False, True])
+def test_a_refused_connection_of_a_living_server_is_told_as_it_is(process, lives_elsewhere):
+    pid = None if lives_elsewhere else process.pid
+    server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", pid)
+    with pytest.raises(ServerError, match="no statistics of tenant"), naming_death(server):
+        server_times(server, "tenant")

@@ -1,0 +1,69 @@
+"""What an estimate rests on: windows of a queue, and how far the virtual one is trusted."""
+
+import numpy as np
+
+from perseus.peak import stats
+from perseus.peak.evidence import Evidence
+from perseus.peak.lindley import departures_s
+from perseus.peak.line_model import LineModel
+from perseus.peak.load_line import LoadLine
+from perseus.peak.tenant_limit import Draws, tenant_limit
+from perseus.peak.virtual_queue import VirtualQueue
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
+
+WORK_S, SLA_MS = 0.005, 50.0
+ALONE_S = np.random.default_rng(3).exponential(WORK_S, 40)
+QUEUE = VirtualQueue((ALONE_S,), (SLA_MS / 1000 - float(np.median(ALONE_S)),))
+MODEL = LineModel(LoadLine((0.0,), (1.0,)), (Sla(latency_ms=SLA_MS),), Arrivals(), QUEUE)
+ROOT = (125.0, 135.0, 145.0)
+
+
+def evidence(rate_rps, seed, confirms=False, seconds=8.0, shape=lambda done: done):
+    """A window of M/M/1, its answers changed by `shape`."""
+    rng = np.random.default_rng(seed)
+    arrival = Arrivals().times_s(rate_rps, seconds, rng)
+    done = shape(departures_s(arrival, rng.exponential(WORK_S, len(arrival))))
+    latency_ms = np.where(np.isfinite(done), 1000 * (done - arrival), np.inf)
+    late, recovered = stats.late_and_recovered(latency_ms, SLA_MS)
+    counts = stats.exceedances(latency_ms, SLA_MS)
+    return Evidence(rate_rps, confirms, (arrival,), done, 0, len(arrival), late, recovered, counts)
+
+
+def interval(windows):
+    found = tenant_limit(MODEL, 0, windows, Draws(400, np.random.default_rng(5)))
+    return found.observed, np.quantile(found.scales[1:], [0.025, 0.975])
+
+
+def lost(done):
+    """One answer of the first is missing: work cannot be read off."""
+    return np.where(np.arange(len(done)) == 5, np.nan, done)
+
+
+def swapped(done):
+    """Each twentieth answer comes before the one that it should follow."""
+    done = lost(done)
+    done[40:-1:20], done[41::20] = done[41::20].copy(), done[40:-1:20].copy()
+    return done
+
+
+def test_answers_that_overtake_each_other_make_the_interval_wider():
+    in_turn, out_of_turn = (
+        interval([evidence(rate, 10 + i, shape=shape) for i, rate in enumerate(ROOT)])
+        for shape in (lost, swapped)
+    )
+    assert not in_turn[0] and not out_of_turn[0]
+    assert np.ptp(out_of_turn[1]) > 1.3 * np.ptp(in_turn[1])
+
+
+def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():
+    root = [evidence(rate, 20 + i) for i, rate in enumerate(ROOT)]
+    observed, by_root = interval(root)
+    _, by_all = interval([*root, evidence(115.0, 30, confirms=True, seconds=30)])
+    assert observed and np.ptp(by_all) < 0.8 * np.ptp(by_root)
+
+    unseen = [evidence(rate, 20 + i, shape=lost) for i, rate in enumerate(ROOT)]
+    confirm = evidence(115.0, 30, confirms=True, seconds=30, shape=lost)
+    assert np.array_equal(interval([*unseen, confirm])[1], interval(unseen)[1])
+    # Where there are no others they are all there is.
+    assert np.isfinite(interval([confirm])[1]).all()

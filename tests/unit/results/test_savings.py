@@ -1,0 +1,85 @@
+"""Savings of a known truth: intervals cover it, and chance finds nothing."""
+
+import numpy as np
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.results.repeats import dedicated_peaks, each_alone, group
+from perseus.results.savings import savings, simultaneous_tail
+
+STUDIES = 100
+
+
+def study(seed, gain, repeats=3, between=0.02, within=0.02):
+    """The savings of all lines of a synthetic study."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, gain, between, within, repeats)
+    records = synthetic.loaded(synthetic.records(truth, seed))
+    found = list(group(records, seed=seed, draws=1000).values())
+    shared = [peak for peak in found if not peak.is_dedicated]
+    return savings(shared, each_alone(shared[0], dedicated_peaks(found)))
+
+
+@pytest.fixture(scope="module")
+def gaining():
+    return [study(seed, gain=1.25) for seed in range(STUDIES)]
+
+
+@pytest.fixture(scope="module")
+def equal():
+    """A/A: sharing changes nothing."""
+    return [study(seed, gain=1.0) for seed in range(STUDIES, 2 * STUDIES)]
+
+
+def test_the_interval_covers_the_true_saving(gaining):
+    truth = 1 - 1 / 1.25
+    covered = [s.fractional.low <= truth <= s.fractional.high for made in gaining for s in made]
+    assert 0.9 <= np.mean(covered) <= 0.995
+
+
+def test_a_real_saving_is_seen(gaining):
+    assert all(s.fractional.low > 0 for made in gaining for s in made)
+    assert all(s.probability > 0.999 for made in gaining for s in made)
+
+
+def test_without_a_saving_most_studies_say_so(equal):
+    """Of 95 % intervals about 2.5 % lie above 0 by chance, and P(S > 0) is spread evenly."""
+    above = [s.fractional.low > 0 for made in equal for s in made]
+    assert np.mean(above) <= 0.06
+    sure = [s.probability > 0.975 for made in equal for s in made]
+    assert np.mean(sure) <= 0.06
+    assert 0.3 < np.mean([s.probability for made in equal for s in made]) < 0.7
+
+
+def test_picking_the_best_line_needs_the_correction(equal):
+    best = [max(made, key=lambda s: s.fractional.value) for made in equal]
+    naive = np.mean([s.fractional.low > 0 for s in best])
+    corrected = np.mean([s.simultaneous.low > 0 for s in best])
+    assert corrected <= 0.05
+    assert corrected <= naive
+
+
+def test_all_lines_at_once_are_covered(gaining):
+    truth = 1 - 1 / 1.25
+    together = [all(s.simultaneous.low <= truth <= s.simultaneous.high for s in made)
+                for made in gaining]  # fmt: skip
+    assert np.mean(together) >= 0.9
+
+
+def test_correcting_a_single_line_changes_nothing():
+    draws = np.random.default_rng(1).normal(size=(1, 4000))
+    assert simultaneous_tail(draws) == pytest.approx(0.025, abs=0.001)
+
+
+def test_correcting_independent_lines_is_like_sidak():
+    draws = np.random.default_rng(1).normal(size=(5, 20000))
+    assert 2 * simultaneous_tail(draws) == pytest.approx(1 - 0.95 ** (1 / 5), rel=0.1)
+
+
+def test_a_missing_dedicated_peak_leaves_nothing_to_compare():
+    made = synthetic.records()
+    made[:2] = [synthetic.spoil(r, "infeasible", "too slow") for r in made[:2]]
+    rows = synthetic_files.tables_of(made)["savings"].to_pylist()
+    assert len(rows) == 5
+    assert all(row["saving"] is None and row["shared_servers"] is None for row in rows)
+    assert rows[0]["reason"] == "no dedicated peak of resnet18"

@@ -1,0 +1,76 @@
+"""The plan of a large study: each job's files and task are found without searching all cells."""
+
+import time
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+
+from perseus.study import files, planning
+from perseus.study.read import read_study
+from perseus.study.server import Server
+
+PRICE = {"instance": "n1-standard-1", "region": "us-central1"}
+ROOT = Path(__file__).parents[3]
+NAMES = [f"resnet{n}" for n in (18, 34, 50, 101, 152)] + [f"vgg{n}" for n in (11, 13, 16, 19)]
+NAMES += [f"densenet{n}" for n in (121, 161, 169)]
+
+
+def large_study():
+    mixes = [[1, n] for n in range(1, 16)]
+    return read_study(
+        {
+            "study": "large",
+            "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES],
+            "servers": [
+                {
+                    "name": "cpu1",
+                    "cores": 1,
+                    "price": PRICE,
+                }
+            ],
+            "scenarios": [
+                {
+                    "name": f"{one}-{other}",
+                    "servers": ["cpu1"],
+                    "tenants": [{"model": one}, {"model": other}],
+                    "experiments": [{"kind": "peak", "mixes": mixes}],
+                }
+                for one, other in combinations(NAMES, 2)
+            ],
+            "measurement": {"repeats": 10},
+        },
+        prices=ROOT / "config" / "prices.csv",
+        folder=ROOT,
+    )
+
+
+def test_ten_thousand_cells_are_planned_in_seconds():
+    study = large_study()
+    assert len(study.cells) == 12 * 10 + 66 * 15 * 10
+    start_s = time.monotonic()
+    for cell_id, cell in study.cells.items():
+        assert cell.id == cell_id
+        planning.measure_task(study, cell).plain()
+        files.repository_files(study, cell.scenario)
+        assert len(study.dedicated_cells(cell)) == (20 if len(cell.scenario.tenants) == 2 else 0)
+    assert time.monotonic() - start_s < 20
+
+
+def test_every_file_of_a_cell_lies_in_its_own_folder():
+    study = large_study()
+    some = list(study.cells.values())[:50]
+    assert len({Path(file).parent for file in files.raw(study, some)}) == 50
+
+
+@pytest.mark.parametrize(
+    ("launcher", "image", "expected"),
+    [
+        ("apptainer", "images/triton.sif", ["images/triton.sif"]),
+        ("apptainer", "docker://triton:1", []),
+        ("docker", "triton:1", []),
+    ],
+)
+def test_an_image_that_is_a_file_is_an_input(launcher, image, expected):
+    server = {"name": "cpu1", "cores": 1, "launcher": launcher, "image": image, "price": PRICE}
+    assert files.image(Server.model_validate(server)) == expected

@@ -1,0 +1,143 @@
+"""What the jobs of each rule depend on, seen on the code as it is."""
+
+import fnmatch
+import re
+from pathlib import Path
+
+import pytest
+
+from perseus.study import provenance
+from perseus.study.experiments import KINDS
+from perseus.study.fingerprint import LEFT_OUT, Sources
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.presets import PRESETS
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.measure import MeasureTask
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+
+
+class Named(Sources):
+    """Tells what a fingerprint is taken of instead."""
+
+    def fingerprint(self, paths, modules=()):
+        return {*paths, *self.modules(paths, modules)}
+
+
+def task(launcher="embedded", runtime="onnxruntime", protocol="grpc", kind="peak"):
+    """Of one cell; its image, if any, is not looked at."""
+    runs = {
+        "peak": {"kind": "peak", "line": "dedicated", "name": "peak"},
+        "concurrency": {"kind": "concurrency", "concurrencies": (1,)},
+    }
+    return MeasureTask(
+        study="s",
+        cell="c",
+        scenario="cpu1.s",
+        repeat=1,
+        seed=1,
+        run=runs[kind],
+        server={
+            "name": "cpu1",
+            "device": "cpu",
+            "launcher": launcher,
+            "image": None,
+            "runtime": runtime,
+            "cores": 1,
+            "gpus": (),
+            "remote": None,
+        },
+        tenants=(),
+        preset="quick",
+        search=PRESETS["quick"].settings,
+        arrivals={"process": "poisson", "cv": 1.0},
+        trace=None,
+        client={"protocol": protocol, "shared_memory": False, "processes": None},
+    )
+
+
+def code(**options):
+    return provenance.measure_code(Named(SCRIPTS), task(**options))
+
+
+@pytest.mark.parametrize(
+    ("launcher", "runtime", "ours"),
+    [
+        *(("embedded", runtime, True) for runtime in ("onnxruntime", "openvino", "pytorch")),
+        ("docker", "onnxruntime", False),
+        ("podman", "openvino", False),
+        ("apptainer", "tensorrt", False),
+        ("docker", "pytorch", True),
+        ("remote", "onnxruntime", False),
+        ("remote", "pytorch", False),
+    ],
+)
+def test_our_backend_counts_where_it_serves(launcher, runtime, ours):
+    backends = {path for path in code(launcher=launcher, runtime=runtime) if "backends" in path}
+    assert backends == ({f"backends/{runtime}/model.py"} if ours else set())
+
+
+def test_a_measurement_depends_on_its_own_kind_of_experiment_only():
+    for kind in ("peak", "concurrency"):
+        others = {f"perseus.study.experiments.{other}" for other in KINDS if other != kind}
+        assert f"perseus.study.experiments.{kind}" in code(kind=kind)
+        assert not others & code(kind=kind)
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [
+        ("perseus.study.experiments", KINDS),
+        ("perseus.measurement.experiments", KINDS),
+        ("perseus.serving.launchers", LAUNCHERS),
+        ("perseus.models.runtimes", RUNTIMES),
+    ],
+)
+def test_what_is_found_by_name_is_there(package, names):
+    found = Sources(SCRIPTS).children(package)
+    assert {f"{package}.{name}" for name in names} <= set(found)
+
+
+def test_what_is_left_out_is_there():
+    """Where it is renamed or moved, it must be renamed there, too."""
+    names = set()
+    for path in (SCRIPTS / "perseus").rglob("*.py"):
+        module = ".".join(path.relative_to(SCRIPTS).with_suffix("").parts)
+        module = module.removesuffix(".__init__")
+        defined = re.findall(r"^(?:class )?(\w+)(?:\(.*\))?:? ?.*?[:=]", path.read_text(), re.M)
+        names |= {module, *(f"{module}.{name}" for name in defined)}
+    assert [pattern for pattern in LEFT_OUT if not fnmatch.filter(names, pattern)] == []
+
+
+def test_a_measurement_knows_nothing_of_tables_prices_and_figures():
+    modules = code()
+    for room in ("perseus.results", "perseus.report", "perseus.study.prices"):
+        assert not {name for name in modules if name == room or name.startswith(f"{room}.")}
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_a_measurement_depends_on_the_repository_only_by_its_files(launcher):
+    modules = code(launcher=launcher)
+    assert "perseus.models.rate_limiter" in modules or launcher == "remote"
+    assert "perseus.models.repository" not in modules
+
+
+@pytest.mark.parametrize(
+    ("options", "packages"),
+    [
+        ({}, {"nvidia-pytriton", "onnxruntime", "grpcio"}),
+        ({"runtime": "openvino", "protocol": "http"}, {"nvidia-pytriton", "openvino", "aiohttp"}),
+        ({"launcher": "docker", "runtime": "pytorch"}, {"grpcio"}),
+        ({"launcher": "remote"}, {"grpcio"}),
+    ],
+)
+def test_versions_are_of_what_serves_here_and_of_what_asks(options, packages):
+    found = provenance.measure_versions(task(**options))
+    assert found.keys() == {"numpy", "tritonclient", *packages}
+    assert list(found) == sorted(found)
+
+
+def test_a_version_is_plain_text_also_of_what_is_missing():
+    found = provenance.versions(["numpy", "no-such-package"])
+    assert found["no-such-package"] == "none"
+    assert found["numpy"][0].isdigit()

@@ -1,0 +1,642 @@
+"""A configuration is read as it is meant, or every mistake in it is named with its place."""
+
+import copy
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perseus.study import planning
+from perseus.study.checks.models import architectures
+from perseus.study.generated_docs import EXAMPLES, readme, schema_json
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
+
+ROOT = Path(__file__).parents[3]
+DEFAULT = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+BASE = yaml.safe_load("""
+study: base
+seed: 1
+models:
+  - {name: squeezenet1_1, sla: {percentile: 95, latency_ms: 100}}
+  - {name: mobilenet_v3_small, sla: {percentile: 95, latency_ms: 50}}
+servers:
+  - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
+scenarios:
+  - name: shared
+    servers: [cpu1]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
+    experiments: [{kind: peak, mixes: [[3, 1], [1, 1]]}]
+measurement: {preset: quick}
+figures: {width_mm: 160}
+""")
+STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
+
+
+def merged(base, change):
+    """What Snakemake makes of --configfile: mappings merge, everything else replaces."""
+    if not (isinstance(base, dict) and isinstance(change, dict)):
+        return copy.deepcopy(change)
+    return {
+        key: merged(base[key], change[key])
+        if key in base and key in change
+        else copy.deepcopy(change.get(key, base.get(key)))
+        for key in [*base, *(key for key in change if key not in base)]
+    }
+
+
+def read(raw, folder=ROOT, prices=ROOT / "config" / "prices.csv"):
+    return read_study(raw, prices=prices, folder=folder)
+
+
+def load(change=None):
+    return read(merged(BASE, change or {}))
+
+
+def parts(study):
+    """All tasks but those of measurements."""
+    return [
+        *(planning.export_task(study, name) for name in study.models),
+        *(
+            planning.repository_task(study, scenario_id, tenant.name)
+            for scenario_id, each in study.scenarios.items()
+            for tenant in each.tenants
+        ),
+        planning.tables_task(study),
+        planning.figure_task(study),
+    ]
+
+
+def cells(study):
+    return list(study.cells.values())
+
+
+def problems(change):
+    with pytest.raises(ConfigError) as caught:
+        load(change)
+    return caught.value.problems
+
+
+def model(name="squeezenet1_1", **more):
+    return {"name": name, "sla": {"latency_ms": 100}, **more}
+
+
+def scenario(*tenants, name="shared", servers=("cpu1",), **more):
+    """A scenario of the given tenants (model names or mappings), by default their equal mix."""
+    mappings = [tenant if isinstance(tenant, dict) else {"model": tenant} for tenant in tenants]
+    if len(tenants) > 1:
+        more.setdefault("experiments", [{"kind": "peak", "mixes": [[1] * len(tenants)]}])
+    return {"name": name, "servers": list(servers), "tenants": mappings, **more}
+
+
+def tasks(study):
+    """All that jobs depend on, as Snakemake compares it."""
+    measured = [planning.measure_task(study, cell) for cell in cells(study)]
+    return repr([task.plain() for task in (*measured, *parts(study))])
+
+
+# What is accepted
+
+
+def test_a_shared_scenario_brings_the_dedicated_peaks_of_its_tenants():
+    assert [cell.id for cell in cells(load())] == [
+        "cpu1.squeezenet1_1.peak.r1",
+        "cpu1.mobilenet_v3_small.peak.r1",
+        "cpu1.shared.mix-3-1.r1",
+        "cpu1.shared.mix-1-1.r1",
+    ]
+
+
+def test_the_default_study_loads():
+    assert cells(read(DEFAULT))
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_every_study_that_is_shipped_loads_over_the_default(path):
+    assert cells(read(merged(DEFAULT, yaml.safe_load(path.read_text()))))
+
+
+def test_absent_keys_have_defaults():
+    change = {"models": [model()], "scenarios": [scenario("squeezenet1_1", name="squeezenet1_1")]}
+    study = load(change)
+    read_model = study.models["squeezenet1_1"]
+    assert (read_model.weights, read_model.architecture) == ("random", "squeezenet1_1")
+    assert read_model.sla.percentile == 95
+    tenant = planning.repository_task(study, "cpu1.squeezenet1_1", "squeezenet1_1").tenant
+    assert (tenant.name, tenant.instances, tenant.max_batch_size) == ("squeezenet1_1", 1, 8)
+    assert tenant.intra_op_threads == study.servers["cpu1"].cores
+    assert tenant.max_queue_delay_us is None
+    measured = planning.measure_task(study, cells(study)[0])
+    assert (measured.arrivals.process, measured.arrivals.cv, study.repeats) == ("poisson", 1, 1)
+
+
+def test_dynamic_batching_is_on_when_it_is_named():
+    tenant = {"model": "squeezenet1_1", "dynamic_batching": {}}
+    study = load({"models": [model()], "scenarios": [scenario(tenant, name="squeezenet1_1")]})
+    task = planning.repository_task(study, "cpu1.squeezenet1_1", "squeezenet1_1")
+    assert task.tenant.max_queue_delay_us == 0
+
+
+def test_the_first_eight_images_of_a_folder_are_exported(tmp_path):
+    for name in ["b.PNG", "a.jpeg", ".hidden.png", "notes.txt", *(f"{n}.jpg" for n in range(8))]:
+        (tmp_path / name).touch()
+    (tmp_path / "00.png").mkdir()
+    models = [model(images=f"{tmp_path}/"), model("mobilenet_v3_small")]
+    study = load({"models": models})
+    images = [planning.export_task(study, name).images for name in study.models]
+    assert images == [tuple(f"{tmp_path}/{n}.jpg" for n in range(8)), ()]
+    for n in range(6):
+        (tmp_path / f"{n}.jpg").unlink()
+    found = load({"models": models}).images["squeezenet1_1"]
+    assert [Path(i).name for i in found] == ["6.jpg", "7.jpg", "a.jpeg", "b.PNG"]
+    (tmp_path / "7.jpg").rename(tmp_path / "{7}.jpg")
+    (problem,) = problems({"models": models})
+    assert "{7}.jpg' has a brace" in problem
+
+
+@pytest.mark.parametrize("folder", ["photos", "./photos/", "../elsewhere"])
+def test_the_images_of_a_model_are_named_from_the_working_folder_on(folder, tmp_path):
+    root = tmp_path / "work"
+    root.mkdir()
+    (root / folder).mkdir()
+    for n in range(4):
+        (root / folder / f"{n}.png").touch()
+    models = [model(images=folder), model("mobilenet_v3_small")]
+    images = read(merged(BASE, {"models": models}), folder=root).images["squeezenet1_1"]
+    assert images == tuple(f"{Path(folder)}/{n}.png" for n in range(4))
+
+
+def test_the_order_of_keys_changes_no_slice():
+    def turned(value):
+        if isinstance(value, dict):
+            return {key: turned(value[key]) for key in reversed(value)}
+        return [turned(item) for item in value] if isinstance(value, list) else value
+
+    assert tasks(read(turned(BASE))) == tasks(load())
+
+
+def test_whole_numbers_may_be_written_as_decimals():
+    def decimal(value):
+        if isinstance(value, dict):
+            return {key: decimal(part) for key, part in value.items()}
+        if isinstance(value, list):
+            return [decimal(item) for item in value]
+        return float(value) if type(value) is int else value
+
+    assert tasks(read(decimal(BASE))) == tasks(load())
+    assert ".0" in repr(decimal(BASE)["seed"])
+
+
+def test_an_sla_is_in_the_tasks_of_its_measurements_only():
+    before = load()
+    after = load({"models": [dict(m, sla={"latency_ms": 77}) for m in BASE["models"]]})
+    assert parts(before) == parts(after)
+    measure = [planning.measure_task(study, cells(study)[0]) for study in (before, after)]
+    assert measure[0] != measure[1]
+
+
+def test_a_price_is_in_the_task_of_the_tables_only(tmp_path):
+    text = (ROOT / "config" / "prices.csv").read_text()
+    (tmp_path / "prices.csv").write_text(text.replace("0.0475", "0.0999"))
+    before, after = read(BASE), read(BASE, prices=tmp_path / "prices.csv")
+    assert planning.tables_task(before) != planning.tables_task(after)
+    pairs = zip(cells(before), cells(after), strict=True)
+    assert all(
+        planning.measure_task(before, b) == planning.measure_task(after, a) for b, a in pairs
+    )
+
+
+def test_a_trace_is_in_the_tasks_of_the_measurements(tmp_path):
+    (tmp_path / "trace.csv").write_text("time_s\n0\n1\n")
+    change = {"process": "trace", "trace": str(tmp_path / "trace.csv")}
+    study = load({"measurement": {"arrivals": change}})
+    measured = planning.measure_task(study, cells(study)[0])
+    assert (measured.arrivals.process, measured.trace) == ("trace", change["trace"])
+    assert planning.measure_task(load(), cells(load())[0]).trace is None
+
+
+def test_a_coefficient_of_variation_is_of_gamma_arrivals_only():
+    def cv(arrivals):
+        study = load({"measurement": {"arrivals": arrivals}})
+        return planning.measure_task(study, cells(study)[0]).arrivals.cv
+
+    assert cv({"process": "gamma", "cv": 2}) == 2.0
+    assert cv({"process": "gamma"}) == 1.0
+
+
+def test_closed_loops_are_a_cell_of_the_scenario_alone_or_shared():
+    loops = {"kind": "concurrency", "concurrencies": [16, 1]}
+    alone = scenario("squeezenet1_1", name="squeezenet1_1", experiments=[loops])
+    both = scenario(*PAIR, experiments=[{"kind": "peak", "mixes": [[1, 1]]}, loops])
+    study = load({"scenarios": [alone, both]})
+    assert {"cpu1.squeezenet1_1.concurrency.r1", "cpu1.shared.concurrency.r1"} < set(study.cells)
+    assert len(study.cells) == 5
+    assert study.cells["cpu1.squeezenet1_1.concurrency.r1"].run.concurrencies == (1, 16)
+    assert study.dedicated_cells(study.cells["cpu1.shared.concurrency.r1"]) == ()
+    mixed = study.dedicated_cells(study.cells["cpu1.shared.mix-1-1.r1"])
+    assert {cell.run.line for cell in mixed} == {"dedicated"}
+
+
+def test_the_old_name_of_the_preset_is_still_understood():
+    study = load({"measurement": {"precision": "standard"}})
+    assert (study.definition.measurement.preset, study.repeats) == ("standard", 3)
+
+
+def test_equal_mixes_share_a_name_however_they_are_written():
+    study = load(
+        {
+            "scenarios": [
+                scenario(
+                    "squeezenet1_1",
+                    "mobilenet_v3_small",
+                    experiments=[{"kind": "peak", "mixes": [[2, 2], [300, 100]]}],
+                )
+            ]
+        }
+    )
+    assert [run.name for run in study.scenarios["cpu1.shared"].runs] == ["mix-1-1", "mix-3-1"]
+
+
+def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_server():
+    study = load({**yaml.safe_load(EXAMPLES["Compare two servers"]), "measurement": {"repeats": 2}})
+    shared = study.cells["cpu2.shared.mix-1-1.r1"]
+    assert [cell.id for cell in study.dedicated_cells(shared)] == [
+        "cpu2.squeezenet1_1.peak.r1",
+        "cpu2.squeezenet1_1.peak.r2",
+        "cpu2.mobilenet_v3_small.peak.r1",
+        "cpu2.mobilenet_v3_small.peak.r2",
+    ]
+
+
+# What is refused, and how it is said
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"models": [model("resnet51")]}, r"models\[0\]\.name: 'resnet51' .*did you mean 'resnet5"),
+        (
+            {"models": [model(architecture="nothing_like_it")]},
+            r"models\[0\]\.architecture: .*set architecture: to the name",
+        ),
+        ({"modles": []}, r"^modles: unknown key \(did you mean 'models'\?\)"),
+        ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
+        (
+            {"models": [model(weights="weights/none.pt")]},
+            r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
+        ),
+        (
+            {"models": [model(weights="a{b}.pt")]},
+            r"models\[0\]\.weights: 'a\{b\}\.pt' has a brace",
+        ),
+        (
+            {"models": [model(images="photos")]},
+            r"models\[0\]\.images: there is no folder 'photos'",
+        ),
+        (
+            {"models": [model(images="README.md")]},
+            r"models\[0\]\.images: there is no folder 'README\.md'",
+        ),
+        (
+            {"models": [model(images="config")]},
+            r"images: 'config' cannot be used: at least 4 PNG or JPEG files are needed, not 0",
+        ),
+        ({"models": [model(images=3)]}, r"models\[0\]\.images: must be a string, not 3"),
+        (
+            {"models": [model(sla={"latency_ms": 0})]},
+            r"models\[0\]\.sla\.latency_ms: must be > 0, not 0",
+        ),
+        ({"models": [model(sla={"latency_ms": -5.5})]}, r"latency_ms: must be > 0, not -5\.5"),
+        (
+            {"models": [model(sla={"latency_ms": float("nan")})]},
+            r"latency_ms: must be a number, not nan",
+        ),
+        ({"models": [model(sla={"latency_ms": float("inf")})]}, r"latency_ms: must be <= 600000"),
+        ({"models": [model(sla={})]}, r"models\[0\]\.sla\.latency_ms: is missing \(The time limit"),
+        (
+            {"models": [model(), model()]},
+            r"models\[1\]\.name: 'squeezenet1_1' is already the name of models",
+        ),
+        ({"models": [model(precision="bf61")]}, r"models\[0\]\.precision: 'bf61' .*mean 'bf16'"),
+        (
+            {"models": [model("a/b", architecture="squeezenet1_1")]},
+            r"'a/b' is not a name \(use letters",
+        ),
+        ({"models": [model("..", architecture="squeezenet1_1")]}, r"'\.\.' is not a name"),
+        ({"study": "../elsewhere"}, r"^study: '\.\./elsewhere' is not a name"),
+        ({"servers": [{"name": "cpu1", "cores": 0}]}, r"servers\[0\]\.cores: must be >= 1, not 0"),
+        ({"measurement": {"repeats": -1}}, r"measurement\.repeats: must be >= 1, not -1"),
+        ({"measurement": {"preset": "quik"}}, r"measurement\.preset: 'quik' .*mean 'quick'"),
+        (
+            {"measurement": {"arrivals": {"cv": 1}}},
+            r"arrivals\.cv: is of process: gamma only, and process is 'poisson'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
+            r"arrivals\.trace: is of process: trace only, and process is 'gamma'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace"}}},
+            r"measurement\.arrivals\.trace: is missing \(a file with one",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "none.csv"}}},
+            r"arrivals\.trace: there is no file 'none\.csv'",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config/prices.csv"}}},
+            r"arrivals\.trace: .*prices\.csv line 1: 'InstanceType.* is not a time",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": "trace", "trace": "config"}}},
+            r"arrivals\.trace: .*directory",
+        ),
+        ({"costs": {"pricing": ["spto"]}}, r"costs\.pricing\[0\]: 'spto' .*mean 'spot'"),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_a_hint(change, expected):
+    found = problems(change)
+    assert any(re.search(expected, problem) for problem in found), "\n".join(found)
+
+
+PAIR = ("squeezenet1_1", "mobilenet_v3_small")
+BATCHES = {
+    "model": "squeezenet1_1",
+    "max_batch_size": 4,
+    "dynamic_batching": {"preferred_batch_sizes": [8]},
+}
+
+
+def shared(**experiment):
+    return scenario(*PAIR, experiments=[{"kind": "peak"} | experiment])
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        (
+            scenario("squeezenet1_1", "mobilenet_v3"),
+            r"tenants\[1\]\.model: .*mean 'mobilenet_v3_small'",
+        ),
+        (scenario("squeezenet1_1", "squeezenet1_1"), r"tenants: 'squeezenet1_1' appears 2 times"),
+        (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
+        (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
+        (shared(), r"experiments\[0\]: a shared scenario needs mixes: or hold:"),
+        (shared(kind="concurrency"), r"concurrencies: is missing .*such as \[1, 4, 16\]"),
+        (shared(mixes=[[1, 1]], concurrencies=[1]), r"concurrencies: is of kind: concurrency only"),
+        (
+            shared(kind="concurrency", concurrencies=[1], mixes=[[1, 1]]),
+            r"mixes: is of kind: peak only",
+        ),
+        (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
+        (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
+        (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
+        (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),
+        (shared(mixes=[[1, 1], [2, 2]]), r"the load line 'mix-1-1' is listed twice"),
+        (shared(hold="squeezenet1_1"), r"hold: and percents_of_peak: go together"),
+        (shared(hold="squeezenet"), r"hold: 'squeezenet' is not a tenant .*mean 'squeezenet1_1'"),
+        (shared(hold="squeezenet1_1", percents_of_peak=[-25]), r"peak\[0\]: must be >= 1, not -25"),
+        (
+            shared(hold="squeezenet1_1", percents_of_peak=[5], mixes=[[1, 1]]),
+            r"has both mixes: and hold",
+        ),
+        (
+            scenario(*PAIR, name="squeezenet1_1"),
+            r"name: 'squeezenet1_1' is the name of scenarios\[0\]\.tenants",
+        ),
+        (
+            scenario("squeezenet1_1", name="alone"),
+            r"name: 'alone' has one tenant, 'squeezenet1_1', and is",
+        ),
+        (
+            scenario(BATCHES, PAIR[1]),
+            r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
+        ),
+    ],
+)
+def test_a_scenario_that_cannot_be_measured_is_refused(item, expected):
+    found = problems({"scenarios": [item]})
+    assert any(re.search(expected, problem) for problem in found), "\n".join(found)
+
+
+def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
+    twice = [
+        scenario("squeezenet1_1", "mobilenet_v3_small"),
+        scenario({"model": "squeezenet1_1", "instances": 2}, "mobilenet_v3_small", name="other"),
+    ]
+    assert any(
+        "has other settings than scenarios[0]" in line for line in problems({"scenarios": twice})
+    )
+
+
+def test_a_default_that_is_spelt_out_is_no_other_setting():
+    twice = [
+        scenario("squeezenet1_1", "mobilenet_v3_small"),
+        scenario(
+            {"model": "squeezenet1_1", "max_batch_size": 8.0}, "mobilenet_v3_small", name="other"
+        ),
+    ]
+    assert len(load({"scenarios": twice}).scenarios) == 4
+
+
+def test_a_model_that_its_server_cannot_run_is_refused():
+    models = [model(precision="bf16"), model("mobilenet_v3_small")]
+    assert any(
+        "cannot run 'squeezenet1_1' in bf16 (it needs runtime: openvino)" in line
+        for line in problems({"models": models})
+    )
+    openvino = [{**BASE["servers"][0], "runtime": "openvino"}]
+    assert load({"models": models, "servers": openvino}).models["squeezenet1_1"].precision == "bf16"
+
+
+def test_a_price_that_is_not_in_the_table_is_refused():
+    def priced(instance, region):
+        return {
+            "servers": [
+                {"name": "cpu1", "cores": 1, "price": {"instance": instance, "region": region}}
+            ]
+        }
+
+    assert any(
+        "mean 'n1-standard-" in line for line in problems(priced("n1-standart-1", "us-central1"))
+    )
+    assert any("known: us-central1" in line for line in problems(priced("n1-standard-1", "mars")))
+
+
+def test_a_price_table_that_is_broken_is_named_by_line(tmp_path):
+    prices = (ROOT / "config" / "prices.csv").read_text()
+    (tmp_path / "prices.csv").write_text(prices.replace("0.0475", "cheap"))
+    with pytest.raises(ConfigError, match=r"prices\.csv line 2: .*'cheap'"):
+        read(BASE, prices=tmp_path / "prices.csv")
+
+
+def test_all_mistakes_are_reported_at_once():
+    change = {
+        "seed": -1,
+        "models": [model("resnet51"), model("mobilenet_v3_small", weights="none.pt")],
+        "figures": {"dpi": 10, "colour": "red"},
+    }
+    found = "\n".join(problems(change))
+    for place in (
+        "seed:",
+        "models[0].name:",
+        "models[1].weights:",
+        "figures.dpi:",
+        "figures.colour:",
+    ):
+        assert place in found
+    assert "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models" in found
+
+
+MALFORMED = [
+    3,
+    "text",
+    None,
+    True,
+    [],
+    [None],
+    [3],
+    ["a"],
+    [[]],
+    {},
+    {"a": 1},
+    {1: 2},
+    float("nan"),
+]
+
+
+def places(value, path=()):
+    """All places of a configuration, from the outside in."""
+    yield path
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value if isinstance(value, list) else [])
+    )
+    for key, part in items:
+        yield from places(part, (*path, key))
+
+
+EVERYTHING = merged(
+    BASE,
+    {
+        "measurement": {"repeats": 2, "arrivals": {"process": "gamma", "cv": 2}},
+        "scenarios": [
+            scenario(
+                {
+                    "model": "squeezenet1_1",
+                    "name": "a",
+                    "priority": 1,
+                    "max_batch_size": 4,
+                    "dynamic_batching": {"max_queue_delay_us": 5, "preferred_batch_sizes": [4]},
+                },
+                "mobilenet_v3_small",
+                experiments=[
+                    {"kind": "peak", "mixes": [[1, 1]]},
+                    {"kind": "peak", "hold": "a", "percents_of_peak": [50]},
+                ],
+            )
+        ],
+    },
+)
+
+
+@pytest.mark.parametrize("bad", MALFORMED, ids=repr)
+def test_whatever_stands_in_a_place_there_is_a_list_of_problems_or_a_study(bad, tmp_path):
+    for n in range(4):
+        (tmp_path / f"{n}.png").touch()
+    everything = copy.deepcopy(EVERYTHING)
+    everything["models"][0]["images"] = str(tmp_path)
+    trace = tmp_path / "trace.csv"
+    trace.write_text("0\n1\n")
+    assert cells(read(everything))
+    everything["measurement"]["arrivals"] = {"process": "trace", "trace": str(trace)}
+    assert cells(read(everything))
+    refused = 0
+    for path in places(everything):
+        raw = copy.deepcopy(everything)
+        if path:
+            at = raw
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = bad
+        else:
+            raw = bad
+        try:
+            read(raw)
+        except ConfigError as error:
+            assert error.problems
+            refused += 1
+    assert refused > 20
+
+
+@pytest.mark.parametrize("key", ["study", "models", "servers", "scenarios"])
+def test_a_missing_section_is_named(key):
+    with pytest.raises(ConfigError, match=f"{key}: is missing"):
+        read({k: v for k, v in BASE.items() if k != key})
+
+
+def test_the_architectures_are_those_of_torchvision():
+    assert {"resnet50", "inception_v3", "mobilenet_v3_small"} <= architectures()
+    assert not {"fasterrcnn_resnet50_fpn_v3", "get_model"} & architectures()
+
+
+# The documentation
+
+
+@pytest.mark.parametrize(("name", "made"), [("README.md", readme), ("schema.json", schema_json)])
+def test_the_reference_is_made_from_the_definition(name, made):
+    assert (ROOT / "config" / name).read_text() == made(), f"run: make config/{name}"
+
+
+@pytest.mark.parametrize("title", EXAMPLES)
+def test_the_examples_of_the_readme_load(title):
+    assert cells(read(merged(DEFAULT, yaml.safe_load(EXAMPLES[title]))))
+
+
+# The client
+
+
+def test_the_client_is_in_the_tasks_of_the_measurements_only():
+    client = {"protocol": "http", "shared_memory": True, "processes": 3}
+    plain, changed = load(), load({"measurement": {"client": client}})
+    before, after = (planning.measure_task(s, cells(s)[0]).plain() for s in (plain, changed))
+    assert after == before | {"client": client}
+    assert parts(plain) == parts(changed)
+
+
+def test_processes_are_a_number_or_by_the_cores():
+    for given, expected in (("auto", None), (2, 2), (2.0, 2)):
+        study = load({"measurement": {"client": {"processes": given}}})
+        assert planning.measure_task(study, cells(study)[0]).client.processes == expected
+    (line,) = problems({"measurement": {"client": {"processes": 0}}})
+    assert line.startswith("measurement.client.processes: 0 does not fit (Client processes")
+
+
+def test_a_request_is_not_larger_than_a_batch():
+    tenant = {"model": "squeezenet1_1", "max_batch_size": 4, "request_batch_size": 5}
+    (line,) = problems({"scenarios": [scenario(tenant, "mobilenet_v3_small")]})
+    assert line == (
+        "scenarios[0].tenants[0].request_batch_size: must be <= max_batch_size, which is 4"
+    )
+
+
+def test_the_size_of_requests_does_not_change_the_repository():
+    def tenant(size):
+        return {"model": "squeezenet1_1", "request_batch_size": size}
+
+    one, four = (load({"scenarios": [scenario(tenant(n), "mobilenet_v3_small")]}) for n in (1, 4))
+    assert parts(one) == parts(four)
+    of_one, of_four = (planning.measure_task(study, cells(study)[0]) for study in (one, four))
+    assert of_four.tenants[0].request_batch_size == 4
+    assert of_one != of_four
+
+
+def test_shared_memory_needs_a_server_on_this_host():
+    far = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "triton.example.org"}}
+    shared_memory = {"measurement": {"client": {"shared_memory": True}}}
+    (line,) = problems({"servers": [far], **shared_memory})
+    assert "servers[0], launcher 'remote', is not on this host" in line
+    load(shared_memory)
+    load({"servers": [far | {"name": "cpu1"}]})

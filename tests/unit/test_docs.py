@@ -1,0 +1,35 @@
+"""What the pages for people name is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
+FOLDERS = "benchmarks|config|docs|envs|profiles|report|rules|scripts|tests"
+
+
+def anchors(page):
+    """Of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_a_link_leads_to_a_file_and_a_heading(page):
+    for link in re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text()):
+        if "://" in link:
+            continue
+        path, _, heading = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), link
+        assert not heading or heading in anchors(target), link
+
+
+# The changelog names what is gone, too.
+@pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=str)
+def test_a_file_that_is_named_is_there(page):
+    """`scripts/…` and the like, between backticks and without a placeholder."""
+    for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", (ROOT / page).read_text()):
+        assert (ROOT / name).exists(), name
