@@ -21,6 +21,7 @@ from perseus.results.records import PeakRecord
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
+from perseus.study.experiments.startup import Run as StartupRun
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import (
@@ -256,6 +257,30 @@ def sweep_record() -> Plain:
         "reason": "",
         "levels": levels,
     }
+
+
+STARTS = 8
+
+
+def startup_record() -> Plain:
+    """Starts of both tenants' server, which takes a second more with a cold page cache."""
+    sweep = sweep_record()
+    del sweep["levels"]
+    run = StartupRun(starts=STARTS, page_cache=("warm", "cold"))
+    starts = [
+        {
+            "page_cache": state,
+            "resident_share": float(state == "warm"),
+            "ready_s": 1.2 + 0.05 * i + (state == "cold"),
+            "load_s": dict.fromkeys(TRUTH.capacities, 0.2 + 0.01 * i),
+            "first_inference_ms": dict.fromkeys(TRUTH.capacities, 40.0 + i),
+            "steady_inference_ms": dict.fromkeys(TRUTH.capacities, 4.0 + 0.1 * i),
+        }
+        for i in range(STARTS)
+        for state in run.page_cache
+    ]
+    task = _task(tuple(TRUTH.capacities), "shared", run, 1)
+    return sweep | {"cell": task.plain(), "starts": starts}
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

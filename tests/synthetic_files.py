@@ -147,6 +147,14 @@ def write_sweep(results: Path) -> Path:
     return folder
 
 
+def write_startup(results: Path) -> Path:
+    """Its files; no window is part of it. Returns the folder."""
+    folder = results / "raw/cpu1.shared.startup.r1"
+    write_json(folder / "record.json", synthetic.startup_record())
+    raw_results.write_windows(folder / "windows.parquet", [])
+    return folder
+
+
 def results_of(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
 ) -> StudyResults:

@@ -201,6 +201,16 @@ def test_closed_loops_added(edited, downstream):
     assert edited.stale() == {cell, ("figure", "concurrency"), *downstream}
 
 
+def test_starts_of_a_server_added_and_one_more(edited, downstream):
+    starts = {"kind": "startup", "starts": 2}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(starts))
+    cell, drawn = ("measure", "cpu1.shared.startup.r1"), ("figure", "startup")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(starts=3))
+    assert edited.stale() == {cell, drawn, *downstream}
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

@@ -89,6 +89,10 @@ VARIANTS = {
         },
         {"cpu1.a.peak.r1", "cpu1.b.peak.r1", "cpu1.shared.mix-1-1.r1"},
     ),
+    "starts of a server": (
+        shared(SQUEEZE, MOBILENET, kind="startup", starts=3, page_cache=["warm", "cold"]),
+        ALONE | {"cpu1.shared.startup.r1"},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},

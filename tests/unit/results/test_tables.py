@@ -30,8 +30,8 @@ def results(tmp_path_factory):
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    swept = synthetic_files.write_sweep(folder)
-    read = StudyResults.read(synthetic.TASK, [*cells, swept], [folder / "ceilings/cpu1.json"])
+    others = [synthetic_files.write_sweep(folder), synthetic_files.write_startup(folder)]
+    read = StudyResults.read(synthetic.TASK, [*cells, *others], [folder / "ceilings/cpu1.json"])
     for name, table in tables.make(read).items():
         parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
     return folder
@@ -97,6 +97,15 @@ def test_a_closed_loop_has_a_row_per_level_and_tenant_and_is_no_peak(results, pe
     assert list(found["valid"]) == [True] * 4 + [False] * 2
     assert (found["reason"] != "").tolist() == [False] * 4 + [True] * 2
     assert "concurrency" not in set(peaks["load_line"])
+
+
+def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_cache(results):
+    found = pd.read_parquet(results / "tables/startup.parquet")
+    assert len(found) == 2 * 2 * synthetic.STARTS
+    cold = found[(found["page_cache"] == "cold") & (found["tenant"] == found["tenant"].iloc[0])]
+    assert list(cold["start"]) == list(range(1, synthetic.STARTS + 1))
+    assert cold["ready_s"].iloc[0] == pytest.approx(2.2)
+    assert set(cold["resident_share"]) == {0.0}
 
 
 def test_every_verdict_keeps_its_row_and_says_why(peaks):

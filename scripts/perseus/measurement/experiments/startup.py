@@ -1,0 +1,121 @@
+"""Experiment `startup`: the time from the start of a fresh server to its first answers.
+
+The first server is checked and watched as in every cell; each start that counts is one after it, of
+a server that has served nobody. The states of the page cache take turns, so that a drift of the
+host is no difference between them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, cast
+
+from perseus.host.page_cache import evict, resident_share
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.clients import routes_to
+from perseus.measurement.first_inferences import first_inferences
+from perseus.measurement.server_under_test import server_under_test, started
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.peak import stats
+from perseus.peak.outcome import Outcome
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.startup import Run
+from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError, sequential_ms
+
+STEADY_REQUESTS: Final = 20
+STEADY_LIMIT_S: Final = 2.0
+START_S: Final = 8.0
+"""About what a start takes with all that is measured of it, and the end of the server."""
+
+
+LOG_LINE: Final = re.compile(
+    r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
+    r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
+)
+"""What Triton says of a model: the time of day, and its name at the begin or at the end."""
+
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Start:
+    """One start of a server; dictionaries are by tenant.
+
+    `page_cache` is the state that was asked for, `resident_share` that part of the model files
+    (0..1) that lay in memory. `load_s` has the tenants whose load the server's log tells.
+    """
+
+    page_cache: str
+    resident_share: float
+    ready_s: float
+    load_s: Mapping[str, float]
+    first_inference_ms: Mapping[str, float]
+    steady_inference_ms: Mapping[str, float]
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """Start so many servers, one after the other."""
+    run = cast(Run, cell.task.run)
+    with server_under_test(cell) as server:
+        record = server.record
+    outcome, reason, starts = Outcome.OK, "", list[Start]()
+    try:
+        for i in range(run.starts):
+            for page_cache in run.page_cache:
+                starts.append(one_start(cell, page_cache))
+                cell.say(_described(starts[-1], i + 1, run.starts))
+    except (ServerError, ClientError) as error:
+        outcome, reason = Outcome.FAILED, f"start {len(starts) + 1}: {error}"
+    told = [asdict(start) for start in starts]
+    return Findings({**record, "outcome": outcome, "reason": reason, "starts": told})
+
+
+def load_s(task: MeasureTask) -> tuple[float, float]:
+    """Hardly any load; the starts themselves."""
+    run = cast(Run, task.run)
+    seconds = START_S * (1 + run.starts * len(run.page_cache))
+    return seconds, 3 * seconds
+
+
+def one_start(cell: CellUnderTest, page_cache: str) -> Start:
+    """Raises ServerError when the server does not start, or does not answer."""
+    task = cell.task
+    files = [path for path in cell.inputs.repository.rglob("*") if path.is_file()]
+    if page_cache == "cold":
+        evict(files)
+    share = resident_share(files)
+    with started(cell) as (server, ready_s):
+        tenants = tenants_on(server, task, cell.inputs.references)
+        first_ms = first_inferences(tenants)
+        with routes_to(tenants) as routes:
+            steady_ms = {
+                name: stats.percentile(sequential_ms(route, STEADY_REQUESTS, STEADY_LIMIT_S), 50)
+                for name, route in routes.items()
+            }
+    return Start(page_cache, share, ready_s, loads_s(cell.server_log), first_ms, steady_ms)
+
+
+def loads_s(server_log: Path) -> dict[str, float]:
+    """Seconds that Triton says it loaded each model in; none where its log is elsewhere."""
+    begun, loaded = dict[str, timedelta](), dict[str, float]()
+    for line in server_log.read_text(errors="replace").splitlines():
+        if said := LOG_LINE.match(line):
+            at_s = timedelta(hours=int(said[1]), minutes=int(said[2]), seconds=float(said[3]))
+            if said[4]:
+                begun[said[4]] = at_s
+            elif said[5] in begun:
+                loaded[said[5]] = (at_s - begun[said[5]]) % DAY / SECOND
+    return loaded
+
+
+def _described(start: Start, number: int, of: int) -> str:
+    first = ", ".join(f"{name} {ms:.0f} ms" for name, ms in start.first_inference_ms.items())
+    return (
+        f"start {number} of {of} ({start.page_cache}, {start.resident_share:.0%} of the files in"
+        f" memory): ready after {start.ready_s:.2f} s, first inference {first}"
+    )

@@ -1,0 +1,82 @@
+"""Starts of servers: the distribution of the time to ready, and of the inferences after it."""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.report.figure_data import FigureData
+from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "Each curve is the share of starts that took no longer: a steep one is a start that can be"
+    " planned with. What the first inference takes longer than those after it, a user waits for."
+)
+
+MOST_SCENARIOS = 4
+DASHES: Final[dict[str, Literal["-", "--"]]] = {"warm": "-", "cold": "--"}
+TIMES = {
+    "ready_s": "start to ready (s)",
+    "load_s": "load of a model (s)",
+    "first_inference_ms": "first inference (ms)",
+    "steady_inference_ms": "steady inference (ms)",
+}
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """Empirical distribution functions over all starts: a row of panels for each scenario."""
+    frame = results.tables["startup"]
+    if frame.empty:
+        return nothing(style, "no start of a server was measured")
+    scenarios = list(dict.fromkeys(frame["scenario"]))
+    shown = scenarios[:MOST_SCENARIOS]
+    figure, axes = panels(style, len(TIMES) * len(shown), len(TIMES), 62, sharey=True)
+    for i, scenario in enumerate(shown):
+        mine = frame[frame["scenario"] == scenario]
+        row = axes[i * len(TIMES) : (i + 1) * len(TIMES)]
+        row[0].set_title(scenario, loc="left")
+        row[0].set_ylabel("share of starts")
+        for panel, (time, label) in zip(row, TIMES.items(), strict=True):
+            _distributions(panel, results, mine, time)
+            panel.set_xlabel(label)
+            panel.set_xlim(left=0)
+    states = [state for state in DASHES if state in set(frame["page_cache"])]
+    handles = [
+        *(Line2D([], [], color=results.colour(name), label=name)
+          for name in results.names if name in set(frame["tenant"])),
+        Line2D([], [], color=DARK, label="the server"),
+        *(Line2D([], [], color=GREY, linestyle=DASHES[state], label=f"page cache {state}")
+          for state in states),
+    ]  # fmt: skip
+    legend(figure, handles, 3)
+    remainder(figure, len(shown), len(scenarios), "scenarios", "startup.csv")
+    return figure
+
+
+def _distributions(panel: Axes, results: FigureData, rows: pd.DataFrame, time: str) -> None:
+    for state, of_state in rows.groupby("page_cache", sort=False):
+        if time == "ready_s":
+            starts = of_state.drop_duplicates(["cell", "start"])
+            _ecdf(panel, starts[time], DARK, str(state))
+            continue
+        for tenant, of_tenant in of_state.groupby("tenant", sort=False):
+            _ecdf(panel, of_tenant[time], results.colour(str(tenant)), str(state))
+
+
+def _ecdf(panel: Axes, values: pd.Series, colour: str, state: str) -> None:
+    ordered = np.sort(values.dropna().to_numpy(dtype=float))
+    if len(ordered):
+        shares = np.arange(len(ordered) + 1) / len(ordered)
+        panel.step(
+            np.append(ordered[:1], ordered),
+            shares,
+            where="post",
+            color=colour,
+            linestyle=DASHES[state],
+        )

@@ -1,0 +1,89 @@
+"""Table `startup`: starts of fresh servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pyarrow as pa
+from pydantic import BaseModel, Field
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.records import Record, Row
+from perseus.results.study_results import StudyResults
+
+
+class Start(BaseModel):
+    """One start of a server; dictionaries are by tenant."""
+
+    page_cache: str
+    resident_share: float
+    ready_s: float
+    load_s: dict[str, float]
+    first_inference_ms: dict[str, float]
+    steady_inference_ms: dict[str, float]
+
+
+class StartupRecord(Record):
+    """What starting a server again and again took."""
+
+    kind: ClassVar[str] = "startup"
+
+    starts: tuple[Start, ...] = Field(
+        description="per start, in their order: the state of the page cache that was asked for, the"
+        " share of the model files that lay in memory, seconds to ready, and per tenant its load in"
+        " seconds, its first and its steady inference in ms"
+    )
+
+
+RECORD = StartupRecord
+DESCRIPTION = "One row per start of a server and tenant; empty without."
+SCHEMA = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("cell", TEXT, "", "folder of the raw results"),
+        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache"),
+        column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
+               " cache, or the system was asked to take them out"),
+        column("resident_share", REAL, "share", "pages of the scenario's model files that lay in"
+               " memory before the start: what was had of that"),
+        column("ready_s", REAL, "s", "from the start of the server to all models ready"),
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("load_s", REAL, "s", "load of the model, by the server's log; null where that is not"
+               " here"),
+        column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
+        column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(StartupRecord):
+        yield from _of_cell(record)
+
+
+def _of_cell(record: StartupRecord) -> Iterator[Row]:
+    task, counted = record.task, dict[str, int]()
+    for start in record.starts:
+        counted[start.page_cache] = counted.get(start.page_cache, 0) + 1
+        for tenant in task.tenants:
+            yield {
+                "study": task.study,
+                "server": task.server.name,
+                "scenario": task.scenario,
+                "cell": task.cell,
+                "repeat": task.repeat,
+                "start": counted[start.page_cache],
+                "page_cache": start.page_cache,
+                "resident_share": start.resident_share,
+                "ready_s": start.ready_s,
+                "tenant": tenant.name,
+                "model": tenant.model,
+                "load_s": start.load_s.get(tenant.name, float("nan")),
+                "first_inference_ms": start.first_inference_ms[tenant.name],
+                "steady_inference_ms": start.steady_inference_ms[tenant.name],
+            }
