@@ -145,9 +145,9 @@ def _explain(place: Place, error: Any, raw: Json, schema: Schema) -> Iterator[st
             hint = did_you_mean(str(value["kind"]), KINDS) or f" (one of {', '.join(KINDS)})"
             yield f"{where}.kind: {value['kind']!r} is not known{hint}"
         case "string_pattern_mismatch":
-            kind = PATTERNS.get(context["pattern"])
-            kind = kind or f"what this can be (use {part.get('description', '')})"
-            yield f"{where}: {value!r} is not {kind}"
+            wanted = PATTERNS.get(context["pattern"])
+            wanted = wanted or f"what this can be (use {part.get('description', '')})"
+            yield f"{where}: {value!r} is not {wanted}"
         case _ if len(part.get("anyOf", [])) > 1:  # one line for all branches of the union
             yield f"{where}: {_short(value)} does not fit ({part['description']})"
         case "literal_error":
