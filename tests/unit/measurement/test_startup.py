@@ -10,6 +10,8 @@ from measure_tasks import measure_task, tenant
 from perseus.measurement.experiments import startup
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.startup import Run
+from perseus.traffic.client import ClientError
+from perseus.traffic.route import RouteError
 
 LOG = """\
 W1122 23:59:58.100000 7 pinned_memory_manager.cc:273] "Unable to allocate"
@@ -58,12 +60,13 @@ def test_the_states_of_the_page_cache_take_turns(cell, monkeypatch):
     assert (record["outcome"], record["startup_s"]) == ("ok", 1.0)
 
 
-def test_a_start_that_fails_ends_the_cell_and_keeps_those_before_it(cell, monkeypatch):
+@pytest.mark.parametrize("failure", [ServerError, ClientError, RouteError])
+def test_a_start_that_fails_ends_the_cell_and_keeps_those_before_it(cell, monkeypatch, failure):
     done = []
 
     def one_start(cell, page_cache):
         if len(done) == 2:
-            raise ServerError("it ended early")
+            raise failure("it ended early")
         done.append(page_cache)
         return started(page_cache)
 

@@ -108,6 +108,25 @@ def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_ca
     assert set(cold["resident_share"]) == {0.0}
 
 
+def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):
+    folder = synthetic_files.write_startup(tmp_path)
+    failed = {"outcome": "failed", "reason": "start 1: it ended early", "starts": []}
+    write_json(folder / "record.json", synthetic.startup_record() | failed)
+    read = StudyResults.read(synthetic.TASK, [folder], [])
+    assert list(tables.module_of("startup").rows(read)) == []
+
+
+def test_a_load_that_no_log_tells_is_null(tmp_path):
+    folder, record = synthetic_files.write_startup(tmp_path), synthetic.startup_record()
+    for start in record["starts"]:
+        start["load_s"] = {}
+    write_json(folder / "record.json", record)
+    read = StudyResults.read(synthetic.TASK, [folder], [])
+    schema = tables.module_of("startup").SCHEMA
+    made = parquet.table(tables.module_of("startup").rows(read), schema).to_pandas()
+    assert made["load_s"].isna().all() and made["ready_s"].notna().all()
+
+
 def test_every_verdict_keeps_its_row_and_says_why(peaks):
     verdicts = peaks["verdict"].to_dict()
     assert verdicts["mix-1-1"] == "ok"

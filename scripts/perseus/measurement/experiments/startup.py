@@ -26,12 +26,12 @@ from perseus.serving.failures import ServerError
 from perseus.study.experiments.startup import Run
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.client import ClientError, sequential_ms
+from perseus.traffic.route import RouteError
 
 STEADY_REQUESTS: Final = 20
 STEADY_LIMIT_S: Final = 2.0
 START_S: Final = 8.0
 """About what a start takes with all that is measured of it, and the end of the server."""
-
 
 LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
@@ -69,7 +69,7 @@ def measure(cell: CellUnderTest) -> Findings:
             for page_cache in run.page_cache:
                 starts.append(one_start(cell, page_cache))
                 cell.say(_described(starts[-1], i + 1, run.starts))
-    except (ServerError, ClientError) as error:
+    except (ServerError, ClientError, RouteError) as error:
         outcome, reason = Outcome.FAILED, f"start {len(starts) + 1}: {error}"
     told = [asdict(start) for start in starts]
     return Findings({**record, "outcome": outcome, "reason": reason, "starts": told})
@@ -83,7 +83,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
-    """Raises ServerError when the server does not start, or does not answer."""
+    """Raises ServerError, ClientError or RouteError when it does not start, or does not answer."""
     task = cell.task
     files = [path for path in cell.inputs.repository.rglob("*") if path.is_file()]
     if page_cache == "cold":
