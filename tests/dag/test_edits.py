@@ -391,6 +391,13 @@ def test_code_of_the_figures(edited, figures):
     assert edited.stale() == figures
 
 
+def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
+    edited.append("scripts/perseus/report/figures/peaks.py", CODE)
+    assert edited.stale() == {("figure", "peaks"), ("report",)}
+    edited.append("scripts/perseus/results/tables/concurrency.py", CODE)
+    assert edited.stale() == downstream
+
+
 def test_the_template_of_the_report(edited):
     edited.append("scripts/perseus/report/page.html", "<p>More.</p>")
     assert edited.stale() == {("report",)}

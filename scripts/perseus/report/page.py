@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,8 @@ from perseus.report.answer import answers
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.numbers import chance, percent, significant
 from perseus.results.records import Record
+from perseus.results.tables import module_of as table_module
+from perseus.study.experiments import OTHER_KINDS
 from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant
 
 Row = dict[str, Any]
@@ -52,6 +54,7 @@ def render(
         span=_span,
         range=_range,
         whole=_whole,
+        shown=_shown,
     )
     task = records[0].task
     return environment.get_template("page.html").render(
@@ -59,6 +62,7 @@ def render(
         measured=_when(records),
         answers=answers(tables["peaks"], tables["costs"], tables["savings"], task.preset),
         tables={name: _rows(frame) for name, frame in tables.items()},
+        kinds=list(_kinds(tables)),
         figures=[
             {
                 "name": name,
@@ -76,6 +80,29 @@ def render(
         sources=sorted(set(tables["costs"]["price_source"])),
         search=json.dumps(task.plain()["search"], indent=1),
     )
+
+
+def _kinds(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
+    """What the page shows of the kinds of experiments that have a table of their own."""
+    for kind in OTHER_KINDS:
+        if kind in tables and len(tables[kind]):
+            module = table_module(kind)
+            yield {
+                "title": module.TITLE,
+                "description": module.NOTE,
+                "columns": module.SHOWN,
+                "rows": _rows(tables[kind]),
+            }
+
+
+def _shown(row: Row, columns: str | Sequence[str]) -> str:
+    """A column's value, or one with the interval of the other two."""
+    if not isinstance(columns, str):
+        return _span(row, columns)
+    value = row[columns]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return significant(value) if isinstance(value, float) or value is None else str(value)
 
 
 def _rows(frame: pd.DataFrame) -> list[Row]:

@@ -56,7 +56,14 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    return sources.fingerprint(["report.py", "perseus/report/page.html"], _experiments(sources))
+    """With all figures and tables, which say how the page shows them."""
+    shown = [
+        *sources.children("perseus.report.figures"),
+        *sources.children("perseus.results.tables"),
+    ]
+    return sources.fingerprint(
+        ["report.py", "perseus/report/page.html"], [*shown, *_experiments(sources)]
+    )
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:

@@ -8,9 +8,13 @@ import pytest
 import synthetic
 import synthetic_files
 
+from perseus.host import parquet
 from perseus.report import page as report_page
 from perseus.report.answer import _cheapest, answers
 from perseus.report.numbers import percent, significant
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import module_of
+from perseus.study.experiments import OTHER_KINDS
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
 
@@ -185,3 +189,29 @@ def test_a_share_of_nothing_is_a_bound():
         report_page._range({"low": 0.0, "high": 0.037}, ["low", "high"], "percent")
         == "0.0 % to 3.7 %"
     )
+
+
+WRITERS = {
+    "concurrency": synthetic_files.write_sweep,
+    "startup": synthetic_files.write_startup,
+}
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
+    cell = WRITERS[kind](tmp_path)
+    results = StudyResults.read(synthetic.TASK, [cell], [])
+    frame = parquet.table(list(module_of(kind).rows(results)), module_of(kind).SCHEMA).to_pandas()
+    made = synthetic.records()
+    without = frames_of(made)
+    shown = report_page.render({**without, kind: frame}, {}, synthetic.loaded(made))
+    assert f"<h2>{module_of(kind).TITLE}</h2>" in shown
+    assert f"<h2>{module_of(kind).TITLE}</h2>" not in rendered(made)
+    assert shown.count(f"<td>{cell.name}</td>") == len(frame)
+
+
+def test_values_of_a_kind_are_shown_by_their_type():
+    row = {"a": 3, "b": True, "c": 1.23456, "low": 1.1, "high": 1.3, "d": None, "e": "cold"}
+    shown = [report_page._shown(row, each) for each in ("a", "b", "c", ("c", "low", "high"), "e")]
+    assert shown == ["3", "yes", "1.23", "1.23 (1.10 to 1.30)", "cold"]
+    assert report_page._shown(row, "d") == significant(None)

@@ -37,6 +37,22 @@ class ConcurrencyRecord(Record):
 
 RECORD = ConcurrencyRecord
 DESCRIPTION = "One row per closed loop and tenant; empty without."
+TITLE = "Closed loops"
+NOTE = (
+    "So many requests of each tenant always in flight; 95 % intervals in brackets. A slow server is"
+    " asked less, so that no SLA can be judged by these."
+)
+SHOWN = {
+    "cell": "cell",
+    "tenant": "tenant",
+    "in flight": "concurrency",
+    "answers/s": ("answered_rps", "low_rps", "high_rps"),
+    "p50 (ms)": "p50_ms",
+    "p95 (ms)": ("p95_ms", "p95_low_ms", "p95_high_ms"),
+    "p99 (ms)": "p99_ms",
+    "valid": "valid",
+    "why not": "reason",
+}
 SCHEMA = pa.schema(
     [
         column("study", TEXT, "", "name of the study"),

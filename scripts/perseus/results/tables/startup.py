@@ -38,6 +38,22 @@ class StartupRecord(Record):
 
 RECORD = StartupRecord
 DESCRIPTION = "One row per start of a server and tenant; empty without."
+TITLE = "Starts of servers"
+NOTE = (
+    "Fresh servers, one after another: from the start to all models ready, the load of each model,"
+    " its very first inference, and the median of those after it."
+)
+SHOWN = {
+    "cell": "cell",
+    "start": "start",
+    "page cache": "page_cache",
+    "files in memory": "resident_share",
+    "ready (s)": "ready_s",
+    "tenant": "tenant",
+    "load (s)": "load_s",
+    "first inference (ms)": "first_inference_ms",
+    "steady inference (ms)": "steady_inference_ms",
+}
 SCHEMA = pa.schema(
     [
         column("study", TEXT, "", "name of the study"),
