@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perseus.host.parquet import TEXT, column
+from perseus.host.parquet import TEXT, WHOLE, column
 from perseus.peak.stats import Interval
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
+from perseus.study.tasks.measure import MeasureTask
 
-LOAD_LINE = [
+_SCENARIO = [
     column("study", TEXT, "", "name of the study"),
     column("server", TEXT, "", "name of the server in the configuration"),
     column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+]
+
+LOAD_LINE = [
+    *_SCENARIO,
     column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
     column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (one stays)"),
     column("models", TEXT, "", "models of the tenants"),
@@ -30,6 +35,13 @@ LOAD_LINE = [
 ]
 """The first columns of every table of peaks."""
 
+CELL = [
+    *_SCENARIO,
+    column("cell", TEXT, "", "folder of the raw results"),
+    column("repeat", WHOLE, "", "repeat, counted from 1"),
+]
+"""The first columns of every table of an experiment's own."""
+
 CI = "of the 95 % interval (hierarchical bootstrap over repeats and posterior draws)"
 
 
@@ -37,9 +49,7 @@ def load_line(peak: RepeatedPeak) -> Row:
     """The columns LOAD_LINE."""
     task = peak.task
     return {
-        "study": task.study,
-        "server": task.server.name,
-        "scenario": task.scenario,
+        **_scenario(task),
         "load_line": task.run.name,
         "kind": peak.line,
         "models": " + ".join(tenant.model for tenant in task.tenants),
@@ -47,6 +57,15 @@ def load_line(peak: RepeatedPeak) -> Row:
         "verdict": peak.verdict,
         "reason": peak.reason,
     }
+
+
+def cell(task: MeasureTask) -> Row:
+    """The columns CELL."""
+    return {**_scenario(task), "cell": task.cell, "repeat": task.repeat}
+
+
+def _scenario(task: MeasureTask) -> Row:
+    return {"study": task.study, "server": task.server.name, "scenario": task.scenario}
 
 
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:

@@ -1,5 +1,6 @@
 """From raw files to tables: what was put in comes out, and what is missing is said."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -106,6 +107,19 @@ def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_ca
     assert list(cold["start"]) == list(range(1, synthetic.STARTS + 1))
     assert cold["ready_s"].iloc[0] == pytest.approx(2.2)
     assert set(cold["resident_share"]) == {0.0}
+
+
+@pytest.mark.parametrize("kind", ["concurrency", "startup"])
+def test_the_rows_of_an_experiment_say_which_cell_they_are_of(kind, tmp_path):
+    write = {"concurrency": synthetic_files.write_sweep, "startup": synthetic_files.write_startup}
+    folder = write[kind](tmp_path)
+    task = json.loads((folder / "record.json").read_text())["cell"]
+    read = StudyResults.read(synthetic.TASK, [folder], [])
+    rows = list(tables.module_of(kind).rows(read))
+    of = ("study", "server", "scenario", "cell", "repeat")
+    assert {tuple(row[name] for name in of) for row in rows} == {
+        (task["study"], task["server"]["name"], task["scenario"], task["cell"], task["repeat"])
+    }
 
 
 def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
 from perseus.peak.verdict import Verdict
-from perseus.results.columns import WINDOW, compute_ms
+from perseus.results.columns import CELL, WINDOW, cell, compute_ms
 from perseus.results.records import Number, Record, Row
 from perseus.results.study_results import StudyResults
 
@@ -55,11 +55,7 @@ SHOWN = {
 }
 SCHEMA = pa.schema(
     [
-        column("study", TEXT, "", "name of the study"),
-        column("server", TEXT, "", "name of the server in the configuration"),
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
-        column("cell", TEXT, "", "folder of the raw results"),
-        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
@@ -99,11 +95,7 @@ def _of_cell(record: ConcurrencyRecord) -> Iterator[Row]:
         seen = at[level.concurrency, level.tenant]
         invalid = seen["window_verdict"] == Verdict.INVALID
         yield {
-            "study": task.study,
-            "server": task.server.name,
-            "scenario": task.scenario,
-            "cell": task.cell,
-            "repeat": task.repeat,
+            **cell(task),
             "tenant": level.tenant,
             "model": models[level.tenant],
             "concurrency": level.concurrency,

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pydantic import BaseModel, Field
 
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import CELL, cell
 from perseus.results.records import Record, Row
 from perseus.results.study_results import StudyResults
 
@@ -56,11 +57,7 @@ SHOWN = {
 }
 SCHEMA = pa.schema(
     [
-        column("study", TEXT, "", "name of the study"),
-        column("server", TEXT, "", "name of the server in the configuration"),
-        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
-        column("cell", TEXT, "", "folder of the raw results"),
-        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        *CELL,
         column("start", WHOLE, "", "start, counted from 1 in its state of the page cache"),
         column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
                " cache, or the system was asked to take them out"),
@@ -88,11 +85,7 @@ def _of_cell(record: StartupRecord) -> Iterator[Row]:
         counted[start.page_cache] = counted.get(start.page_cache, 0) + 1
         for tenant in task.tenants:
             yield {
-                "study": task.study,
-                "server": task.server.name,
-                "scenario": task.scenario,
-                "cell": task.cell,
-                "repeat": task.repeat,
+                **cell(task),
                 "start": counted[start.page_cache],
                 "page_cache": start.page_cache,
                 "resident_share": start.resident_share,
