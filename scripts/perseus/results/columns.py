@@ -42,7 +42,7 @@ CELL = [
 ]
 """The first columns of every table of an experiment's own."""
 
-CI = "of the 95 % interval (hierarchical bootstrap over repeats and posterior draws)"
+CI = "of the 95 % interval (docs/method.md, Repeats)"
 
 
 def load_line(peak: RepeatedPeak) -> Row:

@@ -1,9 +1,9 @@
 """The repeats of a search combined, with their uncertainty (docs/method.md, "Sharing, cost and
 saving").
 
-A load line is searched by one cell per repeat. The uncertainty of its peak is a hierarchical
-bootstrap: repeats are resampled, and of each the limit from the posterior of its estimate. Draw d
-of one peak goes with draw d of every other, so that ratios of peaks are resampled jointly.
+A load line is searched by one cell per repeat. What is not known of its peak stands as draws: of
+each repeat's posterior, and of what lies between repeats. Draw d of one peak goes with draw d of
+every other, so that ratios have the uncertainty of all their peaks.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perseus.peak.stats import Floats, Interval
+from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
 from perseus.study.tasks.measure import MeasureTask
 
@@ -117,7 +118,7 @@ def key(task: MeasureTask) -> tuple[str, str]:
 
 
 def combine(records: Sequence[PeakRecord], seed: int, draws: int = DRAWS) -> RepeatedPeak:
-    """The repeats of one load line, resampled with a stream of its own."""
+    """The repeats of one load line, drawn with a stream of its own."""
     task = records[0].task
     used = [record for record in records if record.has_limit]
     if not used:
@@ -129,17 +130,14 @@ def combine(records: Sequence[PeakRecord], seed: int, draws: int = DRAWS) -> Rep
     base = np.array([record.line.base_rps for record in used])
     direction = np.array([record.line.direction_rps for record in used])
     rng = np.random.default_rng([seed, zlib.crc32(f"{key(task)}".encode())])
-    repeats = rng.integers(0, len(used), (draws, len(used)))
-    picked = np.empty(repeats.shape)
-    for i, record in enumerate(used):
-        chosen = repeats == i
-        picked[chosen] = rng.choice(record.posterior_scales, int(chosen.sum()))
+    posteriors = [np.array(record.posterior_scales) for record in used]
+    drawn = limit_draws(posteriors, rng, draws)
     return RepeatedPeak(
         records=tuple(records),
         scale=float(scales.mean()),
-        scale_draws=picked.mean(axis=1),
+        scale_draws=drawn.mean(axis=1),
         rates_rps=(base + scales[:, None] * direction).mean(axis=0),
-        rates_draws_rps=(base[repeats] + picked[:, :, None] * direction[repeats]).mean(axis=1),
+        rates_draws_rps=(base + drawn[:, :, None] * direction).mean(axis=1),
     )
 
 

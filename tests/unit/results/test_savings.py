@@ -11,7 +11,7 @@ from perseus.results.savings import savings, simultaneous_tail
 STUDIES = 100
 
 
-def study(seed, gain, repeats=3, between=0.02, within=0.02):
+def study(seed, gain, repeats=10, between=0.02, within=0.02):
     """The savings of all lines of a synthetic study."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, gain, between, within, repeats)
     records = synthetic.loaded(synthetic.records(truth, seed))
@@ -35,6 +35,14 @@ def test_the_interval_covers_the_true_saving(gaining):
     truth = 1 - 1 / 1.25
     covered = [s.fractional.low <= truth <= s.fractional.high for made in gaining for s in made]
     assert 0.9 <= np.mean(covered) <= 0.995
+
+
+@pytest.mark.parametrize("between", [0.05, 0.1])
+@pytest.mark.parametrize("repeats", [2, 3, 5])
+def test_few_repeats_on_hosts_that_wander_cover_it_too(repeats, between):
+    made = [study(seed, gain=1.25, repeats=repeats, between=between)[1] for seed in range(STUDIES)]
+    covered = [s.fractional.low <= 0.2 <= s.fractional.high for s in made]
+    assert np.mean(covered) >= 0.95 - 2.6 * np.sqrt(0.95 * 0.05 / STUDIES)
 
 
 def test_a_real_saving_is_seen(gaining):

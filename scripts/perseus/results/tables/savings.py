@@ -23,7 +23,7 @@ SCHEMA = pa.schema(
                " negative: sharing costs more"),
         column("ci_low", REAL, "share", f"saving: lower end {CI}"),
         column("ci_high", REAL, "share", f"saving: upper end {CI}"),
-        column("probability_of_saving", REAL, "", "share of the bootstrap draws with saving > 0"),
+        column("probability_of_saving", REAL, "", "share of the draws with saving > 0"),
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
                " holds for all lines of the scenario at once, so also for the best one"),
         column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
