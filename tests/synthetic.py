@@ -7,16 +7,13 @@ sum(r_i / C_i) = gain. Estimates scatter around that by `between` (from repeat t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
-from perseus.results import fleets
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
@@ -220,14 +217,6 @@ def with_failures(made: Sequence[Plain]) -> list[Plain]:
         spoil(record, *spoilt[name]) if name in spoilt else dict(record)
         for record, name in zip(made, names, strict=True)
     ]
-
-
-@contextmanager
-def few_fleet_draws() -> Iterator[None]:
-    """For tests that do not look at the intervals of whole fleets, which take most of the time."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fleets, "DRAWS", 3)
-        yield
 
 
 LEVELS = (1, 4, 16)

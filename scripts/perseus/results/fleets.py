@@ -9,28 +9,31 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
-from perseus.peak.stats import Floats, Interval
-from perseus.results.repeats import RepeatedPeak, interval
+from perseus.peak.stats import Floats
+from perseus.results.repeats import RepeatedPeak
 
 DEMAND_SERVERS = 10
 """The demand that fleets are compared at: what so many dedicated servers would carry."""
-
-DRAWS = 100
-"""Each takes a packing, some milliseconds."""
 
 
 @dataclass(frozen=True)
 class Fleet:
     """Whole servers that carry `demand_rps` (tenants,): dedicated only, and with sharing allowed.
 
-    `counts` says how many shared-fleet servers run at each column of `pack`.
+    `counts` says how many shared-fleet servers run at each column of `pack`. There is no interval:
+    whole servers leap where a demand is near a multiple of a capacity, and this demand is one of
+    the estimates.
     """
 
     demand_rps: Floats
     dedicated_servers: int
     shared_servers: int
     counts: tuple[int, ...]
-    saving: Interval
+
+    @property
+    def saving(self) -> float:
+        """The share of the dedicated servers that sharing spares."""
+        return 1 - self.shared_servers / self.dedicated_servers
 
 
 def fleet(
@@ -39,31 +42,19 @@ def fleet(
     """Fleets for ten dedicated servers' worth of load in the proportion of `peak`.
 
     The shared fleet may run servers at any peak of `scenario` and dedicated ones: the columns of
-    `pack` are `scenario`, then `alone`. A server may get less than its rates, never more. Demands
-    stay; the rates are resampled. All peaks must be known.
+    `pack` are `scenario`, then `alone`. A server may get less than its rates, never more. All peaks
+    must be known.
     """
-    columns = [*scenario, *alone]
     capacity = np.array([each.rates_rps[0] for each in alone])
     shares = peak.rates_rps / capacity
     demand = DEMAND_SERVERS * shares / shares.sum() * capacity
-    counts = pack(_rates(columns, len(scenario)), demand)
-    pairs = np.array(
-        [
-            (
-                servers_needed(demand, [each.rates_draws_rps[d, 0] for each in alone]),
-                pack(_rates(columns, len(scenario), d), demand).sum(),
-            )
-            for d in range(min(DRAWS, len(peak.scale_draws)))
-        ]
-    )
-    resampled = 1 - pairs[:, 1] / pairs[:, 0]
-    needed = servers_needed(demand, capacity)
+    together = [each.rates_rps for each in scenario]
+    counts = pack(np.column_stack([*together, np.diag(capacity)]), demand)
     return Fleet(
         demand_rps=demand,
-        dedicated_servers=needed,
+        dedicated_servers=servers_needed(demand, capacity),
         shared_servers=int(counts.sum()),
         counts=tuple(int(count) for count in counts),
-        saving=interval(1 - counts.sum() / needed, resampled),
     )
 
 
@@ -90,10 +81,3 @@ def pack(rates_rps: Floats, demand_rps: Floats) -> Floats:
     if found.x is None:
         raise ValueError(f"no fleet meets the demand {demand_rps} requests/s: {found.message}")
     return np.asarray(np.round(found.x))
-
-
-def _rates(columns: Sequence[RepeatedPeak], shared: int, draw: int | None = None) -> Floats:
-    """The rates of every column, (tenants, columns), at the estimate or at a draw."""
-    rates = [c.rates_rps if draw is None else c.rates_draws_rps[draw] for c in columns]
-    alone = np.diag([rate[0] for rate in rates[shared:]])
-    return np.column_stack([*rates[:shared], alone])

@@ -24,12 +24,6 @@ from perseus.study.tasks.figure import FigureTask
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    with synthetic.few_fleet_draws():
-        yield
-
-
 def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic_files.write(folder, made)

@@ -19,12 +19,6 @@ from perseus.study.experiments import OTHER_KINDS
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
 
 
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    with synthetic.few_fleet_draws():
-        yield
-
-
 def frames_of(made):
     return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
 

@@ -20,8 +20,7 @@ def test_an_inference_is_an_image_however_many_a_request_carries():
     for record in four:
         for tenant in record["cell"]["tenants"]:
             tenant["request_batch_size"] = 4 if tenant["name"] == "resnet18" else 1
-    with synthetic.few_fleet_draws():
-        found = [synthetic_files.tables_of(made) for made in (one, four)]
+    found = [synthetic_files.tables_of(made) for made in (one, four)]
     usd, cheaper = (
         each["costs"].to_pandas().query("pricing == 'on_demand'").set_index("load_line")
         for each in found
@@ -37,8 +36,7 @@ def test_an_inference_is_an_image_however_many_a_request_carries():
 
 def test_saving_and_costs_agree():
     made = synthetic.records()
-    with synthetic.few_fleet_draws():
-        found = synthetic_files.tables_of(made)
+    found = synthetic_files.tables_of(made)
     costs = found["costs"].to_pandas().query("kind != 'dedicated' and pricing == 'on_demand'")
     saved = 1 - costs["usd_per_million_inferences"] / costs["dedicated_usd_per_million"]
     np.testing.assert_allclose(saved, found["savings"].to_pandas()["saving"])

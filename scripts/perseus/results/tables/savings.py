@@ -34,9 +34,8 @@ SCHEMA = pa.schema(
         column("shared_servers", WHOLE, "servers", "servers for the demand when servers may run at"
                " any measured line of the scenario or be dedicated, packed optimally"),
         column("shared_fleet", TEXT, "", "how many servers run at which line"),
-        column("fleet_saving", REAL, "share", "1 - shared_servers / dedicated_servers"),
-        column("fleet_ci_low", REAL, "share", f"fleet_saving: lower end {CI}"),
-        column("fleet_ci_high", REAL, "share", f"fleet_saving: upper end {CI}"),
+        column("fleet_saving", REAL, "share", "1 - shared_servers / dedicated_servers, at"
+               " the estimates; without an interval"),
     ]
 )  # fmt: skip
 
@@ -84,5 +83,5 @@ def _fleet(
         "dedicated_servers": made.dedicated_servers,
         "shared_servers": made.shared_servers,
         "shared_fleet": " + ".join(f"{count} x ({other.mix})" for count, other in used if count),
-        **with_ends("fleet_saving", made.saving, ("fleet_ci_low", "fleet_ci_high")),
+        "fleet_saving": made.saving,
     }
