@@ -204,6 +204,16 @@ def spoil(record: Plain, outcome: str, reason: str) -> Plain:
     return record | nothing | {"outcome": outcome, "reason": reason}
 
 
+def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:
+    """The records, of which the second repeat of a line found no limit."""
+    return [
+        spoil(record, outcome, "it was lost")
+        if record["cell"]["run"]["name"] == line and record["cell"]["repeat"] == 2
+        else record
+        for record in made
+    ]
+
+
 def with_failures(made: Sequence[Plain]) -> list[Plain]:
     """Every way not to be ok, each on a line of its own."""
     spoilt = {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pandas as pd
 
-from perseus.report.numbers import chance, percent, significant
+from perseus.report.numbers import bounds, chance, percent, significant
 from perseus.results.fleets import DEMAND_SERVERS
 
 
@@ -77,21 +78,22 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
     if best["saving"] >= 0:
         effect = f"a saving of {percent(best['saving'])}"
-        ends = [percent(best["ci_low"]), percent(best["ci_high"])]
+        ends = bounds(best["ci_low"], best["ci_high"], percent)
     else:
         effect = f"{percent(-best['saving'])} more cost"
-        ends = [percent(-best["ci_high"]), percent(-best["ci_low"])]
+        ends = bounds(-best["ci_high"], -best["ci_low"], percent)
+    sure = best["probability_of_saving"]
+    probability = "" if pd.isna(sure) else f"; probability of a saving {chance(sure)}"
     yield (
         f"One shared {best['server']} server ({best['mix']}) carries {best['sharing_ratio']:.2f}"
         f" times what dedicated servers carry for the same money: {effect} (95 % interval"
-        f" {ends[0]} to {ends[1]}; probability of a saving"
-        f" {chance(best['probability_of_saving'])})."
+        f" {ends}{probability})."
     )
     if best["lines_compared"] > 1:
-        ends = [percent(best[f"ci_simultaneous_{end}"]) for end in ("low", "high")]
+        ends = bounds(best["ci_simultaneous_low"], best["ci_simultaneous_high"], percent)
         yield (
             f"It is the best of {best['lines_compared']:.0f} load lines with an estimate; corrected"
-            f" for that choice the interval of the saving is {ends[0]} to {ends[1]}."
+            f" for that choice the interval of the saving is {ends}."
         )
     if kind == "unclear":
         yield "The interval contains 0: a longer study could tell, or there is no difference."
@@ -123,10 +125,14 @@ def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
         yield (
             f"A million inferences in this proportion cost"
             f" {significant(row['usd_per_million_inferences'])} USD shared"
-            f" ({significant(row['ci_low_usd'])} to {significant(row['ci_high_usd'])}) and"
+            f" ({_usd_bounds(row)}) and"
             f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
             f" ({row['instance']} in {row['region']}, {row['pricing'].replace('_', '-')})."
         )
+
+
+def _usd_bounds(row: pd.Series) -> str:
+    return bounds(row["ci_low_usd"] or -math.inf, row["ci_high_usd"], significant)
 
 
 def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +145,13 @@ def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
 
 
 def _caveats(used: pd.DataFrame, preset: str) -> Iterator[str]:
-    unsure = [str(mix) for mix in used[used["verdict"] != "ok"]["mix"]]
+    for _, row in used[used["repeats_used"] < used["repeats"]].iterrows():
+        yield (
+            f"Of {row['mix']} only {row['repeats_used']} of {row['repeats']} repeats found a limit"
+            f" ({row['reason']}). The estimate is their mean; what the others would have done to"
+            " it is not known, so that an end of its interval is open."
+        )
+    unsure = [str(mix) for mix in used[used["verdict"] == "uncertified"]["mix"]]
     if unsure:
         yield (
             f"Not certified: {', '.join(unsure)}. The estimates stand, but no tested rate passed"
@@ -170,7 +182,7 @@ def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
             lines.append(
                 f"{model}: {best['server']} at"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({significant(best['ci_low_usd'])} to {significant(best['ci_high_usd'])}),"
+                f" ({_usd_bounds(best)}),"
                 f" the cheapest of {len(rows)} servers."
             )
     if lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
@@ -19,6 +20,15 @@ CERTIFIED: dict[str, Any] = {
     "linestyle": "none",
 }
 BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "linestyle": "none"}
+
+
+def interval(axes: Axes, y: int, ends: tuple[float, float, float], **look: Any) -> None:
+    """A value with its interval, `ends` being (value, low, high); an arrow for an infinite end."""
+    value, low, high = ends
+    reach = 0.3 * value if np.isinf(high) else max(high - value, 0)
+    axes.errorbar(value, y, xerr=[[max(value - low, 0)], [reach]], capsize=2.5, **look)
+    if np.isinf(high):
+        axes.plot(value + reach, y, marker=">", color=look["color"])
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:

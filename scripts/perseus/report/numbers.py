@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 
 def percent(share: float) -> str:
     """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
     digits = 0 if abs(share) >= 0.0995 else 1
     return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
+    """ "11.9 to 12.8"; an infinite end bounds nothing and is left out."""
+    if math.isinf(low) or math.isinf(high):
+        if math.isinf(low) and math.isinf(high):
+            return "no bound"
+        return f"at most {write(high)}" if math.isinf(low) else f"at least {write(low)}"
+    return f"{write(low)} to {write(high)}"
 
 
 def chance(probability: float) -> str:

@@ -16,7 +16,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.report.answer import answers
 from perseus.report.figures import FIGURES, module_of
-from perseus.report.numbers import chance, percent, significant
+from perseus.report.numbers import bounds, chance, percent, significant
 from perseus.results.records import Record
 from perseus.results.tables import module_of as table_module
 from perseus.study.experiments import OTHER_KINDS
@@ -162,10 +162,8 @@ def _range(row: Row, names: Sequence[str], scale: str = "significant") -> str:
     low, high = (row[name] for name in names)
     if low is None or high is None:
         return write(None)
-    bounded_below = low != 0 or scale != "significant"
-    if math.isinf(high):
-        return f"at least {write(low)}" if bounded_below else "no bound"
-    return f"{write(low)} to {write(high)}" if bounded_below else f"at most {write(high)}"
+    is_positive = scale == "significant"  # so that 0 bounds nothing
+    return bounds(-math.inf if is_positive and low == 0 else low, high, write)
 
 
 def _whole(count: float | None) -> str:

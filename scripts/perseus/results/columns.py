@@ -32,6 +32,14 @@ LOAD_LINE = [
         "the worst repeat's: ok, uncertified, infeasible, client_limited, unsteady or failed",
     ),
     column("reason", TEXT, "", "why not ok, in words"),
+    column("repeats", WHOLE, "", "repeats measured"),
+    column(
+        "repeats_used",
+        WHOLE,
+        "",
+        "repeats that found a limit of the server: estimates are their mean, and where it is fewer"
+        " than `repeats`, an end of the interval is open (docs/method.md, Repeats)",
+    ),
 ]
 """The first columns of every table of peaks."""
 
@@ -56,6 +64,8 @@ def load_line(peak: RepeatedPeak) -> Row:
         "mix": peak.mix,
         "verdict": peak.verdict,
         "reason": peak.reason,
+        "repeats": len(peak.records),
+        "repeats_used": len(peak.records) - len(peak.lost),
     }
 
 

@@ -3,7 +3,8 @@ saving").
 
 A load line is searched by one cell per repeat. What is not known of its peak stands as draws: of
 each repeat's posterior, and of what lies between repeats. Draw d of one peak goes with draw d of
-every other, so that ratios have the uncertainty of all their peaks.
+every other, so that ratios have the uncertainty of all their peaks. A repeat that found no limit is
+lost: the others are no more than survivors, and leave an end of the interval open.
 """
 
 from __future__ import annotations
@@ -23,6 +24,31 @@ DRAWS = 2000
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 WORST_FIRST = ("failed", "unsteady", "client_limited", "infeasible", "uncertified", "ok")
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """Something positive that rests on peaks: its value and draws, NaN and none if one is missing.
+
+    With `open_below` nothing but 0 bounds it from below, with `open_above` nothing from above.
+    """
+
+    value: float
+    draws: Floats
+    open_below: bool
+    open_above: bool
+
+    @property
+    def is_known(self) -> bool:
+        return len(self.draws) > 0
+
+    def interval(self, tail: float = TAIL) -> Interval:
+        """The quantiles of the draws, `tail` on each side, or the open ends; NaN without draws."""
+        if not self.is_known:
+            return Interval(self.value, np.nan, np.nan)
+        low, high = np.quantile(self.draws, [tail, 1 - tail])
+        low, high = 0.0 if self.open_below else low, np.inf if self.open_above else high
+        return Interval(self.value, float(low), float(high))
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,35 @@ class RepeatedPeak:
     def is_known(self) -> bool:
         """Whether a repeat found a limit of the server."""
         return len(self.scale_draws) > 0
+
+    @property
+    def lost(self) -> list[PeakRecord]:
+        """Its repeats that found no limit of the server."""
+        return [record for record in self.records if not record.has_limit]
+
+    @property
+    def open_below(self) -> bool:
+        """Whether a lost repeat might have found less than the others, or nothing at all."""
+        return any(record.outcome != "client_limited" for record in self.lost)
+
+    @property
+    def open_above(self) -> bool:
+        """Whether in a lost repeat the clients gave out before the server did."""
+        return any(record.outcome == "client_limited" for record in self.lost)
+
+    @property
+    def point(self) -> Quantity:
+        """The scale of its load line."""
+        return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
+
+    def total(self, weights: Floats | float = 1.0) -> Quantity:
+        """Its rates, each times its weight, added up over the tenants."""
+        return Quantity(
+            float((self.rates_rps * weights).sum()),
+            (self.rates_draws_rps * weights).sum(axis=1),
+            self.open_below,
+            self.open_above,
+        )
 
     @property
     def mix(self) -> str:
@@ -162,20 +217,16 @@ def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | 
     return [dedicated.get((peak.task.server.name, tenant)) for tenant in peak.tenants]
 
 
-def sharing_ratio(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> tuple[float, Floats]:
-    """sum(r_i / C_i) at the limit and its draws; NaN and none when a peak is missing."""
+def sharing_ratio(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> Quantity:
+    """sum(r_i / C_i) at the limit."""
     known = [each for each in alone if each is not None and each.is_known]
     if len(known) < len(alone) or not peak.is_known:
-        return np.nan, np.empty(0)
+        return Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
     capacity = np.array([each.rates_rps[0] for each in known])
     capacity_draws = np.column_stack([each.rates_draws_rps[:, 0] for each in known])
-    ratio = float((peak.rates_rps / capacity).sum())
-    return ratio, (peak.rates_draws_rps / capacity_draws).sum(axis=1)
-
-
-def interval(value: float, draws: Floats, tail: float = TAIL) -> Interval:
-    """The percentile interval of the draws, `tail` on each side; NaN bounds without draws."""
-    if not len(draws):
-        return Interval(value, np.nan, np.nan)
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return Interval(value, float(low), float(high))
+    return Quantity(
+        float((peak.rates_rps / capacity).sum()),
+        (peak.rates_draws_rps / capacity_draws).sum(axis=1),
+        open_below=peak.open_below or any(each.open_above for each in known),
+        open_above=peak.open_above or any(each.open_below for each in known),
+    )

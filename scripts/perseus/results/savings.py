@@ -8,15 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from perseus.peak.stats import Floats, Interval
-from perseus.results.repeats import CONFIDENCE, TAIL, RepeatedPeak, interval, sharing_ratio
+from perseus.results.repeats import CONFIDENCE, TAIL, Quantity, RepeatedPeak, sharing_ratio
 
 
 @dataclass(frozen=True)
 class Saving:
     """What one shared line saves against dedicated servers of the same hardware and price.
 
-    `fractional` is 1 - 1 / sum(r_i / C_i), with its interval, the chance that it is above 0, and
-    the interval that holds for all `compared` lines of the scenario at once.
+    `fractional` is 1 - 1 / sum(r_i / C_i), with its interval, the chance that it is above 0 (NaN
+    where an end of the interval is open), and the interval that holds for all `compared` lines of
+    the scenario at once.
     """
 
     fractional: Interval
@@ -31,9 +32,9 @@ def savings(shared: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak | None]
     Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.
     """
     ratios = [sharing_ratio(peak, alone) for peak in shared]
-    known = [draws for _, draws in ratios if len(draws)]
+    known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
-    return [_saving(*ratio, tail, len(known)) for ratio in ratios]
+    return [_saving(ratio, tail, len(known)) for ratio in ratios]
 
 
 def simultaneous_tail(draws: Floats) -> float:
@@ -48,11 +49,18 @@ def simultaneous_tail(draws: Floats) -> float:
     return min(float(tail), TAIL)
 
 
-def _saving(ratio: float, draws: Floats, tail: float, compared: int) -> Saving:
-    saved, saved_draws = 1 - 1 / ratio, 1 - 1 / draws
+def _saving(ratio: Quantity, tail: float, compared: int) -> Saving:
+    is_bounded = ratio.is_known and not ratio.open_below and not ratio.open_above
     return Saving(
-        fractional=interval(saved, saved_draws),
-        probability=float(np.mean(draws > 1)) if len(draws) else np.nan,
-        simultaneous=interval(saved, saved_draws, tail),
+        fractional=_saved(ratio.interval()),
+        probability=float(np.mean(ratio.draws > 1)) if is_bounded else np.nan,
+        simultaneous=_saved(ratio.interval(tail)),
         compared=compared,
     )
+
+
+def _saved(ratio: Interval) -> Interval:
+    """1 - 1 / ratio, which rises with it: from minus infinity to 1."""
+    with np.errstate(divide="ignore"):
+        value, low, high = 1 - 1 / np.array([ratio.value, ratio.low, ratio.high])
+    return Interval(float(value), float(low), float(high))

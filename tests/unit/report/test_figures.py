@@ -56,6 +56,20 @@ def barren(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def survivors(tmp_path_factory):
+    """Intervals with an open end, of every kind of line."""
+    made = synthetic.records()
+    for line, outcome in (
+        ("mix-1-1", "infeasible"),
+        ("mix-3-1", "client_limited"),
+        ("hold-resnet18-50", "client_limited"),
+        ("peak", "unsteady"),
+    ):
+        made = synthetic.with_lost(made, line, outcome)
+    return prepare(tmp_path_factory.mktemp("survivors"), made, swept=False)
+
+
+@pytest.fixture(scope="module")
 def crowded(tmp_path_factory):
     """Three tenants and more load lines and cells than the figures have room for."""
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
@@ -87,7 +101,7 @@ def test_each_figure_is_a_module():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("kind", ["study", "barren", "crowded"])
+@pytest.mark.parametrize("kind", ["study", "barren", "survivors", "crowded"])
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)
     assert ink(png) > 0.01

@@ -116,6 +116,20 @@ def test_two_repeats_that_agree_do_not_settle_a_fifth():
     assert answer_of(1.25, repeats=2).kind == "unclear"
 
 
+@pytest.mark.parametrize(("outcome", "ends"), [("infeasible", "at most"), ("client_limited", "to")])
+def test_survivors_are_told_as_such(outcome, ends):
+    made = synthetic.records(repeated(), mixes=[(1, 1)], holds=())
+    frames = frames_of(synthetic.with_lost(made, "mix-1-1", outcome))
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert (answer.kind == "unclear") == (outcome == "infeasible")
+    assert re.search(rf"interval ([^)]* )?{ends} [^;]*\)", answer.sentences[0])
+    assert not re.search(r"\b(nan|inf)\b", " ".join(answer.sentences))
+    assert any("only 4 of 5 repeats found a limit (repeat 2: it was lost)" in s
+               for s in answer.sentences)  # fmt: skip
+    shown = rendered(synthetic.with_lost(made, "mix-1-1", outcome))
+    assert "4 of 5" in shown and not re.search(r"\b(nan|inf)\b", shown)
+
+
 def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
     frames = frames_of(synthetic.records())
     savings = frames["savings"].assign(ci_low=0.01, ci_simultaneous_low=-0.01)

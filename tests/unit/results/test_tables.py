@@ -158,6 +158,52 @@ def test_a_client_at_its_limit_gives_a_bound_but_no_estimate(peaks):
     assert np.isnan(row["estimate_rps"])
 
 
+@pytest.mark.parametrize(
+    ("outcome", "open_end"),
+    [("infeasible", "low"), ("failed", "low"), ("unsteady", "low"), ("client_limited", "high")],
+)
+def test_a_lost_repeat_leaves_an_end_of_the_interval_open(outcome, open_end):
+    made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
+    whole, found = (
+        synthetic_files.tables_of(each)
+        for each in (made, synthetic.with_lost(made, "mix-1-1", outcome))
+    )
+    peak, saving, cost = (row_of(found, name) for name in ("peaks", "savings", "costs"))
+    assert (peak["repeats"], peak["repeats_used"]) == (3, 2)
+    assert (saving["repeats"], saving["repeats_used"]) == (3, 2)
+    assert saving["probability_of_saving"] is None
+    assert row_of(whole, "savings")["probability_of_saving"] is not None
+    if open_end == "low":
+        assert (peak["ci_low_rps"], peak["sharing_ratio_low"], peak["ci_low_scale"]) == (0, 0, 0)
+        assert (saving["ci_low"], saving["ci_simultaneous_low"]) == (-np.inf, -np.inf)
+        assert cost["ci_high_usd"] == np.inf and 0 < cost["ci_low_usd"] < np.inf
+        assert peak["estimate_rps"] < peak["ci_high_rps"] < np.inf
+    else:
+        assert (peak["ci_high_rps"], peak["sharing_ratio_high"]) == (np.inf, np.inf)
+        assert (saving["ci_high"], saving["ci_simultaneous_high"]) == (1, 1)
+        assert cost["ci_low_usd"] == 0 and cost["ci_high_usd"] < np.inf
+        assert 0 < peak["ci_low_rps"] < peak["estimate_rps"]
+
+
+def test_a_lost_repeat_of_a_dedicated_peak_leaves_the_ratio_open_above():
+    """With less on dedicated servers, sharing would have saved more."""
+    made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
+    for record in made:
+        if record["cell"]["cell"] == "cpu1.resnet18.peak.r2":
+            record |= synthetic.spoil(record, "infeasible", "it was lost")
+    row = row_of(synthetic_files.tables_of(made), "savings")
+    assert row["ci_high"] == 1 and np.isfinite(row["ci_low"])
+
+
+def repeated(repeats):
+    return synthetic.Truth(synthetic.TRUTH.capacities, repeats=repeats)
+
+
+def row_of(found, table):
+    """That of the mix at the first price."""
+    return next(row for row in found[table].to_pylist() if row["load_line"] == "mix-1-1")
+
+
 def test_certified_is_the_smallest_of_the_repeats_and_none_if_one_has_none():
     twice = [r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1"]
     peak = combine(synthetic.loaded(twice), seed=1)

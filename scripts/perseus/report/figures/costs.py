@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +14,7 @@ from perseus.report.marks import (
     MOST_PANELS,
     MOST_ROWS,
     ROW_MM,
+    interval,
     no_estimate,
 )
 from perseus.report.style import (
@@ -66,8 +66,9 @@ def _prices(axes: Axes, frame: pd.DataFrame) -> None:
     for y, (_, row) in enumerate(frame.iterrows()):
         usd = row["usd_per_million_inferences"]
         if is_known(usd):
-            ends = [[usd - row["ci_low_usd"]], [row["ci_high_usd"] - usd]]
-            axes.errorbar(usd, y, xerr=np.maximum(ends, 0), fmt="o", color="#0072B2", capsize=2.5)
+            interval(
+                axes, y, (usd, row["ci_low_usd"], row["ci_high_usd"]), fmt="o", color="#0072B2"
+            )
         else:
             no_estimate(axes, row, row["usd_per_million_certified"], y, "at most")
         if row["kind"] != "dedicated" and is_known(row["dedicated_usd_per_million"]):

@@ -14,6 +14,7 @@ from perseus.report.figure_data import FigureData
 from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
+    interval,
 )
 from perseus.report.style import (
     DARK,
@@ -30,6 +31,10 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = "Points beyond the dashed line are rates that only a shared server reaches at this cost."
+
+
+FAR = 10.0
+"""Times an estimate lies beyond the axes: where an interval ends that is open above."""
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
@@ -85,12 +90,13 @@ def _plane(
             _mark(axes, point, end)
             reached.append(np.array(point))
         ends = [[0.0, 0.0], [0.0, 0.0]]
-        ends[i] = [alone["ci_low_rps"], alone["ci_high_rps"]]
+        ends[i] = [alone["ci_low_rps"], min(alone["ci_high_rps"], FAR * alone["estimate_rps"])]
         axes.plot(*ends, color="#0072B2", linewidth=2.5, alpha=0.6)
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
         base, step = mine["base_rps"].to_numpy(), mine["direction_rps"].to_numpy()
-        ends_at = np.array([base + row[f"ci_{end}_scale"] * step for end in ("low", "high")])
+        high = min(row["ci_high_scale"], FAR * row["estimate_scale"])
+        ends_at = np.array([base + scale * step for scale in (row["ci_low_scale"], high)])
         axes.plot(*ends_at.T, color="#0072B2", linewidth=2.5, alpha=0.6)
         for scale, end in (("estimate", "o"), ("certified", "D"), ("first_failing", "x")):
             reached.append(base + row[f"{scale}_scale"] * step)
@@ -99,7 +105,7 @@ def _plane(
         if np.isfinite(scales).any():
             axes.annotate(
                 short(row).removeprefix("mix "),
-                base + np.nanmax(scales) * step,
+                base + scales[np.isfinite(scales)].max() * step,
                 xytext=(6, 5),
                 textcoords="offset points",
                 fontsize="small",
@@ -136,16 +142,8 @@ def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
     axes.axvline(1, color=GREY, linestyle="--")
     for y, (_, row) in enumerate(lines.iterrows()):
         if is_known(row["sharing_ratio"]):
-            ends = [[row["sharing_ratio"] - row["sharing_ratio_low"]],
-                    [row["sharing_ratio_high"] - row["sharing_ratio"]]]  # fmt: skip
-            axes.errorbar(
-                row["sharing_ratio"],
-                y,
-                xerr=np.maximum(ends, 0),
-                fmt="o",
-                color="#0072B2",
-                capsize=2.5,
-            )
+            names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
+            interval(axes, y, tuple(row[name] for name in names), fmt="o", color="#0072B2")
         else:
             axes.text(1, y, f"  {verdict(row)}", va="center", color=DARK)
         if is_known(row["certified_sharing_ratio"]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,6 +15,7 @@ from perseus.report.marks import (
     MOST_PANELS,
     MOST_ROWS,
     ROW_MM,
+    interval,
     no_estimate,
 )
 from perseus.report.style import (
@@ -79,8 +79,8 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
                 left += rate
         total = row["estimate_rps"]
         if is_known(row["ci_low_rps"]):
-            ends = [[total - row["ci_low_rps"]], [row["ci_high_rps"] - total]]
-            axes.errorbar(total, y, xerr=np.maximum(ends, 0), color=DARK, capsize=2.5, linewidth=1)
+            ends = (total, row["ci_low_rps"], row["ci_high_rps"])
+            interval(axes, y, ends, color=DARK, linewidth=1)
         if row["kind"] != "dedicated" and is_known(row["sharing_ratio"]):
             axes.plot(total / row["sharing_ratio"], y, **BASELINE)
         if is_known(row["certified_rps"]):

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, column
-from perseus.peak.stats import Floats
+from perseus.peak.stats import Interval
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
 from perseus.results.records import Row
-from perseus.results.repeats import RepeatedPeak, interval, sharing_ratio
+from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per load line and pricing."
@@ -40,14 +40,14 @@ SCHEMA = pa.schema(
 def rows(results: StudyResults) -> Iterator[Row]:
     for peak in results.peaks.values():
         price = results.task.prices[peak.task.server.name]
-        ratio, _ = sharing_ratio(peak, results.alone(peak))
+        ratio = sharing_ratio(peak, results.alone(peak)).value
         images = peak.images_per_request
-        total, draws = float(peak.rates_rps @ images), peak.rates_draws_rps @ images
+        rate = peak.total(images).interval()
         for pricing in results.task.pricing:
             usd = price.usd_per_hour(pricing)
             if usd is None:
                 continue
-            each = interval(float(usd_per_million(usd, total)), usd_per_million(usd, draws))
+            each = Interval(*(usd_per_million(usd, x) for x in (rate.value, rate.high, rate.low)))
             certified = usd_per_million(usd, float(peak.certified[1] @ images))
             yield {
                 **load_line(peak),
@@ -56,16 +56,16 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "pricing": pricing,
                 "usd_per_hour": usd,
                 **with_ends("usd_per_million_inferences", each, ("ci_low_usd", "ci_high_usd")),
-                "usd_per_million_certified": float(certified),
+                "usd_per_million_certified": certified,
                 "dedicated_usd_per_million": each.value * ratio,
                 "joules_per_inference": joules_per_inference(peak),
                 "price_source": price.source,
             }
 
 
-def usd_per_million(usd_per_hour: float, images_per_s: Floats | float) -> Floats:
+def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
     """USD for a million inferences, of an image each, on a server that always serves that rate."""
-    return np.asarray(usd_per_hour / 3600 * 1e6 / np.asarray(images_per_s, dtype=float))
+    return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
 def joules_per_inference(peak: RepeatedPeak) -> float:

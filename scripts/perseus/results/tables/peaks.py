@@ -10,7 +10,7 @@ import pyarrow as pa
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
-from perseus.results.repeats import RepeatedPeak, interval, sharing_ratio
+from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.study_results import StudyResults
 
 RECORD = PeakRecord
@@ -23,7 +23,7 @@ SCHEMA = pa.schema(
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
         column("estimate_rps", REAL, "requests/s", "most likely limit of the server, all tenants"
-               " together, mean of the repeats"),
+               " together, mean of the repeats that found one"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
@@ -42,9 +42,6 @@ SCHEMA = pa.schema(
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
         column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
                " the estimates: far below 1, the client was not what limited"),
-        column("repeats", WHOLE, "", "repeats measured"),
-        column("repeats_used", WHOLE, "", "repeats that found a limit of the server; the estimate"
-               " is their mean"),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
         column("measured_s", REAL, "s", "length of all windows and repeats"),
     ]
@@ -61,28 +58,21 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
     certified_scale, certified = peak.certified
     failing_scale, failing_rps = peak.first_failing
     ratio = sharing_ratio(peak, alone)
-    total = interval(float(peak.rates_rps.sum()), peak.rates_draws_rps.sum(axis=1))
     sure = [np.nan if each is None else each.certified[0] for each in alone]
     return {
         **load_line(peak),
         "device": peak.task.server.device,
         "runtime": peak.task.server.runtime,
         "certified_rps": float(certified.sum()),
-        **with_ends("estimate_rps", total, ("ci_low_rps", "ci_high_rps")),
+        **with_ends("estimate_rps", peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
         "cliff": next((r.cliff for r in peak.records if r.cliff), ""),
         "certified_scale": certified_scale,
-        **with_ends(
-            "estimate_scale",
-            interval(peak.scale, peak.scale_draws),
-            ("ci_low_scale", "ci_high_scale"),
-        ),
+        **with_ends("estimate_scale", peak.point.interval(), ("ci_low_scale", "ci_high_scale")),
         "first_failing_scale": failing_scale,
-        **with_ends("sharing_ratio", interval(*ratio), ("sharing_ratio_low", "sharing_ratio_high")),
+        **with_ends("sharing_ratio", ratio.interval(), ("sharing_ratio_low", "sharing_ratio_high")),
         "certified_sharing_ratio": float((certified / sure).sum()),
         "client_load": client_load,
-        "repeats": len(peak.records),
-        "repeats_used": sum(record.has_limit for record in peak.records),
         "requests": sum(record.requests for record in peak.records),
         "measured_s": float(sum(record.measured_s for record in peak.records)),
     }

@@ -23,7 +23,8 @@ SCHEMA = pa.schema(
                " negative: sharing costs more"),
         column("ci_low", REAL, "share", f"saving: lower end {CI}"),
         column("ci_high", REAL, "share", f"saving: upper end {CI}"),
-        column("probability_of_saving", REAL, "", "share of the draws with saving > 0"),
+        column("probability_of_saving", REAL, "", "share of the draws with saving > 0;"
+               " null where an end of the interval is open"),
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
                " holds for all lines of the scenario at once, so also for the best one"),
         column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
@@ -48,11 +49,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
     for shared in scenarios.values():
         alone = results.alone(shared[0])
         for peak, saving in zip(shared, savings(shared, alone), strict=True):
-            ratio, _ = sharing_ratio(peak, alone)
             yield {
                 **load_line(peak),
                 "reason": peak.reason or _missing(peak, alone),
-                "sharing_ratio": ratio,
+                "sharing_ratio": sharing_ratio(peak, alone).value,
                 **with_ends("saving", saving.fractional, ("ci_low", "ci_high")),
                 "probability_of_saving": saving.probability,
                 "ci_simultaneous_low": saving.simultaneous.low,
