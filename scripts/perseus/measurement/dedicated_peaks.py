@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from pydantic import BaseModel, Field
 
-from perseus.peak.outcome import Outcome
+from perseus.peak.outcome import Outcome, found_limit
 from perseus.study.tasks.measure import MeasureTask
 
 
@@ -21,6 +21,7 @@ class DedicatedRecord(BaseModel):
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
     estimate_scale: float | None
+    posterior_scales: tuple[float, ...]
 
     @property
     def tenant(self) -> str:
@@ -30,7 +31,8 @@ class DedicatedRecord(BaseModel):
     @property
     def peak_rps(self) -> float | None:
         """The estimate, where a limit of the server was found."""
-        return self.estimate_scale if self.outcome in (Outcome.OK, Outcome.UNCERTIFIED) else None
+        found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
+        return self.estimate_scale if found else None
 
 
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:

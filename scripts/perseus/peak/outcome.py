@@ -54,6 +54,15 @@ def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Pe
     return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), "", tuple(windows))
 
 
+def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
+    """Whether a search found the limit of the server: an estimate with its uncertainty.
+
+    Not if it found that of the client, or nothing. Whoever reads a record asks this.
+    """
+    stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
+    return stated and outcome in (Outcome.OK, Outcome.UNCERTIFIED)
+
+
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     """Between the highest load that passes and the lowest that fails, where they are close."""
     valid = [w for w in windows if w.verdict is not Verdict.INVALID]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from perseus.peak.outcome import found_limit
 from perseus.peak.stats import Floats
 from perseus.peak.window import Phase
 from perseus.study.experiments.peak import Run
@@ -146,7 +147,7 @@ class PeakRecord(Record):
     @property
     def has_limit(self) -> bool:
         """Whether it found the limit of the server, rather than of the client, or nothing."""
-        return self.outcome in ("ok", "uncertified") and len(self.posterior_scales) > 0
+        return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
         """Requests/s of each tenant at a point of the load line."""

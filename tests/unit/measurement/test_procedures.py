@@ -25,7 +25,8 @@ UNLOADED_MS = {"a": 5.0}
 def record(folder: Path, number: int, outcome: str, scale: float | None) -> Path:
     path = folder / f"{number}.json"
     cell = measure_task(tenant("a")).plain()
-    path.write_text(json.dumps({"cell": cell, "outcome": outcome, "estimate_scale": scale}))
+    found = {"estimate_scale": scale, "posterior_scales": [scale] if scale else []}
+    path.write_text(json.dumps({"cell": cell, "outcome": outcome} | found))
     return path
 
 
