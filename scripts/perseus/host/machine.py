@@ -19,6 +19,8 @@ PACKAGES = (
     "openvino",
     "scipy",
     "snakemake",
+    "torch",
+    "torchvision",
     "tritonclient",
 )
 

@@ -16,6 +16,7 @@ import pandas as pd
 from perseus.host.files import whole
 from perseus.report.answer import answers
 from perseus.report.figures import FIGURES, module_of
+from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import bounds, chance, percent, significant
 from perseus.results.records import Record
 from perseus.results.tables import module_of as table_module
@@ -74,7 +75,8 @@ def render(
         ],
         failures=[record for record in records if record.outcome != "ok"],
         cells=len(records),
-        hosts=_hosts(records),
+        hosts=hosts(records),
+        differences=differences(records),
         tenants=_tenants(records),
         servers=_servers(records),
         sources=sorted(set(tables["costs"]["price_source"])),
@@ -118,16 +120,6 @@ def _when(records: Sequence[Record]) -> str:
     starts = [record.started.unix_ns / 1e9 for record in records]
     ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
     return " to ".join(dict.fromkeys(ends))
-
-
-def _hosts(records: Sequence[Record]) -> list[Row]:
-    """The different hosts and software that measured, with the number of cells of each."""
-    found: dict[str, Row] = {}
-    for record in records:
-        host = json.dumps(record.host, sort_keys=True)
-        entry = found.setdefault(host, {"host": record.host, "cells": 0})
-        entry["cells"] += 1
-    return list(found.values())
 
 
 def _tenants(records: Sequence[Record]) -> list[MeasuredTenant]:

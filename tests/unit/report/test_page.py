@@ -8,9 +8,10 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.host import parquet
+from perseus.host import machine, parquet
 from perseus.report import page as report_page
 from perseus.report.answer import _cheapest, answers
+from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import module_of
@@ -161,10 +162,50 @@ def test_of_several_servers_the_cheapest_is_named():
     assert answer.sentences[0].startswith("resnet18: cpu1 at 0.4")
 
 
+def other_host(record, **facts):
+    return record | {"host": record["host"] | facts}
+
+
 def test_cells_of_different_hosts_are_marked():
     made = synthetic.records()
-    made[0] = made[0] | {"host": made[0]["host"] | {"cpu": "Another processor"}}
-    assert "not strictly comparable" in rendered(made)
+    made[0] = other_host(made[0], cpu="Another processor")
+    shown = " ".join(rendered(made).split())
+    assert "processor Another processor or A processor" in shown
+    assert "not strictly comparable" in shown
+
+
+def test_what_a_cell_does_not_know_or_has_for_itself_makes_no_difference():
+    """No client ran in the first, another's server is another, and jobs take cores as they come."""
+    made = synthetic.records()
+    made = [other_host(made[0], client_realtime=None, server_cores=[3]),
+            *(other_host(record, client_realtime=True) for record in made[1:])]  # fmt: skip
+    gpu = made[1]["cell"]["server"] | {"name": "gpu1"}
+    made[1] |= {"cell": made[1]["cell"] | {"server": gpu}, "triton_version": "2.60.0"}
+    assert differences(synthetic.loaded(made)) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"triton_version": "2.52.0"}, "Triton of cpu1 2.52.0 or 2.51.0"),
+        ({"image_id": "sha256:b"}, "image of cpu1 sha256:b or sha256:a"),
+        ({"packages": {"torch": "2.8.0"}}, "torch 2.8.0 or 2.7.1"),
+        ({"client_realtime": False}, "clients before ordinary processes False or True"),
+        ({"gpu": {"driver": "570"}}, "GPU (driver) of cpu1 570 or 560"),
+    ],
+)
+def test_a_real_change_of_software_is_told(change, words):
+    facts = {"client_realtime": True, "packages": {"torch": "2.7.1"}, "gpu": {"driver": "560"}}
+    made = [other_host(r, **facts) | {"image_id": "sha256:a"} for r in synthetic.records()]
+    of_host = {name: value for name, value in change.items() if name in facts}
+    made[0] = other_host(made[0], **of_host) | {k: change[k] for k in change.keys() - facts.keys()}
+    assert differences(synthetic.loaded(made)) == [words]
+
+
+def test_versions_that_matter_are_those_of_the_record():
+    assert {"torch", "torchvision", "nvidia-pytriton"} <= machine.describe([], [])[
+        "packages"
+    ].keys()
 
 
 @pytest.mark.parametrize(

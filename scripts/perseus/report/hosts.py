@@ -1,0 +1,66 @@
+"""The hosts and the software that measured, and in what the cells of a study differ there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perseus.results.records import Record
+
+SHOWN = (
+    "cpu",
+    "cpus",
+    "memory_bytes",
+    "kernel",
+    "python",
+    "packages",
+    "server_cores",
+    "client_cores",
+)
+"""What the report tells of a host."""
+
+WORDS = {
+    "cpu": "processor",
+    "cpus": "CPUs",
+    "memory_bytes": "bytes of memory",
+    "cpu_governor": "governor of the CPU's frequency",
+    "client_realtime": "clients before ordinary processes",
+}
+
+
+def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The different hosts, as far as they are shown, with the number of cells of each."""
+    found: dict[str, dict[str, Any]] = {}
+    for record in records:
+        shown = json.dumps({name: record.host.get(name) for name in SHOWN}, sort_keys=True)
+        entry = found.setdefault(shown, {"host": record.host, "cells": 0})
+        entry["cells"] += 1
+    return list(found.values())
+
+
+def differences(records: Sequence[Record]) -> list[str]:
+    """What cells differ in that should be alike, in words, with the values.
+
+    A server's own software need only be that of its other cells. A fact that a cell does not know,
+    for example because no client ran, differs from nothing.
+    """
+    values: dict[str, dict[str, None]] = {}
+    for record in records:
+        for what, value in _facts(record):
+            if value is not None:
+                values.setdefault(what, {})[str(value)] = None
+    return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
+
+
+def _facts(record: Record) -> Iterator[tuple[str, Any]]:
+    """Cores are left out: servers have their own, and jobs take what is free."""
+    host, server = record.host, record.task.server.name
+    for name in ("cpu", "cpus", "memory_bytes", "cpu_governor", "client_realtime"):
+        yield WORDS[name], host.get(name)
+    yield from (("kernel", host.get("kernel")), ("Python", host.get("python")))
+    yield from host.get("packages", {}).items()
+    yield f"Triton of {server}", record.triton_version
+    yield f"image of {server}", record.image_id
+    for name in ("driver", "cuda", "mps", "gpus"):
+        yield f"GPU ({name}) of {server}", (host.get("gpu") or {}).get(name)
