@@ -43,8 +43,7 @@ def _sharing(
     known = savings[savings["saving"].notna()]
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
-        text = f"Whether {who} should share a {first['server']} server is not known"
-        return Answer("unknown", text, tuple(reasons))
+        return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons))
     best = known.sort_values("saving").iloc[-1]
     kind = _kind(best, known)
     headline = {
@@ -54,10 +53,23 @@ def _sharing(
         "unclear": f"Too close to tell whether {who} should share",
     }[kind]
     used = _used(best, peaks)
+    if len(known) < len(savings):
+        headline += f" (no estimate for {', '.join(savings[savings['saving'].isna()]['mix'])})"
     if used["repeats_used"].min() < 2 and kind != "unclear":
         headline += " (one run each: repeat to be sure)"
     evidence = (*_evidence(best, kind, costs), *_without_result(savings))
     return Answer(kind, headline, (*evidence, *_caveats(used, preset)))
+
+
+def _without_saving(who: str, first: pd.Series, peaks: pd.DataFrame) -> str:
+    """What is known of a scenario whose savings are not: the highest rate that it reached."""
+    server = first["server"]
+    lines = peaks[peaks["scenario"] == first["scenario"]]
+    for rates, about in ((lines["estimate_rps"], "about"), (lines["certified_rps"], "at least")):
+        if rates.notna().any():
+            reached = f"{about} {significant(rates.max())} requests/s of {who} together"
+            return f"One {server} server carries {reached}; what that saves, this study cannot say"
+    return f"Whether {who} should share a {server} server is not known"
 
 
 def _dearer(known: int, mixes: int) -> str:

@@ -97,6 +97,38 @@ def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
     assert any("There is no estimate for" in s and "died" in s for s in answer.sentences)
 
 
+def test_the_headline_names_the_mixes_that_it_does_not_answer_for():
+    made = synthetic.records(repeated())
+    made = [
+        synthetic.spoil(r, "failed", "the server died")
+        if r["cell"]["run"]["name"] == "mix-3-1"
+        else r
+        for r in made
+    ]
+    frames = frames_of(made)
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert "should share: it saves about" in answer.headline
+    assert answer.headline.endswith("(no estimate for resnet18 3 : 1 mobilenet_v3_large)")
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        ({"dedicated": "ok", "mix": "client_limited"}, "carries at least"),
+        ({"dedicated": "failed", "mix": "uncertified"}, "carries about"),
+    ],
+)
+def test_mixes_that_were_measured_are_never_not_known(outcomes, words):
+    made = []
+    for record in synthetic.records(mixes=[(1, 1)], holds=()):
+        outcome = outcomes[record["cell"]["run"]["line"]]
+        made.append(record if outcome == "ok" else synthetic.spoil(record, outcome, "for a reason"))
+    frames = frames_of(made)
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert words in answer.headline and "not known" not in answer.headline
+    assert any("for a reason" in sentence for sentence in answer.sentences)
+
+
 def test_no_difference_is_called_unclear():
     answer = answer_of(1.0, between=0.0)
     assert answer.kind == "unclear"
