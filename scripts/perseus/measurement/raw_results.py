@@ -44,7 +44,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop"
                " that of its answers"),
-        column("requests", WHOLE, "requests", "requests that count"),
+        column("requests", WHOLE, "requests", "requests that count; without the unsent"),
         column("effective_requests", REAL, "requests", "independent requests worth as much "
                + _METHOD),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance "
@@ -65,7 +65,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
         column("exceedance_low", REAL, "share", "lower " + _BOUND),
         column("exceedance_high", REAL, "share", "upper " + _BOUND),
-        column("completed_ratio", REAL, "share", "requests answered by the end of the window"),
+        column("completed_ratio", REAL, "share", "requests answered by the end of the window,"
+               " of those that count"),
         column("backlog_growth_rps", REAL, "requests/s", "trend of the requests in flight "
                + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),

@@ -11,6 +11,7 @@ from perseus.peak.stats import Exceedances, Floats, late_and_recovered
 from perseus.peak.verdict import counted
 from perseus.peak.window import Phase, Window
 from perseus.study.sla import Sla
+from perseus.traffic.requests import Status
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ class Evidence:
         part = counted(seen, tenant, window.settle_s, grace_s)
         first = int(np.searchsorted(mine.intended_ns, part.intended_ns[:1]).sum())
         late, recovered = late_and_recovered(part.latency_ms(seen.now_ns), sla.latency_ms)
+        late &= part.status != Status.UNSENT  # the server has no part in those
         return cls(
             scale=window.scale,
             confirms=window.phase is Phase.CONFIRM,

@@ -114,13 +114,13 @@ def judge(
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
     part = counted(seen, tenant, settle_s, grace_s)
-    latency = part.latency_ms(seen.now_ns)
-    due = latency[part.status != Status.UNSENT]
+    # What was not sent is nothing that the server could be late with.
+    due = part.latency_ms(seen.now_ns)[part.status != Status.UNSENT]
     late = stats.exceedances(due, sla.latency_ms)
     weights, windows = zip((1.0, late), *similar, strict=True)
     dispersion = stats.dispersion(windows, weights)
     share = stats.exceedance(due, sla.latency_ms, 2 * confidence - 1, dispersion)
-    p95_ms = stats.percentile_interval(latency, 95)
+    p95_ms = stats.percentile_interval(due, 95)
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
         growing = True
@@ -128,9 +128,9 @@ def judge(
     late_client = lag_ms > lag_limit_ms(sla.latency_ms)
     found = _Findings(
         offered_rps=rate_rps,
-        requests=len(part),
+        requests=len(due),
         sent_ratio=float(np.mean(part.sent_ns > 0)) if len(part) else 1.0,
-        completed_ratio=float(np.mean(part.answered)) if len(part) else 1.0,
+        completed_ratio=part.count(Status.OK) / len(due) if len(due) else 1.0,
         exceedance=share,
         send_lag_ms=lag_ms,
         lag_spoils=late_client and not _overloaded(part, seen, sla, confidence, dispersion),
@@ -141,20 +141,20 @@ def judge(
     verdict, reason = _verdict(found, sla)
     return TenantWindow(
         offered_rps=rate_rps,
-        requests=len(part),
-        effective_requests=len(part) / dispersion,
+        requests=len(due),
+        effective_requests=len(due) / dispersion,
         batches=len(stats.batches(due, stats.BATCHES)),
         errors=int(np.sum(part.status > Status.OK)),
         timeouts=part.count(Status.TIMEOUT),
         refused=part.count(Status.REFUSED),
         failed=part.count(Status.ERROR),
         unsent=part.count(Status.UNSENT),
-        p50_ms=stats.percentile(latency, 50),
+        p50_ms=stats.percentile(due, 50),
         p95_ms=p95_ms.value,
         p95_low_ms=p95_ms.low,
         p95_high_ms=p95_ms.high,
-        p99_ms=stats.percentile(latency, 99),
-        sla_percentile_ms=stats.percentile(latency, sla.percentile),
+        p99_ms=stats.percentile(due, 99),
+        sla_percentile_ms=stats.percentile(due, sla.percentile),
         sla_ms=sla.latency_ms,
         service_p50_ms=stats.percentile((part.done_ns - part.sent_ns)[part.answered] / MS, 50),
         exceedance=share.value,

@@ -8,9 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from perseus.peak.evidence import Evidence
 from perseus.peak.stats import Exceedances
 from perseus.peak.system import Observation
 from perseus.peak.verdict import TenantWindow, counted, judge
+from perseus.peak.window import Phase, Window
 from perseus.study.sla import Sla
 from perseus.traffic.requests import Requests, Status
 
@@ -35,6 +37,7 @@ def verdict(
     foreign: float = 0.0,
     similar: Sequence[tuple[float, Exceedances]] = (),
     queue_ms: tuple[np.ndarray, ...] = (),
+    sla: Sla = SLA,
 ) -> TenantWindow:
     """The verdict on all of them, one second after the last."""
     start_ns = int(part.intended_ns[0])
@@ -42,7 +45,7 @@ def verdict(
     return judge(
         Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms),
         0,
-        SLA,
+        sla,
         rate_rps=RATE_RPS,
         settle_s=0.0,
         grace_s=0.0,
@@ -118,6 +121,27 @@ def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway()
     assert verdict(unsent).verdict == "invalid"
     slow = replace(unsent, done_ns=np.where(sent > 0, part.intended_ns + 400_000_000, 0))
     assert verdict(slow).verdict == "fail"
+
+
+def few_unsent():
+    """One request in 250, which a valid window may lack: four times what p99.9 allows."""
+    part = requests(n=5000)
+    status, sent, done = part.status.copy(), part.sent_ns.copy(), part.done_ns.copy()
+    status[::250], sent[::250], done[::250] = Status.UNSENT, 0, 0
+    return replace(part, status=status, sent_ns=sent, done_ns=done)
+
+
+def test_requests_that_were_never_sent_are_not_late():
+    seen = verdict(few_unsent(), sla=Sla(latency_ms=100, percentile=99.9))
+    assert (seen.unsent, seen.requests, seen.completed_ratio) == (20, 4980, 1.0)
+    assert seen.exceedance == 0 and max(seen.p99_ms, seen.sla_percentile_ms) <= 100
+
+
+def test_nor_do_they_bear_on_the_limit():
+    part, sla = few_unsent(), Sla(latency_ms=100, percentile=99.9)
+    seen = Observation(int(part.intended_ns[0]), 5000 / RATE_RPS + 1, (part,), (0.1,))
+    window = Window(Phase.ROOT, 1.0, 0.0, 1.0, (verdict(part, sla=sla),), seen)
+    assert not Evidence.of(window, 0, sla, grace_s=0.0).late.any()
 
 
 @pytest.mark.parametrize("status", [Status.ERROR, Status.TIMEOUT, Status.REFUSED])

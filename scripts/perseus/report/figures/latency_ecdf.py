@@ -81,7 +81,7 @@ def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
     grace = grace_s(record.task.slas)
     since_s = (requests["intended_ns"] - window["start_ns"]) / 1e9
     counts = (since_s >= window["settle_s"]) & (since_s < window["elapsed_s"] - grace)
-    part = requests[counts]
+    part = requests[counts & (requests["status"] != "unsent")]
     latency_ms = ((part["done_ns"] - part["intended_ns"]) / 1e6).where(
         part["status"] == "ok", np.inf
     )
