@@ -23,6 +23,8 @@ from perseus.study.tasks.measure import MeasureTask
 DRAWS = 2000
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
+SERVER_COULD_NOT = ("infeasible", "failed", "unsteady")
+"""Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = ("failed", "unsteady", "client_limited", "infeasible", "uncertified", "ok")
 
 
@@ -105,8 +107,8 @@ class RepeatedPeak:
 
     @property
     def open_above(self) -> bool:
-        """Whether in a lost repeat the clients gave out before the server did."""
-        return any(record.outcome == "client_limited" for record in self.lost)
+        """Whether a lost repeat might have found more: the server was not what kept it from it."""
+        return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
     def point(self) -> Quantity:

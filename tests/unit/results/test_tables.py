@@ -185,6 +185,12 @@ def test_a_lost_repeat_leaves_an_end_of_the_interval_open(outcome, open_end):
         assert 0 < peak["ci_low_rps"] < peak["estimate_rps"]
 
 
+def test_a_repeat_that_was_lost_for_no_reason_of_the_server_leaves_both_ends_open():
+    made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
+    peak = row_of(synthetic_files.tables_of(synthetic.with_lost(made, "mix-1-1", "ok")), "peaks")
+    assert (peak["repeats_used"], peak["ci_low_rps"], peak["ci_high_rps"]) == (2, 0, np.inf)
+
+
 def test_a_lost_repeat_of_a_dedicated_peak_leaves_the_ratio_open_above():
     """With less on dedicated servers, sharing would have saved more."""
     made = synthetic.records(repeated(3), mixes=[(1, 1)], holds=())
