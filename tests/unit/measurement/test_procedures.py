@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -12,8 +15,11 @@ from measure_tasks import measure_task, tenant
 from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import procedure
 from perseus.measurement.experiments.concurrency import answered_rps
-from perseus.measurement.experiments.peak import infeasible
+from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
 from perseus.peak.durations import loop_s
+from perseus.peak.load_line import LoadLine
+from perseus.peak.outcome import Outcome, no_peak
+from perseus.serving.failures import ServerError
 from perseus.study.experiments import KINDS
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
@@ -43,6 +49,28 @@ def test_an_sla_that_fails_without_load_and_a_missing_dedicated_peak_are_infeasi
     quick = measure_task(tenant("a"))
     assert infeasible(quick, {}, UNLOADED_MS) == "" == infeasible(quick, {"a": 9.0}, UNLOADED_MS)
     assert "no dedicated peak" in infeasible(quick, {"a": float("nan")}, UNLOADED_MS)
+
+
+def test_what_the_preset_left_uncertified_names_one_that_would_not():
+    task = measure_task(tenant("a", sla=Sla(latency_ms=50.0, percentile=99)), preset="quick")
+    line = LoadLine((0.0,), (1.0,))
+    found = no_peak(Outcome.UNCERTIFIED, "no rate passed with confidence")
+    slow, fast = replace(found, estimate=3.0), replace(found, estimate=3000.0)
+    reason = with_preset_that_can(task, line, slow).reason
+    assert reason.startswith(found.reason) and "publication certifies p99 from" in reason
+    assert with_preset_that_can(task, line, fast) == fast
+    unsteady = replace(slow, outcome=Outcome.UNSTEADY)
+    assert with_preset_that_can(task, line, unsteady) == unsteady
+
+
+def test_a_slow_model_is_told_of_before_it_is_measured():
+    said, line = [], LoadLine((0.0,), (1.0,))
+    cell = SimpleNamespace(task=measure_task(tenant("a"), preset="quick"), say=said.append)
+    no_server = SimpleNamespace(under_load=Mock(side_effect=ServerError("it has not begun")))
+    for start, warns in ((3.0, True), (300.0, False)):
+        said.clear()
+        assert _search(cell, no_server, line, start).reason == "it has not begun"
+        assert any("may end uncertified (a at up to 2.55" in text for text in said) == warns
 
 
 def test_every_kind_has_a_procedure():

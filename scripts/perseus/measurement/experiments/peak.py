@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import cast
 
@@ -12,6 +12,7 @@ from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.progress import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
+from perseus.peak.certifiable import too_slow
 from perseus.peak.durations import expected_s, longest_s
 from perseus.peak.load_line import LoadLine, load_line
 from perseus.peak.outcome import Outcome, Peak, no_peak
@@ -64,9 +65,11 @@ def _search(cell: CellUnderTest, server: ServerUnderTest, line: LoadLine, start:
     about_s = expected_s(task.search, task.slas, line.rates_rps(start))
     most_s = longest_s(task.search, task.slas)
     cell.say(f"about {about_s / 60:.1f} min of load, at most {most_s / 60:.0f} min")
+    if warning := too_slow(task.preset, task.slas, line.rates_rps(start), task.tenant_names):
+        cell.say(f"may end uncertified ({warning})")
     try:
         with server.under_load() as system:
-            return find_peak(
+            peak = find_peak(
                 system,
                 line,
                 task.slas,
@@ -80,6 +83,16 @@ def _search(cell: CellUnderTest, server: ServerUnderTest, line: LoadLine, start:
             )
     except ServerError as error:
         return no_peak(Outcome.FAILED, str(error))
+    return with_preset_that_can(task, line, peak)
+
+
+def with_preset_that_can(task: MeasureTask, line: LoadLine, peak: Peak) -> Peak:
+    """The peak; where the preset was what left it uncertified, its reason says which would not."""
+    if peak.outcome is not Outcome.UNCERTIFIED:
+        return peak
+    limits_rps = line.rates_rps(peak.estimate)
+    advice = too_slow(task.preset, task.slas, limits_rps, task.tenant_names)
+    return replace(peak, reason=f"{peak.reason}; {advice}") if advice else peak
 
 
 def infeasible(

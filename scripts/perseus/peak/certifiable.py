@@ -1,0 +1,47 @@
+"""Which rates a preset can certify: those at which its windows see enough requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perseus.peak.durations import CERTIFY_AT
+from perseus.peak.stats import fewest_requests
+from perseus.study.presets import PRESETS, SearchSettings
+from perseus.study.sla import Sla
+
+
+def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
+    """The rate below which no window can pass: too few requests in the longest; maybe infinite.
+
+    Where requests come late together, more are needed (docs/method.md, "Verdict on a window").
+    """
+    needed = fewest_requests(sla.allowed)
+    enough = needed <= settings.confirm.requests
+    return needed / settings.confirm.max_s if enough else float("inf")
+
+
+def too_slow(
+    preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
+) -> str:
+    """Which tenants a preset cannot certify if these are their limits, and which preset can.
+
+    Empty if it can certify them all; a tenant without load needs no preset.
+    """
+    return "; ".join(
+        f"{name} at up to {rate:.3g} requests/s: {_certifies(preset, sla)}, {_which_can(sla, rate)}"
+        for name, sla, limit in zip(names, slas, limits_rps, strict=True)
+        for rate in [CERTIFY_AT[0] * limit]
+        if 0 < rate < lowest_rps(PRESETS[preset].settings, sla)
+    )
+
+
+def _which_can(sla: Sla, rate_rps: float) -> str:
+    can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
+    found = next(can, None)
+    return "as no preset does" if found is None else _certifies(found, sla)
+
+
+def _certifies(preset: str, sla: Sla) -> str:
+    lowest = lowest_rps(PRESETS[preset].settings, sla)
+    rates = "at no rate" if lowest == float("inf") else f"from {lowest:.3g} requests/s on"
+    return f"{preset} certifies p{sla.percentile:g} {rates}"
