@@ -1,6 +1,6 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
-python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage]
+python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [repeats]
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import client, coverage, honesty, limit, search_cost, search_live
+from benchmarks import client, coverage, honesty, limit, repeats, search_cost, search_live
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
 from benchmarks.results import Row, write_rows
@@ -82,6 +82,10 @@ def _coverage(at: Place, say: Say) -> Iterator[Row]:
     return coverage.run(say)
 
 
+def _repeats(at: Place, say: Say) -> Iterator[Row]:
+    return repeats.run(say)
+
+
 def _peer(at: Place) -> PerfAnalyzer:
     return install(at.folder, [at.client_core])
 
@@ -93,6 +97,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "live": _live,
     "limit": limit.run,
     "coverage": _coverage,
+    "repeats": _repeats,
 }
 
 

@@ -3,24 +3,12 @@
 import numpy as np
 import pytest
 
+from benchmarks.repeats import covered, intervals, peak_draws, ratio_draws
 from perseus.results.between_repeats import deviation_draws, limit_draws
 
-STUDIES, DRAWS = 300, 400
+STUDIES = 300
 BINOMIAL = 2.6 * np.sqrt(0.95 * 0.05 / STUDIES)
 """Of a true coverage of 95 %, one in two hundred such simulations falls short by more."""
-
-
-def limits(rng, repeats, between, within, truth=1.0):
-    """Draws of the mean limit of a peak, found by so many repeats."""
-    found = truth * np.exp(rng.normal(0, between, repeats) + rng.normal(0, within, repeats))
-    posteriors = found[:, None] * np.exp(rng.normal(0, within, (repeats, 200)))
-    return limit_draws(posteriors, rng, DRAWS).mean(axis=1)
-
-
-def coverage(draw, truth):
-    """The share of studies whose 95 % interval has the truth."""
-    ends = [np.quantile(draw(np.random.default_rng(seed)), [0.025, 0.975]) for seed in range(STUDIES)]
-    return np.mean([low <= truth <= high for low, high in ends])
 
 
 @pytest.mark.parametrize("within", [0.02, 0.08])
@@ -28,30 +16,25 @@ def coverage(draw, truth):
 @pytest.mark.parametrize("repeats", [2, 3, 4, 5])
 def test_the_interval_of_a_peak_holds_the_truth(repeats, variance_ratio, within):
     between = np.sqrt(variance_ratio) * within
-    found = coverage(lambda rng: limits(rng, repeats, between, within), 1.0)
+    found = covered(intervals(peak_draws, repeats, between, within, STUDIES))
     assert found >= 0.95 - BINOMIAL
 
 
 @pytest.mark.parametrize("between", [0.05, 0.1, 0.2])
 @pytest.mark.parametrize("repeats", [2, 3, 5])
 def test_the_interval_of_a_ratio_holds_the_truth_where_hosts_wander(repeats, between):
-    """Of two tenants, each at half its dedicated peak: a sharing ratio of 1."""
-
-    def ratio(rng):
-        shared = limits(rng, repeats, between, 0.02)
-        return sum(shared / 2 / limits(rng, repeats, between, 0.02) for _ in range(2))
-
-    assert coverage(ratio, 1.0) >= 0.95 - BINOMIAL
+    found = covered(intervals(ratio_draws, repeats, between, 0.02, STUDIES))
+    assert found >= 0.95 - BINOMIAL
 
 
 def test_two_repeats_that_agree_do_not_give_an_absurd_interval():
     """The t interval of two is as wide, and ten times that where hosts differ by 10 %."""
-    low, high = np.quantile(limits(np.random.default_rng(1), 2, 0.0, 0.02), [0.025, 0.975])
+    low, high = intervals(peak_draws, 2, 0.0, 0.02, 1)[0]
     assert 0.1 < np.log(high / low) / 2 < 0.3
 
 
 def test_more_repeats_that_agree_make_it_narrow():
-    low, high = np.quantile(limits(np.random.default_rng(1), 10, 0.0, 0.02), [0.025, 0.975])
+    low, high = intervals(peak_draws, 10, 0.0, 0.02, 1)[0]
     assert np.log(high / low) / 2 < 0.025
 
 
