@@ -21,6 +21,7 @@ class Outcome(StrEnum):
 
     OK = "ok"
     INFEASIBLE = "infeasible"
+    BLOCKED = "blocked"
     UNCERTIFIED = "uncertified"
     CLIENT_LIMITED = "client_limited"
     UNSTEADY = "unsteady"

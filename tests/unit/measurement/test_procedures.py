@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.measurement.dedicated_peaks import dedicated_peaks
-from perseus.measurement.experiments import procedure
+from perseus.measurement.experiments import peak, procedure
 from perseus.measurement.experiments.concurrency import answered_rps
 from perseus.measurement.experiments.peak import infeasible
 from perseus.peak.durations import loop_s
@@ -18,13 +20,21 @@ from perseus.study.experiments import KINDS
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
 from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasuredTenant
 
+TENANT = tenant("a")
 UNLOADED_MS = {"a": 5.0}
 
 
-def record(folder: Path, number: int, outcome: str, scale: float | None) -> Path:
+def record(
+    folder: Path,
+    number: int,
+    outcome: str,
+    scale: float | None,
+    alone: MeasuredTenant = TENANT,
+) -> Path:
     path = folder / f"{number}.json"
-    cell = measure_task(tenant("a")).plain()
+    cell = measure_task(alone, cell=f"{alone.name}.peak.r{number}").plain()
     path.write_text(json.dumps({"cell": cell, "outcome": outcome, "estimate_scale": scale}))
     return path
 
@@ -36,12 +46,39 @@ def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
     assert np.isnan(dedicated_peaks(bad)["a"])
 
 
-def test_an_sla_that_fails_without_load_and_a_missing_dedicated_peak_are_infeasible():
+def test_an_sla_that_fails_without_load_is_infeasible():
     slow = measure_task(tenant("a", sla=Sla(latency_ms=4.0)))
-    assert "5.0 ms (median) without any load, its SLA is 4 ms" in infeasible(slow, {}, UNLOADED_MS)
-    quick = measure_task(tenant("a"))
-    assert infeasible(quick, {}, UNLOADED_MS) == "" == infeasible(quick, {"a": 9.0}, UNLOADED_MS)
-    assert "no dedicated peak" in infeasible(quick, {"a": float("nan")}, UNLOADED_MS)
+    assert "5.0 ms (median) without any load, its SLA is 4 ms" in infeasible(slow, UNLOADED_MS)
+    assert infeasible(measure_task(tenant("a")), UNLOADED_MS) == ""
+
+
+@pytest.mark.parametrize("outcome", ["unsteady", "client_limited", "infeasible"])
+def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
+    tmp_path, monkeypatch, outcome
+):
+    """Also where an SLA fails without load: nothing was asked of the server that shares."""
+
+    @contextmanager
+    def checked(cell):
+        yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0, "b": 5.0})
+
+    monkeypatch.setattr(peak, "server_under_test", checked)
+    slow = tenant("b", sla=Sla(latency_ms=4.0))
+    records = [
+        record(tmp_path, 1, "ok", 90.0),
+        record(tmp_path, 2, outcome, None, slow),
+        record(tmp_path, 3, "failed", None, slow),
+    ]
+    task = measure_task(tenant("a"), slow, run=Run.mix([1, 1]))
+    inputs = SimpleNamespace(dedicated_records=records)
+    cell = SimpleNamespace(task=task, inputs=inputs, say=lambda text: None)
+    found = peak.measure(cell).record
+    assert found["outcome"] == "blocked"
+    assert found["reason"].endswith(
+        f"not found: b.peak.r2 ({outcome.replace('_', ' ')}), b.peak.r3 (failed)"
+    )
+    inputs.dedicated_records = [records[0], record(tmp_path, 4, "uncertified", 10.0, slow)]
+    assert peak.measure(cell).record["outcome"] == "infeasible"
 
 
 def test_every_kind_has_a_procedure():

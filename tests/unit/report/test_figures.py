@@ -54,8 +54,9 @@ def study(tmp_path_factory):
 def barren(tmp_path_factory):
     """Nothing was certified, nothing estimated."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    alone, shared = ("infeasible", "too slow"), ("blocked", "no dedicated peaks")
     made = [
-        synthetic.spoil(r, "infeasible", "too slow")
+        synthetic.spoil(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
         for r in synthetic.records(truth, mixes=[(1, 1)], holds=())
     ]
     return prepare(tmp_path_factory.mktemp("barren"), made)

@@ -63,6 +63,19 @@ def test_it_lists_what_did_not_succeed(page):
         assert words in page
 
 
+def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
+    why = "its rates are shares of dedicated peaks that were not found: cpu1.a.peak.r1 (unsteady)"
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    mixes = [r for r in made if len(r["cell"]["tenants"]) > 1]
+    alone = [synthetic.spoil(r, "unsteady", "it slowed down") for r in made if r not in mixes]
+    made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
+    frames = frames_of(made)
+    assert set(frames["savings"]["verdict"]) == {"blocked"}
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert answer.kind == "unknown" and why in " ".join(answer.sentences)
+    assert "infeasible" not in rendered(made)
+
+
 def test_names_cannot_break_the_page():
     truth = synthetic.Truth({"<script>alert(1)</script>": 30.0, "a&b": 90.0}, repeats=1)
     page = rendered(synthetic.records(truth, mixes=[(1, 1)], holds=()))

@@ -14,10 +14,11 @@ import synthetic_files
 
 from perseus.host import parquet
 from perseus.host.files import write_json
+from perseus.peak.outcome import Outcome
 from perseus.results import tables
 from perseus.results.dictionary import dictionary, keys
 from perseus.results.records import Ceiling, PeakRecord
-from perseus.results.repeats import combine, group
+from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
@@ -149,6 +150,10 @@ def test_every_verdict_keeps_its_row_and_says_why(peaks):
     assert verdicts["hold-mobilenet_v3_large-50"] == "failed"
     assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith("server died in mid-run")
     assert peaks.loc[["mix-3-1", "hold-mobilenet_v3_large-50"], "estimate_rps"].isna().all()
+
+
+def test_every_outcome_has_its_rank():
+    assert set(WORST_FIRST) == set(Outcome)
 
 
 def test_a_client_at_its_limit_gives_a_bound_but_no_estimate(peaks):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.measurement.dedicated_peaks import dedicated_peaks
+from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.progress import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
@@ -32,7 +32,10 @@ def measure(cell: CellUnderTest) -> Findings:
         line, start = load_line(
             cast(Run, task.run), task.tenant_names, dedicated_rps, server.unloaded_p50_ms
         )
-        if reason := infeasible(task, dedicated_rps, server.unloaded_p50_ms):
+        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+            peak = no_peak(Outcome.BLOCKED, reason)
+        elif reason := infeasible(task, server.unloaded_p50_ms):
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
             peak = _search(cell, server, line, start)
@@ -82,13 +85,8 @@ def _search(cell: CellUnderTest, server: ServerUnderTest, line: LoadLine, start:
         return no_peak(Outcome.FAILED, str(error))
 
 
-def infeasible(
-    task: MeasureTask, dedicated_rps: Mapping[str, float], unloaded_p50_ms: Mapping[str, float]
-) -> str:
+def infeasible(task: MeasureTask, unloaded_p50_ms: Mapping[str, float]) -> str:
     """Why no load at all can keep the SLAs, if so."""
-    for name, peak_rps in dedicated_rps.items():
-        if not peak_rps > 0:
-            return f"{name} has no dedicated peak, so a share of it means nothing"
     for tenant in task.tenants:
         # The median: few requests say nothing of a high percentile, and one may hiccup.
         alone_ms = unloaded_p50_ms[tenant.name]
