@@ -127,6 +127,8 @@ def _repeats(
                 },
                 "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
                 "finished_monotonic_ns": 10**12 + 100 * 10**9,
+                "attempt": 1,
+                "attempts": [{"outcome": "ok", "reason": ""}],
                 "startup_s": 1.1,
                 "triton_version": "2.51.0",
                 "image_id": None,

@@ -73,6 +73,7 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
         made += [
             (
                 {
+                    "attempt": 1,
                     "window": window,
                     "phase": phase,
                     "scale": np.nan if phase == "alone" else factor * limit,

@@ -27,6 +27,16 @@ class Outcome(StrEnum):
     UNSTEADY = "unsteady"
     FAILED = "failed"
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is trouble that a fresh server, a little later, may be spared."""
+        return self in (Outcome.UNSTEADY, Outcome.CLIENT_LIMITED, Outcome.FAILED)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it says something of the server that was asked about."""
+        return not self.may_pass and self is not Outcome.BLOCKED
+
 
 @dataclass(frozen=True)
 class Peak:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,6 +17,7 @@ from perseus.measurement.experiments import peak, procedure
 from perseus.measurement.experiments.concurrency import answered_rps
 from perseus.measurement.experiments.peak import infeasible
 from perseus.peak.durations import loop_s
+from perseus.peak.outcome import Outcome, no_peak
 from perseus.study.experiments import KINDS
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
@@ -71,7 +73,8 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     ]
     task = measure_task(tenant("a"), slow, run=Run.mix([1, 1]))
     inputs = SimpleNamespace(dedicated_records=records)
-    cell = SimpleNamespace(task=task, inputs=inputs, say=lambda text: None)
+    raw = SimpleNamespace(requests=SimpleNamespace(windows=0))
+    cell = SimpleNamespace(task=task, inputs=inputs, raw=raw, say=lambda text: None)
     found = peak.measure(cell).record
     assert found["outcome"] == "blocked"
     assert found["reason"].endswith(
@@ -79,6 +82,27 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     )
     inputs.dedicated_records = [records[0], record(tmp_path, 4, "uncertified", 10.0, slow)]
     assert peak.measure(cell).record["outcome"] == "infeasible"
+
+
+@pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
+def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search, in_files):
+    """Five windows are of an attempt before."""
+
+    @contextmanager
+    def checked(cell):
+        yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0})
+
+    found = replace(no_peak(Outcome.OK, ""), certified_window=in_search)
+    monkeypatch.setattr(peak, "server_under_test", checked)
+    monkeypatch.setattr(peak, "_search", lambda *arguments: found)
+    cell = SimpleNamespace(
+        task=measure_task(TENANT),
+        inputs=SimpleNamespace(dedicated_records=[]),
+        raw=SimpleNamespace(requests=SimpleNamespace(windows=5)),
+        say=lambda text: None,
+    )
+    findings = peak.measure(cell)
+    assert findings.record["certified_window"] == findings.watched_window == in_files
 
 
 def test_every_kind_has_a_procedure():

@@ -76,6 +76,19 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     assert "infeasible" not in rendered(made)
 
 
+def test_it_tells_of_a_cell_that_was_measured_twice():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = frames_of(made)
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    assert "was measured 2 times" not in page
+    unsteady = {"outcome": "unsteady", "reason": "it slowed down"}
+    made[0] |= {"attempt": 2, "attempts": [unsteady, {"outcome": "ok", "reason": ""}]}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    text = " ".join(page.split())
+    assert "was measured 2 times" in text
+    assert "unsteady (it slowed down), then ok. Attempt 2 stands." in text
+
+
 def test_names_cannot_break_the_page():
     truth = synthetic.Truth({"<script>alert(1)</script>": 30.0, "a&b": 90.0}, repeats=1)
     page = rendered(synthetic.records(truth, mixes=[(1, 1)], holds=()))

@@ -14,10 +14,11 @@ import synthetic_files
 
 from perseus.host import parquet
 from perseus.host.files import write_json
+from perseus.measurement import raw_results
 from perseus.peak.outcome import Outcome
 from perseus.results import tables
 from perseus.results.dictionary import dictionary, keys
-from perseus.results.records import Ceiling, PeakRecord
+from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
@@ -150,6 +151,22 @@ def test_every_verdict_keeps_its_row_and_says_why(peaks):
     assert verdicts["hold-mobilenet_v3_large-50"] == "failed"
     assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith("server died in mid-run")
     assert peaks.loc[["mix-3-1", "hold-mobilenet_v3_large-50"], "estimate_rps"].isna().all()
+
+
+def test_windows_of_an_attempt_that_does_not_stand_are_in_no_table(tmp_path):
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    (made,) = [r for r in synthetic.records(truth, mixes=[(1, 1)], holds=()) if r["dedicated_rps"]]
+    (folder,) = synthetic_files.write(tmp_path, [made])
+    rows = Record.read(folder).windows()
+    assert {row["attempt"] for row in rows} == {1}
+    more = [row | {"attempt": 2, "window": row["window"] + 10} for row in rows]
+    raw_results.write_windows(folder / "windows.parquet", rows + more)
+    for attempt, first in ((1, 0), (2, 10)):
+        stands = {"attempt": attempt, "certified_window": first + 7}
+        write_json(folder / "record.json", made | stands)
+        record = PeakRecord.read(folder)
+        assert {row["window"] for row in record.windows()} == set(range(first, first + 10))
+        assert {row["window"] for row in record.certified_rows()} == {first + n for n in (7, 8, 9)}
 
 
 def test_every_outcome_has_its_rank():

@@ -26,7 +26,7 @@ SLOW_RPS = 0.01
 
 def measure(cell: CellUnderTest) -> Findings:
     """Search the peak; scales are points of the load line."""
-    task = cell.task
+    task, first_window = cell.task, cell.raw.requests.windows
     dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
     with server_under_test(cell) as server:
         line, start = load_line(
@@ -40,6 +40,8 @@ def measure(cell: CellUnderTest) -> Findings:
         else:
             peak = _search(cell, server, line, start)
         cell.say(describe_peak(peak, line, task.tenant_names))
+    # The windows of an attempt before this one have numbers, too.
+    certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
     record = {
         **server.record,
         "outcome": peak.outcome,
@@ -48,12 +50,12 @@ def measure(cell: CellUnderTest) -> Findings:
         "dedicated_rps": dedicated_rps,
         "estimate_scale": peak.estimate,
         "certified_scale": peak.certified,
-        "certified_window": peak.certified_window,
+        "certified_window": certified,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
-    return Findings(record, watched_window=peak.certified_window)
+    return Findings(record, watched_window=certified)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
