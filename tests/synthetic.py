@@ -18,6 +18,7 @@ import pytest
 
 from perseus.results import fleets
 from perseus.results.records import PeakRecord
+from perseus.study.experiments.aa import Run as AaRun
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
@@ -283,6 +284,18 @@ def startup_record() -> Plain:
     ]
     task = _task(tuple(TRUTH.capacities), "shared", run, 1)
     return sweep | {"cell": task.plain(), "starts": starts}
+
+
+AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0, 100.0, 101.0))
+
+
+def aa_record() -> Plain:
+    """Four servers that carry 100 requests/s on average, but for the noise of their host."""
+    sweep = sweep_record()
+    del sweep["levels"]
+    run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
+    task = _task(tuple(TRUTH.capacities), "shared", run, 1)
+    return sweep | {"cell": task.plain(), "capacities_rps": [list(rates) for rates in AA_RPS]}
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

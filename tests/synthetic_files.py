@@ -156,6 +156,18 @@ def write_startup(results: Path) -> Path:
     return folder
 
 
+def write_aa(results: Path) -> Path:
+    """Its files; the table needs no window. Returns the folder."""
+    folder = results / "raw/cpu1.shared.aa.r1"
+    write_json(folder / "record.json", synthetic.aa_record())
+    raw_results.write_windows(folder / "windows.parquet", [])
+    return folder
+
+
+OF_KIND = {"concurrency": write_sweep, "startup": write_startup, "aa": write_aa}
+"""What writes the files of a cell of each kind but the peak."""
+
+
 def results_of(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
 ) -> StudyResults:

@@ -36,9 +36,10 @@ WINDOWS_SCHEMA = pa.schema(
                " one that stands"),
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, steady,"
-               " alone; of closed loops: concurrency"),
+               " alone; of closed loops: concurrency,"
+               " aa"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
-               " in flight of each tenant in a sweep of concurrencies"),
+               " in flight of each tenant in a closed loop"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "load before requests count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),

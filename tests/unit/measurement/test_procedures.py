@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 from measure_tasks import measure_task, tenant
 
+from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import peak, procedure
-from perseus.measurement.experiments.concurrency import answered_rps
 from perseus.measurement.experiments.peak import infeasible
 from perseus.peak.durations import loop_s
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.study.experiments import KINDS
+from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
 from perseus.study.sla import Sla
@@ -120,6 +121,8 @@ def test_what_measuring_takes_is_known_beforehand():
     sweep = measure_task(tenant("a"), run=Sweep(concurrencies=(1, 4, 16)))
     seconds = 3 * loop_s(sweep.search, sweep.slas)
     assert procedure("concurrency").load_s(sweep) == (seconds, seconds)
+    again = measure_task(tenant("a"), run=Again(restarts=3, windows=4, concurrency=8))
+    assert procedure("aa").load_s(again) == pytest.approx((5 * seconds, 15 * seconds))
 
 
 def test_the_rate_of_answers_has_an_interval():

@@ -34,7 +34,7 @@ def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    others = (synthetic_files.write_sweep, synthetic_files.write_startup)
+    others = synthetic_files.OF_KIND.values()
     all_cells = [*cells, *(write(folder) for write in others)] if swept else cells
     read = StudyResults.read(synthetic.TASK, all_cells, [folder / "ceilings/cpu1.json"])
     paths = {}

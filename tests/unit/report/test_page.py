@@ -13,7 +13,7 @@ from perseus.report import page as report_page
 from perseus.report.answer import _cheapest, answers
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
-from perseus.results.tables import module_of
+from perseus.results.tables import make, module_of
 from perseus.study.experiments import OTHER_KINDS
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
@@ -87,6 +87,25 @@ def test_it_tells_of_a_cell_that_was_measured_twice():
     text = " ".join(page.split())
     assert "was measured 2 times" in text
     assert "unsteady (it slowed down), then ok. Attempt 2 stands." in text
+
+
+def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, 1.1), mixes=[(1, 1)])
+    cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
+    results = StudyResults.read(synthetic.TASK, cells, [])
+    noisy = {name: table.to_pandas() for name, table in make(results).items()}
+    floor = percent(noisy["savings"]["noise_floor"].iloc[0])
+    (answer,) = answers(noisy["peaks"], noisy["costs"], noisy["savings"], "standard")
+    (said,) = (each for each in answer.sentences if "noise" in each)
+    assert said.startswith(f"Differences below {floor} are this host's noise")
+    assert said.endswith(": this one may be.")
+    assert f"<td>{floor}</td>" in report_page.render(noisy, {}, synthetic.loaded(made))
+    larger = noisy["savings"].assign(noise_floor=0.01)
+    (answer,) = answers(noisy["peaks"], noisy["costs"], larger, "standard")
+    assert not any("this one may be" in each for each in answer.sentences)
+    without = frames_of(made)
+    (answer,) = answers(without["peaks"], without["costs"], without["savings"], "standard")
+    assert not any("noise" in each for each in answer.sentences)
 
 
 def test_names_cannot_break_the_page():
@@ -217,15 +236,9 @@ def test_a_share_of_nothing_is_a_bound():
     )
 
 
-WRITERS = {
-    "concurrency": synthetic_files.write_sweep,
-    "startup": synthetic_files.write_startup,
-}
-
-
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
-    cell = WRITERS[kind](tmp_path)
+    cell = synthetic_files.OF_KIND[kind](tmp_path)
     results = StudyResults.read(synthetic.TASK, [cell], [])
     frame = parquet.table(list(module_of(kind).rows(results)), module_of(kind).SCHEMA).to_pandas()
     made = synthetic.records()
