@@ -98,8 +98,8 @@ class Record(BaseModel):
     )
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
-        " (the server cannot keep the SLA at any load), blocked (its rates are shares of a dedicated"
-        " peak that was not found), client_limited (the load generator gave out first), unsteady"
+        " (the server cannot keep the SLA at any load), blocked (its rates are shares of dedicated"
+        " peaks that were not found), client_limited (the load generator gave out first), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors)"
     )
     reason: str = Field(description="why not ok, in words")

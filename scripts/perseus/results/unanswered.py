@@ -10,7 +10,8 @@ from perseus.results.records import Ending
 
 def unanswered(records: Iterable[Path]) -> dict[Path, Ending]:
     """By its record.json, how each cell ended that has none; cells that were not measured aside."""
-    endings = {path: Ending.model_validate_json(path.read_bytes()) for path in records if path.is_file()}
+    measured = [path for path in records if path.is_file()]
+    endings = {path: Ending.model_validate_json(path.read_bytes()) for path in measured}
     return {path: ending for path, ending in endings.items() if not ending.outcome.is_answer}
 
 

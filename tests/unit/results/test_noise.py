@@ -31,7 +31,8 @@ def test_deviations_are_told_apart_and_their_intervals_cover_them():
     for name, truth in (("between_windows", WITHIN), ("between_restarts", means)):
         each = [getattr(one, name) for one in found]
         assert np.sqrt(np.mean([one.value**2 for one in each])) == pytest.approx(truth, rel=0.05)
-        assert np.mean([one.low < truth < one.high for one in each]) == pytest.approx(0.95, abs=0.03)
+        covered = np.mean([one.low < truth < one.high for one in each])
+        assert covered == pytest.approx(0.95, abs=0.03)
     assert np.mean([one.capacity_rps for one in found]) == pytest.approx(100, rel=0.01)
 
 

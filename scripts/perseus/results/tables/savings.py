@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
                " holds for all lines of the scenario at once, so also for the best one"),
         column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
-        column("noise_floor", REAL, "share", "noise of the server's host: the difference of two single"
+        column("noise_floor", REAL, "share", "noise of the host: the difference of two single"
                " cells that chance exceeds in 5 % of pairs; null without an experiment aa"),
         column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
         column("demand", TEXT, "requests/s", "demand of the fleets below: what"
