@@ -46,7 +46,7 @@ def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=400,
+        timeout=800,  # 400 for each attempt at all cells
     )
 
 
