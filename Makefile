@@ -1,4 +1,6 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
+# make again  measure again the cells that have no answer for trouble that may pass, and what depends
+#             on them (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
@@ -17,12 +19,16 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 
-.PHONY: all lint test test-slurm bench environment clean-environment
+.PHONY: all again lint test test-slurm bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
 	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
 	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
+
+again: environment
+	@$(ON_PATH) $(BIN)/python scripts/again.py --cores $(CORES) \
+	  $(if $(CONFIGFILE),--configfile $(CONFIGFILE))
 
 # One command a line: .pre-commit-config.yaml has the same, a test keeps them equal.
 lint: environment

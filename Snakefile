@@ -48,12 +48,17 @@ onstart:
     print(
         f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
+        " A cell with trouble that may pass is measured once more."
     )
 
 
 onsuccess:
+    from perseus.results.unanswered import last_words
+
     print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
     print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
+    for line in last_words([Path(file) for file in files.raw(STUDY, CELLS, "record.json")]):
+        print(line)
 
 
 onerror:

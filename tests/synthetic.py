@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from perseus.results.records import PeakRecord
+from perseus.study.experiments.aa import Run as AaRun
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
@@ -124,6 +125,8 @@ def _repeats(
                 },
                 "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
                 "finished_monotonic_ns": 10**12 + 100 * 10**9,
+                "attempt": 1,
+                "attempts": [{"outcome": "ok", "reason": ""}],
                 "startup_s": 1.1,
                 "triton_version": "2.51.0",
                 "image_id": None,
@@ -280,6 +283,18 @@ def startup_record() -> Plain:
     ]
     task = _task(tuple(TRUTH.capacities), "shared", run, 1)
     return sweep | {"cell": task.plain(), "starts": starts}
+
+
+AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0, 100.0, 101.0))
+
+
+def aa_record() -> Plain:
+    """Four servers that carry 100 requests/s on average, but for the noise of their host."""
+    sweep = sweep_record()
+    del sweep["levels"]
+    run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
+    task = _task(tuple(TRUTH.capacities), "shared", run, 1)
+    return sweep | {"cell": task.plain(), "capacities_rps": [list(rates) for rates in AA_RPS]}
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

@@ -73,6 +73,7 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
         made += [
             (
                 {
+                    "attempt": 1,
                     "window": window,
                     "phase": phase,
                     "scale": np.nan if phase == "alone" else factor * limit,
@@ -153,6 +154,18 @@ def write_startup(results: Path) -> Path:
     write_json(folder / "record.json", synthetic.startup_record())
     raw_results.write_windows(folder / "windows.parquet", [])
     return folder
+
+
+def write_aa(results: Path) -> Path:
+    """Its files; the table needs no window. Returns the folder."""
+    folder = results / "raw/cpu1.shared.aa.r1"
+    write_json(folder / "record.json", synthetic.aa_record())
+    raw_results.write_windows(folder / "windows.parquet", [])
+    return folder
+
+
+OF_KIND = {"concurrency": write_sweep, "startup": write_startup, "aa": write_aa}
+"""What writes the files of a cell of each kind but the peak."""
 
 
 def results_of(

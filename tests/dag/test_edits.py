@@ -155,7 +155,7 @@ def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, 
         (folder / "new.py").write_text(text)
     edited.edit("scripts/perseus/study/experiments/__init__.py", '("peak",', '("peak", "new",')
     experiment = edited.root / "scripts" / "perseus" / "measurement" / "experiments" / "new.py"
-    assert 'Window("new", ' in experiment.read_text()
+    assert 'system, "new", ' in experiment.read_text()
     edited.edit(RAW_RESULTS, "; of closed loops: ", "; of new ones: new; of closed loops: ")
     assert edited.stale() == downstream
 
@@ -209,6 +209,11 @@ def test_starts_of_a_server_added_and_one_more(edited, downstream):
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(starts=3))
     assert edited.stale() == {cell, drawn, *downstream}
+
+
+def test_the_noise_of_the_host_asked_for(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "aa"}))
+    assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}
 
 
 def test_a_mix_replaced(edited, downstream):

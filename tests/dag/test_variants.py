@@ -93,6 +93,10 @@ VARIANTS = {
         shared(SQUEEZE, MOBILENET, kind="startup", starts=3, page_cache=["warm", "cold"]),
         ALONE | {"cpu1.shared.startup.r1"},
     ),
+    "the same again on restarted servers": (
+        shared(SQUEEZE, MOBILENET, kind="aa", restarts=2),
+        ALONE | {"cpu1.shared.aa.r1"},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},

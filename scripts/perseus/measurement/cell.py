@@ -11,6 +11,7 @@ import numpy as np
 
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter
+from perseus.peak.outcome import Outcome
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
 
@@ -62,7 +63,7 @@ class RawResults:
 class CellUnderTest:
     """A cell under measurement; `say` hears the progress.
 
-    `server_log` is that of the server started last.
+    `server_log` is that of the server started last; `attempt` counts from 1.
     """
 
     task: MeasureTask
@@ -72,6 +73,7 @@ class CellUnderTest:
     client_cores: Sequence[int]
     raw: RawResults
     say: Callable[[str], None]
+    attempt: int
 
     def stream(self, number: int) -> np.random.Generator:
         """A random stream of the cell: of the tenant with that number, or one beyond them all."""
@@ -87,3 +89,7 @@ class Findings:
 
     record: Mapping[str, Any]
     watched_window: int = -1
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome(self.record["outcome"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -47,3 +47,13 @@ def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
         if record.peak_rps is not None:
             of_tenant.append(record.peak_rps)
     return {name: float(np.mean(peaks)) if peaks else float("nan") for name, peaks in found.items()}
+
+
+def blocked_by(records: Sequence[Path], dedicated_rps: Mapping[str, float]) -> str:
+    """Which cells left a tenant without a dedicated peak, and how they ended; empty if none did."""
+    read = [DedicatedRecord.model_validate_json(path.read_bytes()) for path in records]
+    return ", ".join(
+        f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
+        for record in read
+        if not dedicated_rps[record.tenant] > 0
+    )

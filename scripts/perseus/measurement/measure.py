@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Final
 
 from perseus.host import gpu, machine
@@ -13,12 +14,13 @@ from perseus.host.cores import TooFewCoresError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
-from perseus.measurement.cell import CellUnderTest, Inputs, Outputs, RawResults
+from perseus.measurement.cell import CellUnderTest, Findings, Inputs, Outputs, RawResults
 from perseus.measurement.energy import window_watts
-from perseus.measurement.experiments import procedure
+from perseus.measurement.experiments import Experiment, procedure
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.verify import VerificationError
+from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.serving.launch import cores_of
 from perseus.study.tasks.measure import MeasureTask
@@ -37,6 +39,9 @@ FAILURES: Final = (
 )
 """What `measure` raises where nothing could be measured; each says why in a sentence."""
 
+ATTEMPTS: Final = 2
+"""How often a cell is measured at most, each time on a fresh server."""
+
 
 def measure(
     task: MeasureTask, inputs: Inputs, outputs: Outputs, say: Callable[[str], None]
@@ -44,8 +49,9 @@ def measure(
     """Measure a cell and write its raw results; `say` hears the progress.
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
-    verdict. Raises one of FAILURES: ServerError when the server does not start, VerificationError
-    when it serves wrong answers, GpuError for a GPU that this machine has not.
+    verdict; where the trouble may pass, the cell is measured once more before. Raises one of
+    FAILURES: ServerError when the server does not start, VerificationError when it serves wrong
+    answers, GpuError for a GPU that this machine has not.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -58,8 +64,10 @@ def measure(
             stack.enter_context(MonitorFile(outputs.monitor)),
             errors={name: {} for name in task.tenant_names},
         )
-        cell = CellUnderTest(task, inputs, outputs.server_log, server_cores, client_cores, raw, say)
-        found = procedure(task.run.kind).measure(cell)
+        cell = CellUnderTest(
+            task, inputs, outputs.server_log, server_cores, client_cores, raw, say, attempt=1
+        )
+        tried = measure_until_answered(cell, procedure(task.run.kind))
     write_windows(outputs.windows, raw.windows)
     write_json(
         outputs.record,
@@ -72,7 +80,37 @@ def measure(
             "requests": sum(row["requests"] for row in raw.windows),
             "measured_s": sum(row["elapsed_s"] for row in raw.windows) / len(task.tenants),
             "errors": raw.errors,
-            "gpu_watts": window_watts(outputs.monitor, raw.windows, found.watched_window),
-            **found.record,
+            "gpu_watts": window_watts(outputs.monitor, raw.windows, tried.found.watched_window),
+            "attempt": tried.attempt,
+            "attempts": tried.endings,
+            **tried.found.record,
         },
     )
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What was found in the `attempt` that stands, and how all of them ended."""
+
+    found: Findings
+    attempt: int
+    endings: Sequence[Mapping[str, str]]
+
+
+def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
+    """Measure a cell, again where the trouble may pass; the last attempt at a server stands.
+
+    Raises one of FAILURES as the first attempt does. A later one without a server is an attempt
+    that failed, and what stood before it stands.
+    """
+    found, stands = experiment.measure(cell), cell.attempt
+    endings = [{"outcome": found.outcome, "reason": found.record["reason"]}]
+    while found.outcome.may_pass and len(endings) < ATTEMPTS:
+        cell.say(f"{found.outcome}: {found.record['reason']}; once more, with a fresh server")
+        cell = replace(cell, attempt=len(endings) + 1)
+        try:
+            found, stands = experiment.measure(cell), cell.attempt
+            endings.append({"outcome": found.outcome, "reason": found.record["reason"]})
+        except FAILURES as error:
+            endings.append({"outcome": Outcome.FAILED, "reason": str(error)})
+    return Tried(found, stands, endings)

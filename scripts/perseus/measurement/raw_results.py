@@ -32,11 +32,14 @@ _TRITON = "of the answered requests, Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(
     [
+        column("attempt", WHOLE, "", "attempt at the cell, counted from 1; record.json names the"
+               " one that stands"),
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, steady,"
-               " alone; of closed loops: concurrency"),
+               " alone; of closed loops: concurrency,"
+               " aa"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
-               " in flight of each tenant in a sweep of concurrencies"),
+               " in flight of each tenant in a closed loop"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
         column("settle_s", REAL, "s", "load before requests count"),
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
@@ -93,7 +96,8 @@ class RequestsWriter:
 
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
-        self._windows = 0
+        self.windows = 0
+        """Those that are written, and so the number of the next."""
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(
@@ -107,10 +111,10 @@ class RequestsWriter:
 
     def add(self, tenants: Sequence[str], requests: Sequence[Requests]) -> int:
         """Write the requests of the next window; its number, counted from 0."""
-        number = self._windows
+        number = self.windows
         parts = [_table(number, *pair) for pair in zip(tenants, requests, strict=True)]
         self._writer.write_table(pa.concat_tables(parts).unify_dictionaries())
-        self._windows += 1
+        self.windows += 1
         return number
 
 

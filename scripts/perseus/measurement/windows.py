@@ -15,14 +15,17 @@ from perseus.peak.window import Window
 def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: float) -> None:
     """Keep the window that has just ended, and tell of it."""
     names = cell.task.tenant_names
-    cell.raw.windows += as_rows(window, system.ended[-1], names)
+    cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
     cell.say(describe_window(window, names, seconds_left))
 
 
-def as_rows(window: Window, ended: Ended, tenants: Sequence[str]) -> list[dict[str, Any]]:
+def as_rows(
+    window: Window, ended: Ended, tenants: Sequence[str], attempt: int
+) -> list[dict[str, Any]]:
     """One row per tenant."""
     return [
         {
+            "attempt": attempt,
             "window": ended.number,
             "phase": window.phase,
             "scale": window.scale,

@@ -21,10 +21,21 @@ class Outcome(StrEnum):
 
     OK = "ok"
     INFEASIBLE = "infeasible"
+    BLOCKED = "blocked"
     UNCERTIFIED = "uncertified"
     CLIENT_LIMITED = "client_limited"
     UNSTEADY = "unsteady"
     FAILED = "failed"
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether it is trouble that a fresh server, a little later, may be spared."""
+        return self in (Outcome.UNSTEADY, Outcome.CLIENT_LIMITED, Outcome.FAILED)
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it says something of the server that was asked about."""
+        return not self.may_pass and self is not Outcome.BLOCKED
 
 
 @dataclass(frozen=True)

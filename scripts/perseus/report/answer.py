@@ -107,6 +107,12 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
             f"It is the best of {best['lines_compared']:.0f} load lines with an estimate; corrected"
             f" for that choice the interval of the saving is {ends}."
         )
+    if pd.notna(best["noise_floor"]):
+        below = abs(best["saving"]) < best["noise_floor"]
+        yield (
+            f"Differences below {percent(best['noise_floor'])} are this host's noise (two single"
+            f" cells of the same, on restarted servers){': this one may be' if below else ''}."
+        )
     if kind == "unclear":
         yield "The interval contains 0: a longer study could tell, or there is no difference."
     yield from _money(best, costs)

@@ -73,6 +73,7 @@ def render(
             for name in FIGURES
             if name in drawn
         ],
+        records=records,
         failures=[record for record in records if record.outcome != "ok"],
         cells=len(records),
         hosts=hosts(records),

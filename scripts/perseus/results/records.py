@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from perseus.peak.outcome import found_limit
+from perseus.peak.outcome import Outcome, found_limit
 from perseus.peak.stats import Floats
 from perseus.peak.window import Phase
 from perseus.study.experiments.peak import Run
@@ -33,6 +33,13 @@ class Moment(BaseModel):
 
     unix_ns: int
     monotonic_ns: int
+
+
+class Ending(BaseModel):
+    """How an attempt at a cell ended, and why so."""
+
+    outcome: Outcome
+    reason: str
 
 
 class Record(BaseModel):
@@ -64,6 +71,14 @@ class Record(BaseModel):
         " that the monotonic times of the other files can be dated"
     )
     finished_monotonic_ns: int = Field(description="when it ended, ns")
+    attempt: int = Field(
+        description="the attempt that stands, counted from 1: what the record and the tables say is"
+        " of its server and its windows"
+    )
+    attempts: tuple[Ending, ...] = Field(
+        description="`outcome` and `reason` of each attempt: a cell with trouble that may pass"
+        " (unsteady, client_limited or failed) is measured once more, on a fresh server"
+    )
     startup_s: float = Field(description="from the start of the server to all models ready, s")
     triton_version: str = Field(description="what the server says of itself")
     image_id: str | None = Field(
@@ -83,12 +98,13 @@ class Record(BaseModel):
     )
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
-        " (the SLA fails at any load), client_limited (the load generator gave out first), unsteady"
+        " (the server cannot keep the SLA at any load), blocked (its rates are shares of dedicated"
+        " peaks that were not found), client_limited (the load generator gave out first), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors)"
     )
     reason: str = Field(description="why not ok, in words")
-    requests: int = Field(description="requests counted in all windows")
-    measured_s: float = Field(description="length of all windows, s")
+    requests: int = Field(description="requests counted in all windows, of all attempts")
+    measured_s: float = Field(description="length of all windows, of all attempts, s")
     unloaded_p50_ms: dict[str, Number] = Field(
         description="per tenant, median latency of single requests without load, ms"
     )
@@ -103,9 +119,10 @@ class Record(BaseModel):
         return cls.model_validate({**plain, "folder": folder})
 
     def windows(self, filters: Sequence[Sequence[Any]] | None = None) -> list[Row]:
-        """The rows of windows.parquet, one per window and tenant."""
-        path = self.folder / "windows.parquet"
-        return list(pq.read_table(path, filters=filters).to_pylist())
+        """The rows of windows.parquet of the attempt that stands, one per window and tenant."""
+        path, mine = self.folder / "windows.parquet", ("attempt", "=", self.attempt)
+        wanted = [[mine, *each] for each in filters or [[]]]
+        return list(pq.read_table(path, filters=wanted).to_pylist())
 
 
 class Line(BaseModel):

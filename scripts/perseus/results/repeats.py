@@ -25,7 +25,15 @@ CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 SERVER_COULD_NOT = ("infeasible", "failed", "unsteady")
 """Outcomes of a repeat that found no limit because of its server."""
-WORST_FIRST = ("failed", "unsteady", "client_limited", "infeasible", "uncertified", "ok")
+WORST_FIRST = (
+    "failed",
+    "unsteady",
+    "client_limited",
+    "blocked",
+    "infeasible",
+    "uncertified",
+    "ok",
+)
 
 
 @dataclass(frozen=True)

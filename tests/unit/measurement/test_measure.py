@@ -17,11 +17,13 @@ from perseus.measurement import server_under_test
 from perseus.measurement.cell import Findings, Inputs, Outputs
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
+from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasureTask
 
 NOBODY_LISTENS = "127.0.0.1:9"
+OK = {"outcome": "ok", "reason": ""}
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def starting_twice(cell):
             server_under_test.monitored(cell, server),
         ):
             assert startup_s >= 0
-    return Findings({"outcome": "ok"})
+    return Findings(OK)
 
 
 def refusing(cell):
@@ -62,13 +64,13 @@ def refusing(cell):
         raise ServerError("it serves nothing")
 
 
-def run(monkeypatch, folder, experiment) -> Outputs:
+def run(monkeypatch, folder, experiment, say=lambda line: None) -> Outputs:
     monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
     names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
     names |= {"record": "record.json", "server_log": "server.log"}
     outputs = Outputs(**{name: folder / file for name, file in names.items()})
     inputs = Inputs(folder / "repository", {}, [], None)
-    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, lambda line: None)
+    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say)
     return outputs
 
 
@@ -94,7 +96,7 @@ def test_the_power_is_that_of_the_window_which_the_experiment_names(
     tmp_path, monkeypatch, launched
 ):
     monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: 100.0 + window)
-    for found, watts in ((Findings({}, watched_window=7), 107), (Findings({}), 99)):
+    for found, watts in ((Findings(OK, watched_window=7), 107), (Findings(OK), 99)):
         outputs = run(monkeypatch, tmp_path, lambda cell, found=found: found)
         assert json.loads(outputs.record.read_text())["gpu_watts"] == watts
 
@@ -112,7 +114,7 @@ def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):
     def unloaded(cell):
         with server_under_test.server_under_test(cell) as server:
             assert server.unloaded_p50_ms == {"a": 5.0, "b": 2.0}
-            return Findings(server.record)
+            return Findings({**server.record, **OK})
 
     record = json.loads(run(monkeypatch, tmp_path, unloaded).record.read_text())
     assert record["unloaded_p50_ms"] == {"a": 5.0, "b": 2.0}
@@ -122,3 +124,58 @@ def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, lau
     with pytest.raises(ServerError, match="serves nothing"):
         run(monkeypatch, tmp_path, refusing)
     assert not list(tmp_path.glob("*.json")) and not (tmp_path / "requests.parquet").exists()
+
+
+def attempts_at(monkeypatch, folder, *ends):
+    """(record, windows, progress) of a cell whose attempts end so, each after one window.
+
+    An end that is no outcome is what a server says that could not be measured.
+    """
+    said, turn = [], iter(ends)
+
+    def experiment(cell):
+        end = next(turn)
+        with server_under_test.started(cell):
+            if end not in set(Outcome):
+                raise ServerError(end)
+            window = {"attempt": cell.attempt, "window": len(cell.raw.windows), "tenant": "a"}
+            cell.raw.windows.append(window | {"requests": 50, "elapsed_s": 4.0})
+        return Findings({"outcome": end, "reason": f"why {end}", "attempt_seen": cell.attempt})
+
+    outputs = run(monkeypatch, folder, experiment, said.append)
+    assert next(turn, "over") == "over"
+    record = json.loads(outputs.record.read_text())
+    return record, pq.read_table(outputs.windows).to_pylist(), said
+
+
+@pytest.mark.parametrize("trouble", ["unsteady", "client_limited", "failed"])
+@pytest.mark.parametrize("then", ["ok", "infeasible", "unsteady"])
+def test_trouble_that_may_pass_is_measured_once_more_on_a_fresh_server(
+    tmp_path, monkeypatch, launched, trouble, then
+):
+    record, windows, said = attempts_at(monkeypatch, tmp_path, trouble, then)
+    assert len(launched) == 2
+    assert (record["outcome"], record["attempt"], record["attempt_seen"]) == (then, 2, 2)
+    endings = [(each["outcome"], each["reason"]) for each in record["attempts"]]
+    assert endings == [(trouble, f"why {trouble}"), (then, f"why {then}")]
+    assert [(row["attempt"], row["window"]) for row in windows] == [(1, 0), (2, 1)]
+    assert f"{trouble}: why {trouble}; once more, with a fresh server" in said
+    assert record["requests"] == 100
+
+
+@pytest.mark.parametrize("outcome", ["ok", "uncertified", "infeasible", "blocked"])
+def test_what_another_attempt_would_not_change_is_measured_once(
+    tmp_path, monkeypatch, launched, outcome
+):
+    record, _, said = attempts_at(monkeypatch, tmp_path, outcome)
+    assert (record["attempt"], len(record["attempts"]), len(launched)) == (1, 1, 1)
+    assert not any("once more" in line for line in said)
+
+
+def test_what_stood_stands_where_the_fresh_server_cannot_be_measured(
+    tmp_path, monkeypatch, launched
+):
+    record, windows, _ = attempts_at(monkeypatch, tmp_path, "client_limited", "it did not start")
+    assert (record["outcome"], record["attempt"]) == ("client_limited", 1)
+    assert record["attempts"][1] == {"outcome": "failed", "reason": "it did not start"}
+    assert len(windows) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,25 +13,34 @@ import numpy as np
 import pytest
 from measure_tasks import measure_task, tenant
 
+from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.dedicated_peaks import dedicated_peaks
-from perseus.measurement.experiments import procedure
-from perseus.measurement.experiments.concurrency import answered_rps
+from perseus.measurement.experiments import peak, procedure
 from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.serving.failures import ServerError
 from perseus.study.experiments import KINDS
+from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
 from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasuredTenant
 
+TENANT = tenant("a")
 UNLOADED_MS = {"a": 5.0}
 
 
-def record(folder: Path, number: int, outcome: str, scale: float | None) -> Path:
+def record(
+    folder: Path,
+    number: int,
+    outcome: str,
+    scale: float | None,
+    alone: MeasuredTenant = TENANT,
+) -> Path:
     path = folder / f"{number}.json"
-    cell = measure_task(tenant("a")).plain()
+    cell = measure_task(alone, cell=f"{alone.name}.peak.r{number}").plain()
     found = {"estimate_scale": scale, "posterior_scales": [scale] if scale else []}
     path.write_text(json.dumps({"cell": cell, "outcome": outcome} | found))
     return path
@@ -43,12 +53,61 @@ def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
     assert np.isnan(dedicated_peaks(bad)["a"])
 
 
-def test_an_sla_that_fails_without_load_and_a_missing_dedicated_peak_are_infeasible():
+def test_an_sla_that_fails_without_load_is_infeasible():
     slow = measure_task(tenant("a", sla=Sla(latency_ms=4.0)))
-    assert "5.0 ms (median) without any load, its SLA is 4 ms" in infeasible(slow, {}, UNLOADED_MS)
-    quick = measure_task(tenant("a"))
-    assert infeasible(quick, {}, UNLOADED_MS) == "" == infeasible(quick, {"a": 9.0}, UNLOADED_MS)
-    assert "no dedicated peak" in infeasible(quick, {"a": float("nan")}, UNLOADED_MS)
+    assert "5.0 ms (median) without any load, its SLA is 4 ms" in infeasible(slow, UNLOADED_MS)
+    assert infeasible(measure_task(tenant("a")), UNLOADED_MS) == ""
+
+
+@pytest.mark.parametrize("outcome", ["unsteady", "client_limited", "infeasible"])
+def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
+    tmp_path, monkeypatch, outcome
+):
+    """Also where an SLA fails without load: nothing was asked of the server that shares."""
+
+    @contextmanager
+    def checked(cell):
+        yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0, "b": 5.0})
+
+    monkeypatch.setattr(peak, "server_under_test", checked)
+    slow = tenant("b", sla=Sla(latency_ms=4.0))
+    records = [
+        record(tmp_path, 1, "ok", 90.0),
+        record(tmp_path, 2, outcome, None, slow),
+        record(tmp_path, 3, "failed", None, slow),
+    ]
+    task = measure_task(tenant("a"), slow, run=Run.mix([1, 1]))
+    inputs = SimpleNamespace(dedicated_records=records)
+    raw = SimpleNamespace(requests=SimpleNamespace(windows=0))
+    cell = SimpleNamespace(task=task, inputs=inputs, raw=raw, say=lambda text: None)
+    found = peak.measure(cell).record
+    assert found["outcome"] == "blocked"
+    assert found["reason"].endswith(
+        f"not found: b.peak.r2 ({outcome.replace('_', ' ')}), b.peak.r3 (failed)"
+    )
+    inputs.dedicated_records = [records[0], record(tmp_path, 4, "uncertified", 10.0, slow)]
+    assert peak.measure(cell).record["outcome"] == "infeasible"
+
+
+@pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
+def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search, in_files):
+    """Five windows are of an attempt before."""
+
+    @contextmanager
+    def checked(cell):
+        yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0})
+
+    found = replace(no_peak(Outcome.OK, ""), certified_window=in_search)
+    monkeypatch.setattr(peak, "server_under_test", checked)
+    monkeypatch.setattr(peak, "_search", lambda *arguments: found)
+    cell = SimpleNamespace(
+        task=measure_task(TENANT),
+        inputs=SimpleNamespace(dedicated_records=[]),
+        raw=SimpleNamespace(requests=SimpleNamespace(windows=5)),
+        say=lambda text: None,
+    )
+    findings = peak.measure(cell)
+    assert findings.record["certified_window"] == findings.watched_window == in_files
 
 
 def test_what_the_preset_left_uncertified_names_one_that_would_not():
@@ -88,6 +147,8 @@ def test_what_measuring_takes_is_known_beforehand():
     sweep = measure_task(tenant("a"), run=Sweep(concurrencies=(1, 4, 16)))
     seconds = 3 * loop_s(sweep.search, sweep.slas)
     assert procedure("concurrency").load_s(sweep) == (seconds, seconds)
+    again = measure_task(tenant("a"), run=Again(restarts=3, windows=4, concurrency=8))
+    assert procedure("aa").load_s(again) == pytest.approx((5 * seconds, 15 * seconds))
 
 
 def test_the_rate_of_answers_has_an_interval():

@@ -28,7 +28,7 @@ def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    others = (synthetic_files.write_sweep, synthetic_files.write_startup)
+    others = synthetic_files.OF_KIND.values()
     all_cells = [*cells, *(write(folder) for write in others)] if swept else cells
     read = StudyResults.read(synthetic.TASK, all_cells, [folder / "ceilings/cpu1.json"])
     paths = {}
@@ -48,8 +48,9 @@ def study(tmp_path_factory):
 def barren(tmp_path_factory):
     """Nothing was certified, nothing estimated."""
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    alone, shared = ("infeasible", "too slow"), ("blocked", "no dedicated peaks")
     made = [
-        synthetic.spoil(r, "infeasible", "too slow")
+        synthetic.spoil(r, *(shared if len(r["cell"]["tenants"]) > 1 else alone))
         for r in synthetic.records(truth, mixes=[(1, 1)], holds=())
     ]
     return prepare(tmp_path_factory.mktemp("barren"), made)

@@ -14,7 +14,7 @@ from perseus.report.answer import _cheapest, answers
 from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
-from perseus.results.tables import module_of
+from perseus.results.tables import make, module_of
 from perseus.study.experiments import OTHER_KINDS
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
@@ -61,6 +61,51 @@ def test_it_is_one_file(page):
 def test_it_lists_what_did_not_succeed(page):
     for words in ("server died in mid-run", "client used 91% of its core", "client limited"):
         assert words in page
+
+
+def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
+    why = "its rates are shares of dedicated peaks that were not found: cpu1.a.peak.r1 (unsteady)"
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    mixes = [r for r in made if len(r["cell"]["tenants"]) > 1]
+    alone = [synthetic.spoil(r, "unsteady", "it slowed down") for r in made if r not in mixes]
+    made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
+    frames = frames_of(made)
+    assert set(frames["savings"]["verdict"]) == {"blocked"}
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    assert answer.kind == "unknown" and why in " ".join(answer.sentences)
+    assert "infeasible" not in rendered(made)
+
+
+def test_it_tells_of_a_cell_that_was_measured_twice():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = frames_of(made)
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    assert "was measured 2 times" not in page
+    unsteady = {"outcome": "unsteady", "reason": "it slowed down"}
+    made[0] |= {"attempt": 2, "attempts": [unsteady, {"outcome": "ok", "reason": ""}]}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    text = " ".join(page.split())
+    assert "was measured 2 times" in text
+    assert "unsteady (it slowed down), then ok. Attempt 2 stands." in text
+
+
+def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, 1.1), mixes=[(1, 1)])
+    cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
+    results = StudyResults.read(synthetic.TASK, cells, [])
+    noisy = {name: table.to_pandas() for name, table in make(results).items()}
+    floor = percent(noisy["savings"]["noise_floor"].iloc[0])
+    (answer,) = answers(noisy["peaks"], noisy["costs"], noisy["savings"], "standard")
+    (said,) = (each for each in answer.sentences if "noise" in each)
+    assert said.startswith(f"Differences below {floor} are this host's noise")
+    assert said.endswith(": this one may be.")
+    assert f"<td>{floor}</td>" in report_page.render(noisy, {}, synthetic.loaded(made))
+    larger = noisy["savings"].assign(noise_floor=0.01)
+    (answer,) = answers(noisy["peaks"], noisy["costs"], larger, "standard")
+    assert not any("this one may be" in each for each in answer.sentences)
+    without = frames_of(made)
+    (answer,) = answers(without["peaks"], without["costs"], without["savings"], "standard")
+    assert not any("noise" in each for each in answer.sentences)
 
 
 def test_names_cannot_break_the_page():
@@ -282,15 +327,9 @@ def test_a_share_of_nothing_is_a_bound():
     )
 
 
-WRITERS = {
-    "concurrency": synthetic_files.write_sweep,
-    "startup": synthetic_files.write_startup,
-}
-
-
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
-    cell = WRITERS[kind](tmp_path)
+    cell = synthetic_files.OF_KIND[kind](tmp_path)
     results = StudyResults.read(synthetic.TASK, [cell], [])
     frame = parquet.table(list(module_of(kind).rows(results)), module_of(kind).SCHEMA).to_pandas()
     made = synthetic.records()

@@ -14,12 +14,15 @@ import synthetic_files
 
 from perseus.host import parquet
 from perseus.host.files import write_json
+from perseus.measurement import raw_results
+from perseus.peak.outcome import Outcome
 from perseus.results import tables
 from perseus.results.dictionary import dictionary, keys
-from perseus.results.records import Ceiling, PeakRecord
-from perseus.results.repeats import combine, group
+from perseus.results.records import Ceiling, PeakRecord, Record
+from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
+from perseus.study.experiments import OTHER_KINDS
 
 ROOT = Path(__file__).parents[3]
 
@@ -31,7 +34,7 @@ def results(tmp_path_factory):
     made = synthetic.with_failures(synthetic.records())
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    others = [synthetic_files.write_sweep(folder), synthetic_files.write_startup(folder)]
+    others = [write(folder) for write in synthetic_files.OF_KIND.values()]
     read = StudyResults.read(synthetic.TASK, [*cells, *others], [folder / "ceilings/cpu1.json"])
     for name, table in tables.make(read).items():
         parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
@@ -109,10 +112,9 @@ def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_ca
     assert set(cold["resident_share"]) == {0.0}
 
 
-@pytest.mark.parametrize("kind", ["concurrency", "startup"])
+@pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_the_rows_of_an_experiment_say_which_cell_they_are_of(kind, tmp_path):
-    write = {"concurrency": synthetic_files.write_sweep, "startup": synthetic_files.write_startup}
-    folder = write[kind](tmp_path)
+    folder = synthetic_files.OF_KIND[kind](tmp_path)
     task = json.loads((folder / "record.json").read_text())["cell"]
     read = StudyResults.read(synthetic.TASK, [folder], [])
     rows = list(tables.module_of(kind).rows(read))
@@ -120,6 +122,38 @@ def test_the_rows_of_an_experiment_say_which_cell_they_are_of(kind, tmp_path):
     assert {tuple(row[name] for name in of) for row in rows} == {
         (task["study"], task["server"]["name"], task["scenario"], task["cell"], task["repeat"])
     }
+
+
+def test_the_noise_of_a_host_has_a_row_per_server_and_stands_beside_its_savings(results):
+    found = pd.read_parquet(results / "tables/aa.parquet")
+    assert list(found["restart"]) == [1, 2, 3, 4] and set(found["windows"]) == {3}
+    assert list(found["answered_rps"]) == [100.0, 106.0, 94.0, 100.0]
+    for name in ("capacity_rps", "between_windows", "between_restarts", "noise_floor"):
+        assert found[name].nunique() == 1
+    savings = pd.read_parquet(results / "tables/savings.parquet")
+    assert set(savings["noise_floor"]) == set(found["noise_floor"])
+
+
+def test_servers_of_which_one_failed_have_rows_but_no_noise_floor(tmp_path):
+    folder, record = synthetic_files.write_aa(tmp_path), synthetic.aa_record()
+    failed = {"outcome": "failed", "reason": "server 3: it died"}
+    rates = record["capacities_rps"][:2]
+    write_json(folder / "record.json", record | failed | {"capacities_rps": rates})
+    read = StudyResults.read(synthetic.TASK, [folder], [])
+    rows = list(tables.module_of("aa").rows(read))
+    assert [row["answered_rps"] for row in rows] == [100.0, 106.0]
+    assert {row["noise_floor"] for row in rows} == {None}
+    assert tables.module_of("aa").noise_floors(read) == {}
+
+
+def test_of_several_cells_the_highest_noise_floor_is_that_of_the_server(tmp_path):
+    folders = [tmp_path / name for name in ("quiet", "noisy")]
+    for folder, spread in zip(folders, (1.0, 2.0), strict=True):
+        rates = [[mean - 1, mean + 1] for mean in (100 - spread, 100, 100 + spread)]
+        write_json(folder / "record.json", synthetic.aa_record() | {"capacities_rps": rates})
+    read = StudyResults.read(synthetic.TASK, folders, [])
+    (floor,) = tables.module_of("aa").noise_floors(read).values()
+    assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)  # Student's factor of three servers
 
 
 def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):
@@ -149,6 +183,26 @@ def test_every_verdict_keeps_its_row_and_says_why(peaks):
     assert verdicts["hold-mobilenet_v3_large-50"] == "failed"
     assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith("server died in mid-run")
     assert peaks.loc[["mix-3-1", "hold-mobilenet_v3_large-50"], "estimate_rps"].isna().all()
+
+
+def test_windows_of_an_attempt_that_does_not_stand_are_in_no_table(tmp_path):
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    (made,) = [r for r in synthetic.records(truth, mixes=[(1, 1)], holds=()) if r["dedicated_rps"]]
+    (folder,) = synthetic_files.write(tmp_path, [made])
+    rows = Record.read(folder).windows()
+    assert {row["attempt"] for row in rows} == {1}
+    more = [row | {"attempt": 2, "window": row["window"] + 10} for row in rows]
+    raw_results.write_windows(folder / "windows.parquet", rows + more)
+    for attempt, first in ((1, 0), (2, 10)):
+        stands = {"attempt": attempt, "certified_window": first + 7}
+        write_json(folder / "record.json", made | stands)
+        record = PeakRecord.read(folder)
+        assert {row["window"] for row in record.windows()} == set(range(first, first + 10))
+        assert {row["window"] for row in record.certified_rows()} == {first + n for n in (7, 8, 9)}
+
+
+def test_every_outcome_has_its_rank():
+    assert set(WORST_FIRST) == set(Outcome)
 
 
 def test_a_client_at_its_limit_gives_a_bound_but_no_estimate(peaks):

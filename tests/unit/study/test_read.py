@@ -390,6 +390,8 @@ def shared(**experiment):
             r"mixes: is of kind: peak only",
         ),
         (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
+        (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
+        (shared(kind="aa", windows=1), r"windows: must be >= 2, not 1"),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import cast
 
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.measurement.dedicated_peaks import dedicated_peaks
+from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.progress import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
@@ -27,17 +27,22 @@ SLOW_RPS = 0.01
 
 def measure(cell: CellUnderTest) -> Findings:
     """Search the peak; scales are points of the load line."""
-    task = cell.task
+    task, first_window = cell.task, cell.raw.requests.windows
     dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
     with server_under_test(cell) as server:
         line, start = load_line(
             cast(Run, task.run), task.tenant_names, dedicated_rps, server.unloaded_p50_ms
         )
-        if reason := infeasible(task, dedicated_rps, server.unloaded_p50_ms):
+        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+            peak = no_peak(Outcome.BLOCKED, reason)
+        elif reason := infeasible(task, server.unloaded_p50_ms):
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
             peak = _search(cell, server, line, start)
         cell.say(describe_peak(peak, line, task.tenant_names))
+    # The windows of an attempt before this one have numbers, too.
+    certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
     record = {
         **server.record,
         "outcome": peak.outcome,
@@ -46,12 +51,12 @@ def measure(cell: CellUnderTest) -> Findings:
         "dedicated_rps": dedicated_rps,
         "estimate_scale": peak.estimate,
         "certified_scale": peak.certified,
-        "certified_window": peak.certified_window,
+        "certified_window": certified,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
-    return Findings(record, watched_window=peak.certified_window)
+    return Findings(record, watched_window=certified)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
@@ -95,13 +100,8 @@ def with_preset_that_can(task: MeasureTask, line: LoadLine, peak: Peak) -> Peak:
     return replace(peak, reason=f"{peak.reason}; {advice}") if advice else peak
 
 
-def infeasible(
-    task: MeasureTask, dedicated_rps: Mapping[str, float], unloaded_p50_ms: Mapping[str, float]
-) -> str:
+def infeasible(task: MeasureTask, unloaded_p50_ms: Mapping[str, float]) -> str:
     """Why no load at all can keep the SLAs, if so."""
-    for name, peak_rps in dedicated_rps.items():
-        if not peak_rps > 0:
-            return f"{name} has no dedicated peak, so a share of it means nothing"
     for tenant in task.tenants:
         # The median: few requests say nothing of a high percentile, and one may hiccup.
         alone_ms = unloaded_p50_ms[tenant.name]

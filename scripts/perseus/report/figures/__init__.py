@@ -31,7 +31,7 @@ FIGURES: Final = {
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "costs": FigureFacts(),
-    "latency_by_rate": FigureFacts(raw=("windows.parquet",)),
+    "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
     "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
     "ceilings": FigureFacts(),

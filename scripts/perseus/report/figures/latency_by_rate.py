@@ -10,6 +10,7 @@ from matplotlib.lines import Line2D
 from perseus.report.figure_data import FigureData
 from perseus.report.line_panels import COLUMNS, by_line, folders, plain_ticks, title
 from perseus.report.style import DARK, GREY, is_known, legend, say, verdict
+from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -47,7 +48,9 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
 
 def _windows(results: FigureData, row: pd.Series) -> pd.DataFrame:
     frames = [
-        pd.read_parquet(folder / "windows.parquet").assign(cell=folder.name)
+        pd.read_parquet(
+            folder / "windows.parquet", filters=[("attempt", "=", Record.read(folder).attempt)]
+        ).assign(cell=folder.name)
         for folder in folders(results, row)
     ]
     # What lies off the load line (warming up, each tenant alone) has no scale.

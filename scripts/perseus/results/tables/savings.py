@@ -13,6 +13,7 @@ from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.savings import savings
 from perseus.results.study_results import StudyResults
+from perseus.results.tables.aa import noise_floors
 
 DESCRIPTION = "One row per shared load line."
 SCHEMA = pa.schema(
@@ -28,6 +29,8 @@ SCHEMA = pa.schema(
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
                " holds for all lines of the scenario at once, so also for the best one"),
         column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
+        column("noise_floor", REAL, "share", "noise of the host: the difference of two single"
+               " cells that chance exceeds in 5 % of pairs; null without an experiment aa"),
         column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
         column("demand", TEXT, "requests/s", "demand of the fleets below: what"
                f" {DEMAND_SERVERS} dedicated servers carry, in the proportion of the line"),
@@ -46,6 +49,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
     for peak in results.peaks.values():
         if not peak.is_dedicated:
             scenarios.setdefault(peak.task.scenario, []).append(peak)
+    floors = noise_floors(results)
     for shared in scenarios.values():
         alone = results.alone(shared[0])
         for peak, saving in zip(shared, savings(shared, alone), strict=True):
@@ -57,6 +61,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "probability_of_saving": saving.probability,
                 "ci_simultaneous_low": saving.simultaneous.low,
                 "ci_simultaneous_high": saving.simultaneous.high,
+                "noise_floor": floors.get(peak.task.server.name),
                 "lines_compared": saving.compared,
                 **_fleet(peak, shared, alone),
             }

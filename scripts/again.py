@@ -1,0 +1,41 @@
+"""Measure again the cells of a study whose trouble may pass, and what depends on them: make again.
+
+python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
+"""
+
+import argparse
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from snakemake.common.configfile import load_configfile
+from snakemake.utils import update_config
+
+from perseus.results.unanswered import worth_again
+from perseus.study import files
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
+
+HERE = Path(__file__).parents[1]
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--cores", default="4")
+parser.add_argument("--configfile", nargs="+", default=[])
+asked = parser.parse_args()
+
+configuration = load_configfile(str(HERE / "config" / "config.yaml"))
+for file in asked.configfile:
+    update_config(configuration, load_configfile(file))
+try:
+    study = read_study(configuration, prices=HERE / "config" / "prices.csv", folder=Path.cwd())
+except ConfigError as error:
+    sys.exit(str(error))
+again = worth_again(map(Path, files.raw(study, study.cells.values(), "record.json")))
+if not again:
+    print(f"Study {study.name!r}: no cell has trouble that may pass.")
+    sys.exit()
+configfiles = ["--configfile", *asked.configfile] if asked.configfile else []
+command = ["snakemake", "--cores", asked.cores, "all", *configfiles]
+command += ["--forcerun", *map(str, again)]
+print(shlex.join(command), flush=True)
+sys.exit(subprocess.call([sys.executable, "-m", *command]))

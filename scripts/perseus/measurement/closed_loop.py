@@ -1,0 +1,62 @@
+"""A window of a closed loop: so many requests of each tenant always in flight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.measurement.live_system import LiveSystem
+from perseus.peak import stats
+from perseus.peak.durations import grace_s, loop_s, settle_s
+from perseus.peak.verdict import judge
+from perseus.peak.window import Window
+from perseus.study.tasks.measure import MeasureTask
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """What one tenant answered with `concurrency` requests of each tenant in flight."""
+
+    concurrency: int
+    tenant: str
+    answered_rps: float
+    low_rps: float
+    high_rps: float
+
+
+def closed_loop(
+    task: MeasureTask, system: LiveSystem, phase: str, concurrency: int
+) -> tuple[Window, list[Throughput]]:
+    """A window of `loop_s`, and what each tenant answered in it once it had settled."""
+    settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
+    elapsed_s = loop_s(task.search, task.slas)
+    with system.offer_closed(concurrency, elapsed_s) as load:
+        seen = load.until(elapsed_s)
+    settled_ns = seen.start_ns + round(settle * 1e9)
+    throughputs = []
+    for name, requests in zip(task.tenant_names, seen.requests, strict=True):
+        rate = answered_rps(requests.done_ns[requests.answered], settled_ns, seen.now_ns)
+        throughputs.append(Throughput(concurrency, name, rate.value, rate.low, rate.high))
+    tenants = tuple(
+        judge(
+            seen,
+            i,
+            sla,
+            rate_rps=each.answered_rps,
+            settle_s=settle,
+            grace_s=grace,
+            confidence=task.search.confidence,
+        )
+        for i, (sla, each) in enumerate(zip(task.slas, throughputs, strict=True))
+    )
+    window = Window(phase, float(concurrency), settle, elapsed_s, tenants, seen)
+    return window, throughputs
+
+
+def answered_rps(done_ns: NDArray[np.int64], start_ns: int, end_ns: int) -> stats.Interval:
+    """Answers/s between two times, with a 95 % interval by batch means."""
+    edges = np.linspace(start_ns, end_ns, stats.BATCHES + 1)
+    counts = np.histogram(done_ns, edges)[0]
+    return stats.mean_interval(counts / np.diff(edges) * 1e9)

@@ -1,0 +1,89 @@
+"""Experiment `aa`: what one server carries, measured again and again on restarted servers (A/A).
+
+A closed loop keeps the server busy, so that no luck of arrivals is in the rate of its answers: what
+differs from window to window, and from server to server, is the host's doing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.closed_loop import closed_loop
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.windows import keep
+from perseus.peak.durations import ATTEMPTS, loop_s
+from perseus.peak.outcome import Outcome
+from perseus.peak.verdict import Verdict
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.aa import Run
+from perseus.study.tasks.measure import MeasureTask
+
+PHASE: Final = "aa"
+
+Rates = list[float]
+"""Of the windows of one server, in their order."""
+
+
+class SpoiltError(RuntimeError):
+    """Client or host spoilt a window at every attempt; the message says how."""
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """Start so many servers, one after the other, and load each. Raises as every experiment."""
+    run = cast(Run, cell.task.run)
+    outcome, reason = Outcome.OK, ""
+    record: Mapping[str, Any] = {}
+    capacities_rps: list[Rates] = []
+    try:
+        for left in reversed(range(run.restarts)):
+            with server_under_test(cell) as server:
+                record = server.record
+                with server.under_load() as system:
+                    capacities_rps.append(of_one_server(cell, system, run, left))
+            cell.say(f"server {len(capacities_rps)} of {run.restarts}: {said(capacities_rps[-1])}")
+    except SpoiltError as error:
+        outcome, reason = Outcome.CLIENT_LIMITED, str(error)
+    except ServerError as error:
+        if not record:  # not even the first has started
+            raise
+        outcome, reason = Outcome.FAILED, f"server {len(capacities_rps) + 1}: {error}"
+    found = {"outcome": outcome, "reason": reason, "capacities_rps": capacities_rps}
+    return Findings({**record, **found})
+
+
+def load_s(task: MeasureTask) -> tuple[float, float]:
+    """Every window is equally long; at most, all are tried as often as they may be."""
+    run = cast(Run, task.run)
+    windows = run.restarts * (run.windows + 1)
+    seconds = windows * loop_s(task.search, task.slas)
+    return seconds, ATTEMPTS * seconds
+
+
+def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
+    """Answers/s of all tenants together in each window that counts: in all but the first.
+
+    Raises SpoiltError, and ServerError when the server dies.
+    """
+    to_come = range(run.windows, -1, -1)
+    rates_rps = [
+        one_window(cell, system, run, left + servers_left * len(to_come)) for left in to_come
+    ]
+    return rates_rps[1:]
+
+
+def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
+    """Answers/s of all tenants together; a window that client or host spoil is tried again."""
+    for _ in range(ATTEMPTS):
+        window, of_tenants = closed_loop(cell.task, system, PHASE, run.concurrency)
+        keep(cell, system, window, windows_left * window.elapsed_s)
+        spoilt = [t.reason for t in window.tenants if t.verdict is Verdict.INVALID]
+        if not spoilt:
+            return sum(each.answered_rps for each in of_tenants)
+    raise SpoiltError(spoilt[0])
+
+
+def said(rates_rps: Rates) -> str:
+    return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " answers/s"

@@ -1,0 +1,67 @@
+"""The same on restarted servers: the noise floor of the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import FigureData
+from perseus.report.numbers import percent
+from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "The same closed loop on servers that were restarted: each mark is one server, with the 95 %"
+    " interval over its windows. Two cells that differ by less than the height of the band may be"
+    " equal, and the host noisy."
+)
+
+MOST_PANELS, COLUMNS = 8, 2
+BAND = "#e8e8e8"
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A panel per cell; the band is as high as the noise floor, around the mean."""
+    frame = results.tables["aa"]
+    if frame.empty:
+        return nothing(style, "nothing was measured on restarted servers")
+    cells = list(dict.fromkeys(frame["cell"]))
+    shown = cells[:MOST_PANELS]
+    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 50)
+    for panel, name in zip(axes, shown, strict=True):
+        _servers(panel, frame[frame["cell"] == name])
+        panel.set_title(name, loc="left")
+    handles = [
+        Line2D([], [], color=DARK, marker="o", linestyle="none", label="a server"),
+        Line2D([], [], color=GREY, label="mean"),
+        Patch(color=BAND, label="noise floor"),
+    ]
+    legend(figure, handles, 3)
+    remainder(figure, len(shown), len(cells), "cells", "aa.csv")
+    return figure
+
+
+def _servers(panel: Axes, rows: pd.DataFrame) -> None:
+    rates = rows["answered_rps"]
+    ends = np.array([rates - rows["low_rps"], rows["high_rps"] - rates])
+    panel.errorbar(rows["restart"], rates, yerr=ends, color=DARK, marker="o", linestyle="none")
+    panel.set_xticks(rows["restart"])
+    panel.set_xlabel("server, in the order of their starts")
+    panel.set_ylabel("answers (requests/s)")
+    mean, floor = rows["capacity_rps"].iloc[0], rows["noise_floor"].iloc[0]
+    if not is_known(floor):
+        panel.set_xlabel(f"not all servers could be measured: {rows['verdict'].iloc[0]}")
+        return
+    panel.axhline(mean, color=GREY, zorder=1)
+    panel.axhspan(mean * (1 - floor / 2), mean * (1 + floor / 2), color=BAND, zorder=0)
+    panel.annotate(
+        percent(floor),
+        (0.99, mean * (1 + floor / 2)),
+        xycoords=("axes fraction", "data"),
+        ha="right",
+        va="top",
+    )

@@ -1,0 +1,55 @@
+"""The noise floor of a host, from the same measured again and again (docs/method.md, "Noise of the
+host")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from perseus.peak.stats import Interval
+
+CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How capacities scatter that should be equal; all but the first are shares of it.
+
+    `between_windows` is the standard deviation of the windows of one server, `between_restarts`
+    that of the means of servers, which has what is left of the former in it. Of two single cells
+    that should be equal, `floor` is the difference that chance exceeds in 5 % of pairs.
+    """
+
+    capacity_rps: float
+    between_windows: Interval
+    between_restarts: Interval
+    floor: float
+
+
+def noise(capacities_rps: Sequence[Sequence[float]]) -> Noise:
+    """Of n servers with m windows each, shape (n, m), both at least 2.
+
+    The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit
+    of ISO 5725-6 (there 1.96 x sqrt(2) x a deviation that is known), with Student's factor for a
+    deviation from n servers.
+    """
+    rates = np.asarray(capacities_rps, dtype=float)
+    (n, m), mean = rates.shape, float(rates.mean())
+    within = float(np.sqrt(rates.var(axis=1, ddof=1).mean())) / mean
+    between = float(rates.mean(axis=1).std(ddof=1)) / mean
+    return Noise(
+        capacity_rps=mean,
+        between_windows=deviation(within, n * (m - 1)),
+        between_restarts=deviation(between, n - 1),
+        floor=float(stats.t.ppf(1 - TAIL, n - 1)) * np.sqrt(2) * between,
+    )
+
+
+def deviation(found: float, freedom: int) -> Interval:
+    """A standard deviation of normal values with its 95 % interval (chi-squared)."""
+    low, high = np.sqrt(freedom / stats.chi2.ppf([1 - TAIL, TAIL], freedom))
+    return Interval(found, found * float(low), found * float(high))

@@ -1,0 +1,122 @@
+"""Table `aa`: the same measured again and again on restarted servers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import pyarrow as pa
+from pydantic import Field
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.stats import mean_interval
+from perseus.results.columns import CELL, cell, with_ends
+from perseus.results.noise import Noise, noise
+from perseus.results.records import Record, Row
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments.aa import Run
+
+
+class AaRecord(Record):
+    """What the same closed loop gave again and again."""
+
+    kind: ClassVar[str] = "aa"
+
+    capacities_rps: tuple[tuple[float, ...], ...] = Field(
+        description="per server, in the order of their starts, the answers of all tenants together"
+        " in each window that counts, requests/s; fewer servers than asked for where it failed"
+    )
+
+    @property
+    def concurrency(self) -> int:
+        return Run.model_validate(self.task.run).concurrency
+
+    @property
+    def noise(self) -> Noise | None:
+        """None where not all servers could be measured."""
+        return noise(self.capacities_rps) if self.outcome == "ok" else None
+
+
+RECORD = AaRecord
+DESCRIPTION = "One row per server that was started; what is of all of them stands in each row."
+TITLE = "Noise of the host"
+NOTE = (
+    "The same closed loop on servers that were restarted (A/A): what differs is the host's noise."
+    " Deviations are shares of the mean of all servers; 95 % intervals in brackets. Two single"
+    " cells that should be equal differ by more than the noise floor in 5 % of pairs."
+)
+SHOWN = {
+    "cell": "cell",
+    "restart": "restart",
+    "answers/s": ("answered_rps", "low_rps", "high_rps"),
+    "deviation between windows": ("between_windows", "windows_low", "windows_high"),
+    "between restarts": ("between_restarts", "restarts_low", "restarts_high"),
+    "noise floor": "noise_floor",
+}
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
+        column("restart", WHOLE, "", "server, counted from 1 in the order of their starts"),
+        column("windows", WHOLE, "windows", "its windows that count"),
+        column("answered_rps", REAL, "requests/s", "answers of all tenants together, mean of its"
+               " windows"),
+        column("low_rps", REAL, "requests/s", "its 95 % interval over the windows, lower end"),
+        column("high_rps", REAL, "requests/s", "upper end"),
+        column("capacity_rps", REAL, "requests/s", "mean of all servers of the cell"),
+        column("between_windows", REAL, "share", "standard deviation between windows of one server,"
+               " of capacity_rps"),
+        column("windows_low", REAL, "share", "its 95 % interval (chi-squared), lower end"),
+        column("windows_high", REAL, "share", "upper end"),
+        column("between_restarts", REAL, "share", "standard deviation between the means of servers,"
+               " of capacity_rps"),
+        column("restarts_low", REAL, "share", "its 95 % interval (chi-squared), lower end"),
+        column("restarts_high", REAL, "share", "upper end"),
+        column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
+               " 5 % of pairs (docs/method.md, Noise of the host)"),
+        column("verdict", TEXT, "", "ok, client_limited or failed"),
+        column("reason", TEXT, "", "why not ok, in words"),
+    ]
+)  # fmt: skip
+"""Null what is of all servers where the verdict is not ok."""
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(AaRecord):
+        yield from _of_cell(record)
+
+
+def noise_floors(results: StudyResults) -> dict[str, float]:
+    """By the name of the server, its noise floor; the highest where several cells have one."""
+    found: dict[str, float] = {}
+    for record in results.of_kind(AaRecord):
+        if record.noise is not None:
+            name = record.task.server.name
+            found[name] = max(record.noise.floor, found.get(name, 0.0))
+    return found
+
+
+def _of_cell(record: AaRecord) -> Iterator[Row]:
+    of_cell = _of_all(record.noise) if record.noise is not None else {}
+    for restart, rates_rps in enumerate(record.capacities_rps, start=1):
+        yield {
+            **dict.fromkeys(SCHEMA.names),
+            **cell(record.task),
+            "concurrency": record.concurrency,
+            "restart": restart,
+            "windows": len(rates_rps),
+            **with_ends("answered_rps", mean_interval(rates_rps), ("low_rps", "high_rps")),
+            **of_cell,
+            "verdict": record.outcome,
+            "reason": record.reason,
+        }
+
+
+def _of_all(found: Noise) -> Row:
+    windows, restarts = found.between_windows, found.between_restarts
+    return {
+        "capacity_rps": found.capacity_rps,
+        **with_ends("between_windows", windows, ("windows_low", "windows_high")),
+        **with_ends("between_restarts", restarts, ("restarts_low", "restarts_high")),
+        "noise_floor": found.floor,
+    }

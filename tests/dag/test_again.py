@@ -1,0 +1,76 @@
+"""What a run says of cells without an answer, and what `make again` measures."""
+
+import json
+
+import pytest
+
+RESNET, MOBILENET, MIX = "resnet18.peak", "mobilenet_v3_large.peak", "shared.mix-3-1"
+
+
+def record_of(workflow, cell):
+    return workflow.root / f"results/edits/raw/cpu1.{cell}.r1/record.json"
+
+
+def ends(workflow, cell, outcome, reason):
+    """As if the cell had been measured with that outcome."""
+    record_of(workflow, cell).write_text(json.dumps({"outcome": outcome, "reason": reason}))
+
+
+@pytest.fixture
+def blocked(edited):
+    """(workflow, output): one dedicated peak was not found, so that the mix is blocked."""
+    ends(edited, RESNET, "unsteady", "it changed its speed")
+    assert ("measure", f"cpu1.{MIX}.r1") in edited.stale()
+    edited.run("--cores", "2", "all")
+    ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (unsteady)")
+    return edited, edited.run("--cores", "2", "all")
+
+
+def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocked):
+    last = blocked[1].splitlines()[-5:]
+    assert last == [
+        "2 of 3 cells have no answer:",
+        "  cpu1.resnet18.peak.r1: unsteady: it changed its speed",
+        "  cpu1.shared.mix-3-1.r1: blocked: not found: cpu1.resnet18.peak.r1 (unsteady)",
+        "Measure these again, and what depends on them: make again, or your command with",
+        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1/record.json",
+    ]
+
+
+def test_again_measures_these_and_what_depends_on_them(blocked):
+    workflow, _ = blocked
+    before = record_of(workflow, MOBILENET).stat().st_mtime_ns
+    output = workflow.python("scripts/again.py", "--cores", "2")
+    record = "results/edits/raw/cpu1.resnet18.peak.r1/record.json"
+    assert output.startswith(f"snakemake --cores 2 all --forcerun {record}\n")
+    for cell in (RESNET, MIX):
+        assert json.loads(record_of(workflow, cell).read_text())["outcome"] == "ok"
+    assert record_of(workflow, MOBILENET).stat().st_mtime_ns == before
+    assert "no answer" not in output and workflow.stale() == set()
+    assert "no cell has trouble" in workflow.python("scripts/again.py")
+
+
+def test_what_another_measurement_would_not_change_is_said_and_left(edited):
+    ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (infeasible)")
+    output = edited.run("--cores", "2", "all")
+    assert "1 of 3 cells have no answer:" in output and "--forcerun" not in output
+    assert "no cell has trouble" in edited.python("scripts/again.py")
+
+
+def test_another_study_and_one_with_a_mistake(edited):
+    other = edited.root / "other.yaml"
+    other.write_text("study: other\n")
+    output = edited.python("scripts/again.py", "--configfile", "other.yaml")
+    assert output.startswith("Study 'other': no cell")
+    record = edited.root / "results/other/raw/cpu1.resnet18.peak.r1/record.json"
+    record.parent.mkdir(parents=True)
+    record.write_text(json.dumps({"outcome": "failed", "reason": "the server died"}))
+    output = edited.python("scripts/again.py", "--cores", "2", "--configfile", "other.yaml")
+    where = "results/other/raw/cpu1.resnet18.peak.r1/record.json"
+    assert output.startswith(
+        f"snakemake --cores 2 all --configfile other.yaml --forcerun {where}\n"
+    )
+    other.write_text("study: other\nseed: none\n")
+    with pytest.raises(AssertionError, match="seed") as failed:
+        edited.python("scripts/again.py", "--configfile", "other.yaml")
+    assert "Traceback" not in str(failed.value)

@@ -1,0 +1,95 @@
+"""The same again: which windows count, on how many servers, and what ends it."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import pytest
+from measure_tasks import measure_task, tenant
+
+from perseus.measurement.experiments import aa
+from perseus.peak.verdict import Verdict
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.aa import Run
+
+RUN = Run(restarts=3, windows=2, concurrency=4)
+
+
+class Servers:
+    """Servers whose windows answer 10, 11, 12… requests/s of each of two tenants.
+
+    `spoilt` are the numbers of windows that are invalid; the server with number `dies` does, under
+    load, and `refuses` does not start.
+    """
+
+    def __init__(self, monkeypatch, spoilt=(), dies=None, refuses=None):
+        self.spoilt, self.dies, self.refuses = spoilt, dies, refuses
+        self.started, self.loops, self.kept = 0, [], []
+        monkeypatch.setattr(aa, "server_under_test", self.server_under_test)
+        monkeypatch.setattr(aa, "closed_loop", self.closed_loop)
+        monkeypatch.setattr(aa, "keep", lambda *arguments: self.kept.append(arguments[2:]))
+
+    @contextmanager
+    def server_under_test(self, cell):
+        self.started += 1
+        if self.started == self.refuses:
+            raise ServerError("it does not start")
+
+        @contextmanager
+        def under_load():
+            yield SimpleNamespace(number=self.started)
+
+        yield SimpleNamespace(record={"startup_s": float(self.started)}, under_load=under_load)
+
+    def closed_loop(self, task, system, phase, concurrency):
+        if system.number == self.dies:
+            raise ServerError("the server died in mid-run")
+        rate = 10.0 + len(self.loops)
+        invalid = len(self.loops) in self.spoilt
+        self.loops.append((system.number, phase, concurrency))
+        good = SimpleNamespace(verdict=Verdict.FAIL, reason="too slow for its SLA")
+        bad = SimpleNamespace(verdict=Verdict.INVALID, reason="other processes used 30%")
+        window = SimpleNamespace(elapsed_s=2.0, tenants=(good, bad if invalid else good))
+        return window, [SimpleNamespace(answered_rps=rate)] * 2
+
+
+def measured():
+    task = measure_task(tenant("a"), tenant("b"), run=RUN)
+    return aa.measure(SimpleNamespace(task=task, say=lambda text: None)).record
+
+
+def test_the_first_window_of_each_server_does_not_count(monkeypatch):
+    servers = Servers(monkeypatch)
+    record = measured()
+    assert record["capacities_rps"] == [[22.0, 24.0], [28.0, 30.0], [34.0, 36.0]]
+    assert servers.loops == [(n, "aa", 4) for n in (1, 2, 3) for _ in range(3)]
+    assert (record["outcome"], record["reason"], record["startup_s"]) == ("ok", "", 3.0)
+    assert [left for _, left in servers.kept] == [2.0 * n for n in reversed(range(9))]
+
+
+def test_a_spoilt_window_is_tried_again(monkeypatch):
+    Servers(monkeypatch, spoilt=(1, 2))
+    record = measured()
+    assert record["outcome"] == "ok" and record["capacities_rps"][0] == [26.0, 28.0]
+
+
+def test_a_window_that_is_always_spoilt_is_no_noise_of_the_server(monkeypatch):
+    Servers(monkeypatch, spoilt=(4, 5, 6))
+    record = measured()
+    assert (record["outcome"], record["reason"]) == ("client_limited", "other processes used 30%")
+    assert len(record["capacities_rps"]) == 1
+
+
+@pytest.mark.parametrize("how", ["dies", "refuses"])
+def test_a_server_that_fails_ends_the_cell_and_keeps_those_before_it(monkeypatch, how):
+    Servers(monkeypatch, **{how: 2})
+    record = measured()
+    assert record["outcome"] == "failed" and record["reason"].startswith("server 2: ")
+    assert len(record["capacities_rps"]) == 1 and "startup_s" in record
+
+
+def test_a_first_server_that_does_not_start_is_no_record(monkeypatch):
+    Servers(monkeypatch, refuses=1)
+    with pytest.raises(ServerError, match="does not start"):
+        measured()
