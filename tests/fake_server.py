@@ -29,13 +29,17 @@ class FakeServer:
     address: str
 
     def __init__(self) -> None:
+        self._at_once = 0
+        self._counting, self._serving = threading.Lock(), threading.Lock()
+        self.reset()
+
+    def reset(self) -> None:
+        """As it was at first."""
         self.service_s = 0.005
         self.fail = ""
         self.served = 0
         self.most_at_once = 0
         self.received: list[bytes] = []
-        self._at_once = 0
-        self._counting, self._serving = threading.Lock(), threading.Lock()
 
     def serve(self, request: bytes, wanted: Callable[[], bool]) -> None:
         with self._counting:

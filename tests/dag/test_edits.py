@@ -20,12 +20,12 @@ def repositories(*models):
             for scenario in (f"cpu1.{model}", "cpu1.shared")}  # fmt: skip
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def figures(finished):
     return {job for job in finished.jobs() if job[0] == "figure"} | {("report",)}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def downstream(figures):
     """Everything after the measurements."""
     return {("tables",), *figures}
@@ -276,7 +276,7 @@ def test_the_launcher_and_the_image_of_a_server(edited, downstream):
         edited, lambda study: study["servers"][0].update(launcher="docker", image="triton:1")
     )
     assert edited.stale() == ALL_CELLS | downstream
-    edited.run("--cores", "2", "all")
+    edited.accept()
     edited.append("scripts/backends/onnxruntime/model.py", CODE)  # the image has one of its own
     assert edited.stale() == set()
     reconfigured(edited, lambda study: study["servers"][0].update(image="triton:2"))
@@ -313,7 +313,7 @@ def test_the_trace_of_the_arrivals(edited, downstream):
     arrivals = {"process": "trace", "trace": "trace.csv"}
     reconfigured(edited, lambda study: study["measurement"].update(arrivals=arrivals))
     assert edited.stale() == ALL_CELLS | downstream
-    edited.run("--cores", "2", "all")
+    edited.accept()
     assert edited.stale() == set()
     edited.append("trace.csv", "4\n")
     assert edited.stale() == ALL_CELLS | downstream
@@ -353,7 +353,7 @@ def test_a_backend_that_no_server_of_the_study_uses(edited):
 def test_a_module_however_it_is_imported(edited, downstream, statement):
     (edited.root / "scripts" / "perseus" / "peak" / "added.py").write_text("FACTOR = 1\n")
     edited.append("scripts/perseus/peak/search.py", f"{statement}\n")
-    edited.run("--cores", "2", "all")
+    edited.accept()
     assert edited.stale() == set()
     edited.edit("scripts/perseus/peak/added.py", "FACTOR = 1", "FACTOR = 2")
     assert edited.stale() == ALL_CELLS | downstream
@@ -440,7 +440,7 @@ def test_an_image_that_is_built_anew(edited, downstream):
     image.write_bytes(b"image")
     server = {"launcher": "apptainer", "image": "triton.sif"}
     reconfigured(edited, lambda study: study["servers"][0].update(server))
-    edited.run("--cores", "2", "all")
+    edited.accept()
     image.touch()
     assert edited.stale() == set()
     image.write_bytes(b"built anew")

@@ -14,11 +14,9 @@ from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models.answers import relative_error, signal
-from perseus.models.onnx_export import export_model
 from perseus.models.repository import write_tenant
 from perseus.models.torch_export import export_program
 from perseus.serving.launchers.embedded import embedded_triton
-from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import ServedTenant
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
@@ -42,21 +40,17 @@ TENANTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("exported")
-    task = ExportTask(architecture="mobilenet_v3_small", input_size=64)
-    reference = folder / "reference.npz"
-    check = export_model(task, folder / "model.onnx", reference)
-    told = export_program(task, folder / "model.pt2")
-    assert told["relative_error"] < 1e-3
-    return folder / "model.pt2", reference, check
+@pytest.fixture
+def reference(exported) -> Path:
+    return exported[0] / "reference.npz"
 
 
 @pytest.fixture(scope="module")
-def server(exported, tmp_path_factory):
+def server(export_task, exported, tmp_path_factory):
     root = tmp_path_factory.mktemp("served")
-    program, _, check = exported
+    program, (_, check) = root / "model.pt2", exported
+    told = export_program(export_task, program)
+    assert told["relative_error"] < 1e-3
     names = [tenant.name for tenant in TENANTS]
     for tenant in TENANTS:
         write_tenant(root / "repository", tenant, names, program, check)
@@ -75,8 +69,8 @@ def request(images) -> InferInput:
 
 
 @pytest.mark.parametrize(("name", "limit"), [("plain", 1e-3), ("padded", 1e-3), ("half", 0.5)])
-def test_every_batch_size_is_answered_like_torch(server, exported, name, limit):
-    with np.load(exported[1]) as arrays:
+def test_every_batch_size_is_answered_like_torch(server, reference, name, limit):
+    with np.load(reference) as arrays:
         images, expected = arrays["input"], arrays["output"]
     with InferenceServerClient(server.grpc_address) as client:
         for first, last in ((0, 1), (1, 3), (0, 3), (0, 4), (3, 4)):
@@ -91,8 +85,8 @@ def executions(client: InferenceServerClient) -> int:
     return client.get_inference_statistics("padded").model_stats[0].execution_count
 
 
-def test_requests_that_share_a_padded_batch_get_their_own_answers(server, exported):
-    with np.load(exported[1]) as arrays:
+def test_requests_that_share_a_padded_batch_get_their_own_answers(server, reference):
+    with np.load(reference) as arrays:
         images, expected = arrays["input"], arrays["output"]
     with InferenceServerClient(server.grpc_address) as client:
         before = executions(client)

@@ -12,35 +12,30 @@ from measure_tasks import client, measure_task, tenant
 
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.measurement.verify import VerificationError, verify
-from perseus.models.onnx_export import export_model
 from perseus.models.onnx_precision import convert
 from perseus.models.repository import write_tenant
 from perseus.serving.launchers.embedded import embedded_triton
-from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import ServedTenant
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory) -> tuple[Path, Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("exported")
-    onnx, reference = folder / "model.onnx", folder / "reference.npz"
-    check = export_model(
-        ExportTask(architecture="mobilenet_v3_small", input_size=64), onnx, reference
-    )
-    return onnx, reference, check
+@pytest.fixture
+def network(exported) -> tuple[Path, Path, dict[str, Any]]:
+    """What is served, torch's answers, and the record of the export."""
+    folder, check = exported
+    return folder / "model.onnx", folder / "reference.npz", check
 
 
 def serve_and_verify(
-    exported,
+    network,
     root: Path,
     *tenants: ServedTenant,
     reference: Path | None = None,
     protocol: str = "grpc",
     shared_memory: bool = False,
 ):
-    onnx, true_reference, check = exported
+    onnx, true_reference, check = network
     names = [each.name for each in tenants]
     for each in tenants:
         write_tenant(root / "repository", each, names, onnx, check)
@@ -59,9 +54,9 @@ def serve_and_verify(
         return verify(tenants_on(server, task, references))
 
 
-def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
+def test_all_runtimes_answer_like_torch_side_by_side(network, tmp_path):
     errors = serve_and_verify(
-        exported,
+        network,
         tmp_path,
         ServedTenant(name="ort", model="model", runtime="onnxruntime"),
         ServedTenant(
@@ -77,8 +72,8 @@ def test_all_runtimes_answer_like_torch_side_by_side(exported, tmp_path):
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
 
 
-def test_openvino_serves_a_quantised_network(exported, tmp_path):
-    onnx, reference, check = exported
+def test_openvino_serves_a_quantised_network(network, tmp_path):
+    onnx, reference, check = network
     quantised = tmp_path / "model.int8.onnx"
     convert("int8", onnx, reference, quantised)
     served = ServedTenant(name="int8", model="model", runtime="openvino", precision="int8")
@@ -87,9 +82,9 @@ def test_openvino_serves_a_quantised_network(exported, tmp_path):
 
 
 @pytest.mark.parametrize(("protocol", "shared_memory"), [("http", False), ("grpc", True)])
-def test_answers_are_checked_over_the_path_of_the_load(exported, tmp_path, protocol, shared_memory):
+def test_answers_are_checked_over_the_path_of_the_load(network, tmp_path, protocol, shared_memory):
     errors = serve_and_verify(
-        exported,
+        network,
         tmp_path,
         ServedTenant(name="ort", model="model"),
         protocol=protocol,
@@ -98,12 +93,12 @@ def test_answers_are_checked_over_the_path_of_the_load(exported, tmp_path, proto
     assert errors["ort"] < 1e-3
 
 
-def test_wrong_answers_stop_a_measurement(exported, tmp_path):
-    with np.load(exported[1]) as arrays:
+def test_wrong_answers_stop_a_measurement(network, tmp_path):
+    with np.load(network[1]) as arrays:
         images, outputs = arrays["input"], arrays["output"]
     wrong = tmp_path / "wrong.npz"
     np.savez(wrong, input=images, output=np.roll(outputs, 1, axis=0))
     with pytest.raises(VerificationError, match="differ from torch's"):
         serve_and_verify(
-            exported, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
+            network, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
         )

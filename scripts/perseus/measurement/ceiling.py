@@ -12,6 +12,7 @@ import json
 import os
 import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -40,8 +41,8 @@ from perseus.traffic.route import route_to
 MODEL, CLASSES = "null", 1000
 CONCURRENCIES = (1, 4, 16)
 CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
-FIRST_SHARE, STEP, LOWEST_SHARE = 0.9, 0.85, 0.05
-"""Shares of the closed-loop rate that are tried as open-loop rates, downwards."""
+SHARES = 0.9 * 0.85 ** np.arange(18)
+"""Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
 ATTEMPTS = 2
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
 SLA = Sla(latency_ms=50.0)  # the longest for which the send lag must stay below 1 ms
@@ -227,34 +228,44 @@ def open_loop(system: LiveSystem, rate_rps: float) -> TenantWindow:
 
 
 def highest_valid(fastest_rps: float, window: Callable[[float], TenantWindow]) -> list[Open]:
-    """Rates tried downwards from near `fastest_rps` until one is valid; it is then the last."""
+    """Rates that were tried, downwards: the first valid one is the ceiling.
+
+    They are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
+    """
     tried: list[Open] = []
-    share = FIRST_SHARE
-    while share >= LOWEST_SHARE:
+
+    def valid(number: int) -> bool:
+        rate_rps = float(SHARES[number] * fastest_rps)
         for _ in range(ATTEMPTS):
-            seen = window(share * fastest_rps)
-            valid = (
-                seen.verdict is not Verdict.INVALID
-                and seen.punctual
-                and seen.completed_ratio >= 0.99
-            )
-            tried.append(
-                Open(
-                    rate_rps=share * fastest_rps,
-                    send_lag_p99_ms=seen.send_lag_p99_ms,
-                    client_cpu=seen.client_cpu,
-                    valid=valid,
-                    reason="" if valid else seen.reason,
-                )
-            )
-            if valid:
-                return tried
-        share *= STEP
-    return tried
+            tried.append(_judged(rate_rps, window(rate_rps)))
+            if tried[-1].valid:
+                return True
+        return False
+
+    above, number, lowest = -1, 0, len(SHARES) - 1
+    while not valid(number):
+        if number == lowest:
+            return tried
+        above, number = number, min(2 * number + 1, lowest)
+    bisect_left(range(number), True, lo=above + 1, key=valid)
+    return sorted(tried, key=lambda each: -each.rate_rps)
+
+
+def _judged(rate_rps: float, seen: TenantWindow) -> Open:
+    valid = seen.verdict is not Verdict.INVALID and seen.punctual and seen.completed_ratio >= 0.99
+    return Open(
+        rate_rps=rate_rps,
+        send_lag_p99_ms=seen.send_lag_p99_ms,
+        client_cpu=seen.client_cpu,
+        valid=valid,
+        reason="" if valid else seen.reason,
+    )
 
 
 def describe(tried: Sequence[Open]) -> str:
-    last = tried[-1]
-    if not last.valid:
+    ceiling = next((each for each in tried if each.valid), None)
+    if ceiling is None:
+        last = tried[-1]
         return f"no open-loop rate is valid down to {last.rate_rps:.0f} requests/s: {last.reason}"
-    return f"ceiling {last.rate_rps:.0f} requests/s, send lag p99 {last.send_lag_p99_ms:.2f} ms"
+    lag_ms = ceiling.send_lag_p99_ms
+    return f"ceiling {ceiling.rate_rps:.0f} requests/s, send lag p99 {lag_ms:.2f} ms"

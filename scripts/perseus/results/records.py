@@ -207,7 +207,7 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoop | None:
-        """The ceiling: rates are tried downwards until a window is valid."""
+        """The ceiling: the rates stand downwards."""
         return next((each for each in self.open if each.valid), None)
 
 
@@ -224,7 +224,7 @@ class Ceiling(BaseModel):
     shapes: tuple[RequestShape, ...] = Field(
         description="per size of request: its models; `closed`, the rate and the client's CPU time"
         " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
-        " send lag and whether the window was valid"
+        " send lag and whether the window was valid: the first that was is the ceiling"
     )
 
     @classmethod

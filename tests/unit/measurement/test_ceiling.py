@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from perseus.measurement.ceiling import ATTEMPTS, describe, highest_valid
+from perseus.measurement.ceiling import ATTEMPTS, SHARES, describe, highest_valid
 from perseus.peak.verdict import Verdict
 
 
@@ -34,12 +34,20 @@ def client_up_to(
     return window
 
 
-def test_the_ceiling_is_the_first_valid_rate_from_above():
-    tried = highest_valid(2000, client_up_to(1000))
-    assert [each.valid for each in tried].count(True) == 1 and tried[-1].valid
-    assert 850 <= tried[-1].rate_rps <= 1000
-    assert min(each.rate_rps for each in tried[:-1]) > 1000
-    assert "ceiling" in describe(tried)
+def ceiling_rps(tried) -> float:
+    assert [each.rate_rps for each in tried] == sorted((t.rate_rps for t in tried), reverse=True)
+    return next(each.rate_rps for each in tried if each.valid)
+
+
+@pytest.mark.parametrize("steps", range(len(SHARES)))
+def test_the_ceiling_is_the_highest_valid_rate_of_the_ladder(steps):
+    rate_rps = 2000 * SHARES[steps]
+    tried = highest_valid(2000, client_up_to(1.001 * rate_rps))
+    assert ceiling_rps(tried) == pytest.approx(rate_rps)
+    assert f"ceiling {rate_rps:.0f} requests/s" in describe(tried)
+    above = {each.rate_rps for each in tried if not each.valid}
+    assert not above or min(above) == pytest.approx(rate_rps / 0.85)
+    assert len(tried) <= min(2 + 2 * steps, 15), "one share after another takes 1 + 2 * steps"
 
 
 def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling():
@@ -47,12 +55,13 @@ def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling
     assert only.valid and only.rate_rps == pytest.approx(0.9 * 2000)
 
 
-def test_one_hiccup_does_not_lower_the_ceiling():
+@pytest.mark.parametrize("hiccup", range(9))
+def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     steady = highest_valid(2000, client_up_to(1000))
-    first_valid = len(steady) - 1
-    shaken = highest_valid(2000, client_up_to(1000, spoilt=frozenset({first_valid})))
-    assert shaken[-1].rate_rps == steady[-1].rate_rps
-    assert len(shaken) == len(steady) + 1
+    assert len(steady) == 9
+    shaken = highest_valid(2000, client_up_to(1000, spoilt=frozenset({hiccup})))
+    assert ceiling_rps(shaken) == ceiling_rps(steady)
+    assert len(shaken) <= len(steady) + 1
 
 
 @pytest.mark.parametrize(
@@ -66,5 +75,6 @@ def test_one_hiccup_does_not_lower_the_ceiling():
 def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceiling(client):
     tried = highest_valid(2000, client)
     assert not any(each.valid for each in tried)
-    assert len(tried) % ATTEMPTS == 0 and len(tried) < 50
+    assert tried[-1].rate_rps == 2000 * SHARES[-1]
+    assert len(tried) % ATTEMPTS == 0 and len(tried) <= 12
     assert describe(tried).startswith("no open-loop rate is valid")

@@ -15,16 +15,6 @@ from perseus.models import answers, networks, onnx_export
 from perseus.models.networks import ExportError
 from perseus.study.tasks.export import ExportTask
 
-# 64 x 64 pixels keep the tests fast; the architecture has batch normalisation.
-TASK = ExportTask(architecture="mobilenet_v3_small", seed=3, input_size=64)
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict]:
-    folder = tmp_path_factory.mktemp("exported")
-    record = onnx_export.export_model(TASK, folder / "model.onnx", folder / "reference.npz")
-    return folder, record
-
 
 def reference(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     with np.load(folder / "reference.npz") as arrays:
@@ -151,14 +141,14 @@ def photos(tmp_path: Path) -> list[str]:
 
 
 def test_images_of_files_are_asked_and_checked(photos, tmp_path):
-    task = ExportTask(architecture="mobilenet_v3_small", input_size=64, images=photos)
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, images=photos)
     record = onnx_export.export_model(task, tmp_path / "m.onnx", tmp_path / "reference.npz")
     images, output = reference(tmp_path)
     assert record["images"] == photos
     assert record["batches"] == [1, 4]
     assert images.shape == (5, 3, 64, 64) and len(output) == 5
     _, torchvision = networks.import_torchvision()
-    transforms = torchvision.models.MobileNet_V3_Small_Weights.DEFAULT.transforms
+    transforms = torchvision.models.SqueezeNet1_1_Weights.DEFAULT.transforms
     own = transforms(crop_size=64, resize_size=73)  # 64 * 256 / 224
     for path, image in zip(photos, images, strict=True):
         with Image.open(path) as file:

@@ -7,30 +7,26 @@ import onnx
 import pytest
 
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import answered, export_model
+from perseus.models.onnx_export import answered
 from perseus.models.onnx_precision import convert
 from perseus.models.torch_export import export_program, write_reference
-from perseus.study.tasks.export import ExportTask
-
-TASK = ExportTask(architecture="mobilenet_v3_small", input_size=64)
 
 
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("exported")
-    export_model(TASK, folder / "model.onnx", folder / "reference.npz")
-    return folder
+@pytest.fixture
+def network(exported):
+    """The folder of the network that is converted."""
+    return exported[0]
 
 
-def test_weights_are_halved_and_the_interface_stays(exported, tmp_path):
+def test_weights_are_halved_and_the_interface_stays(network, tmp_path):
     made = tmp_path / "model.fp16.onnx"
-    check = convert("fp16", exported / "model.onnx", exported / "reference.npz", made)
+    check = convert("fp16", network / "model.onnx", network / "reference.npz", made)
     assert 1e-4 < check["relative_error"] < 0.1
-    half = with_the_interface_of(exported / "model.onnx", made)
+    half = with_the_interface_of(network / "model.onnx", made)
     kinds = {each.data_type for each in half.graph.initializer if len(each.dims) > 1}
     assert onnx.TensorProto.FLOAT16 in kinds
     assert onnx.TensorProto.FLOAT not in kinds
-    assert made.stat().st_size < 0.6 * (exported / "model.onnx").stat().st_size
+    assert made.stat().st_size < 0.6 * (network / "model.onnx").stat().st_size
     assert check["from_sha256"] != check["sha256"]
 
 
@@ -44,12 +40,12 @@ def with_the_interface_of(before, converted):
     return new
 
 
-def test_int8_is_quantised_as_tensorrt_wants_it(exported, tmp_path):
+def test_int8_is_quantised_as_tensorrt_wants_it(network, tmp_path):
     """Symmetric, a scale for each channel of the weights, each convolution between Q and DQ."""
     made = tmp_path / "model.int8.onnx"
-    check = convert("int8", exported / "model.onnx", exported / "reference.npz", made)
+    check = convert("int8", network / "model.onnx", network / "reference.npz", made)
     assert 0.05 < check["relative_error"] < 3
-    graph = with_the_interface_of(exported / "model.onnx", made).graph
+    graph = with_the_interface_of(network / "model.onnx", made).graph
     values = {each.name: onnx.numpy_helper.to_array(each) for each in graph.initializer}
     makers = {output: node for node in graph.node for output in node.output}
     convolutions = [node for node in graph.node if node.op_type == "Conv"]
@@ -62,36 +58,36 @@ def test_int8_is_quantised_as_tensorrt_wants_it(exported, tmp_path):
         assert not np.any(values[weights.input[2]]) and not np.any(values[data.input[2]])
         if len(node.input) > 2:
             assert values[node.input[2]].dtype == np.float32
-    assert made.stat().st_size < 0.35 * (exported / "model.onnx").stat().st_size
+    assert made.stat().st_size < 0.35 * (network / "model.onnx").stat().st_size
 
 
-def wrong(exported, tmp_path):
-    with np.load(exported / "reference.npz") as arrays:
+def wrong(network, tmp_path):
+    with np.load(network / "reference.npz") as arrays:
         images, answers = arrays["input"], arrays["output"]
     np.savez(tmp_path / "wrong.npz", input=images, output=np.roll(answers, 1, axis=0))
     return tmp_path / "wrong.npz"
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
-def test_a_file_that_answers_otherwise_is_not_kept(exported, tmp_path, precision):
+def test_a_file_that_answers_otherwise_is_not_kept(network, tmp_path, precision):
     made = tmp_path / "models" / "model.onnx"
     with pytest.raises(ExportError, match=f"the network in {precision} as exported differs from"):
-        convert(precision, exported / "model.onnx", wrong(exported, tmp_path), made)
+        convert(precision, network / "model.onnx", wrong(network, tmp_path), made)
     assert list(made.parent.iterdir()) == []
 
 
-def test_a_program_that_answers_otherwise_is_not_kept(tmp_path, monkeypatch):
-    network, images, answers = answered(TASK)
+def test_a_program_that_answers_otherwise_is_not_kept(export_task, tmp_path, monkeypatch):
+    network, images, answers = answered(export_task)
     swapped = (network, images, np.roll(answers, 1, axis=0))
     monkeypatch.setattr("perseus.models.torch_export.answered", lambda _: swapped)
     made = tmp_path / "models" / "model.pt2"
     with pytest.raises(ExportError, match="as exported by torch differs from torch"):
-        export_program(TASK, made)
+        export_program(export_task, made)
     assert list(made.parent.iterdir()) == []
 
 
-def test_a_reference_without_onnx_is_the_one_beside_it(exported, tmp_path):
-    told = write_reference(TASK, tmp_path / "reference.npz")
+def test_a_reference_without_onnx_is_the_one_beside_it(export_task, network, tmp_path):
+    told = write_reference(export_task, tmp_path / "reference.npz")
     assert told == {"input_shape": [3, 64, 64], "classes": 1000}
-    with np.load(tmp_path / "reference.npz") as own, np.load(exported / "reference.npz") as other:
+    with np.load(tmp_path / "reference.npz") as own, np.load(network / "reference.npz") as other:
         assert all(np.array_equal(own[name], other[name]) for name in ("input", "output"))

@@ -33,7 +33,7 @@ from perseus.peak.window import Phase
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 
-SEEDS = 40
+SEEDS = 20
 QUICK = PRESETS["quick"].settings
 ONE = LoadLine((0.0,), (1.0,))
 MM1_SLA = Sla(latency_ms=50)

@@ -1,0 +1,55 @@
+"""A client or a server that is not there: nothing is timed, so that other tests may run beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
+from unit.traffic.test_client import route, run
+
+from perseus.traffic.client import Client, ClientError
+from perseus.traffic.requests import Status
+
+
+@pytest.fixture(params=[FakeGrpcServer, FakeHttpServer], ids=["grpc", "http"])
+def server(request) -> Iterator[FakeServer]:
+    server = request.param()
+    yield server
+    server.stop()
+
+
+def client_of(server: FakeServer, processes: int = 1) -> Client:
+    return Client("tenant", route(server.address, server.protocol), [0], processes)
+
+
+def test_a_server_that_is_gone_refuses(server):
+    with client_of(server) as client:
+        server.stop()
+        _, _, result = run(client, np.arange(0, 0.3, 0.05), 0.5)
+    assert np.all(result.requests.status == Status.REFUSED)
+
+
+def test_a_client_that_dies_is_noticed_at_once(server):
+    with client_of(server) as client:
+        (process,) = client._processes
+        process._process.kill()
+        process._process.wait()
+        for command in (client.look, client.stop):
+            with pytest.raises(ClientError, match="tenant died"):
+                command(0)
+
+
+def test_one_of_several_processes_that_dies_is_noticed(server):
+    with client_of(server, processes=3) as clients:
+        clients._processes[1]._process.kill()
+        clients._processes[1]._process.wait()
+        with pytest.raises(ClientError, match="tenant died"):
+            run(clients, np.arange(0, 0.2, 0.02), 0.2)
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_a_server_that_cannot_be_reached_is_said(protocol):
+    with pytest.raises(ClientError), Client("tenant", route("127.0.0.1:1", protocol), [0]):
+        pass
