@@ -24,6 +24,7 @@ CLUSTERS := .venv-clusters
 
 all: environment
 	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
+	@PYTHONPATH=scripts $(BIN)/python -m perseus.host.workflow_lock
 	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
 
 again: environment

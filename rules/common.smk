@@ -13,7 +13,7 @@ from snakemake.utils import update_config
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-from perseus.host import gpu
+from perseus.host import gpu, starter, workflow_lock
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -21,6 +21,10 @@ from perseus.study.fingerprint import Sources
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
+
+# A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
+starter.announce()
+workflow_lock.hold(Path.cwd())
 
 CONFIGURATION = load_configfile(str(HERE / "config" / "config.yaml"))
 update_config(CONFIGURATION, config)  # dictionaries merge, lists replace

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from perseus.host.cores import TooFewCoresError
+from perseus.host.exclusive import LockError
 from perseus.host.job import job
 from perseus.measurement.ceiling import measure, shapes_of
 from perseus.serving.failures import ServerError
@@ -12,7 +13,9 @@ from perseus.traffic.route import RouteError
 
 task = CeilingTask.model_validate(snakemake.params.task)
 
-with job(snakemake.log[0], ServerError, ClientError, RouteError, TooFewCoresError) as say:
+EXPECTED = ServerError, ClientError, RouteError, TooFewCoresError, LockError
+
+with job(snakemake.log[0], *EXPECTED) as say:
     measure(
         task,
         shapes_of(task, list(map(Path, snakemake.input.checks))),

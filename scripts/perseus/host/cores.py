@@ -1,26 +1,32 @@
-"""Which cores of this host a server has, and which its client."""
+"""Which CPUs of this host a server has, and which its client.
+
+They share no physical core where the machine tells of them and has enough, and each stays in one
+NUMA node where it fits.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
-import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from perseus.host.exclusive import FOLDER, exclusive_if_free
+from perseus.host.topology import Topology, read_topology
 
 
 class TooFewCoresError(RuntimeError):
     """The host has no core left for the client."""
 
 
-def split_cores(server_cores: int) -> tuple[list[int], list[int]]:
-    """(cores of the server, cores of the client), disjoint, of those that this process may use.
+def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
+    """(CPUs of the server, CPUs of the client), disjoint, of those that this process may use.
 
-    The server has the last ones: interrupts and other work prefer the first.
-    Raises TooFewCoresError when none would be left for the client.
+    The server has the last ones: interrupts and other work prefer the first. Its physical cores are
+    its own, also a sibling that it does not need; only where that would leave the client without
+    any do the two share one. Raises TooFewCoresError when none would be left for the client.
     """
     usable = sorted(os.sched_getaffinity(0))
     if server_cores >= len(usable):
@@ -29,50 +35,13 @@ def split_cores(server_cores: int) -> tuple[list[int], list[int]]:
             " client needs at least one of its own: set the server's cores: lower, or measure on a"
             " larger machine"
         )
-    return usable[-server_cores:], usable[:-server_cores]
+    return _split(server_cores, usable[::-1], topology or read_topology())
 
 
-@contextmanager
-def claimed_cores(count: int, folder: Path | None = None) -> Iterator[list[int]]:
-    """Cores that no other process of this host claims meanwhile; waits until there are as many.
-
-    A claim is a lock on a file in `folder` (the temporary one), which ends with its process.
-    Raises TooFewCoresError when this process may not use so many.
-    """
-    usable = sorted(os.sched_getaffinity(0))
-    if count > len(usable):
-        raise TooFewCoresError(
-            f"the client asks for {count} cores, this process may use {len(usable)}: set"
-            " remote.client_cores lower, or measure on a larger machine"
-        )
-    while True:
-        with contextlib.ExitStack() as stack:
-            claimed: list[int] = []
-            for core in usable:
-                if len(claimed) < count and stack.enter_context(_claim(core, folder)):
-                    claimed.append(core)
-            if len(claimed) == count:
-                yield claimed
-                return
-        time.sleep(0.2)
-
-
-@contextmanager
-def _claim(core: int, folder: Path | None) -> Iterator[bool]:
-    """Whether the core could be claimed."""
-    path = (folder or Path(tempfile.gettempdir())) / f"perseus-core-{os.getuid()}-{core}.lock"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield True
-    except BlockingIOError:
-        yield False
-    finally:
-        os.close(descriptor)
-
-
-def beside_client(client_cores: int) -> tuple[list[int], list[int]]:
-    """(the other cores, those of the client) of this process, disjoint.
+def beside_client(
+    client_cores: int, topology: Topology | None = None
+) -> tuple[list[int], list[int]]:
+    """(the other CPUs, those of the client) of this process, disjoint, as those of `split_cores`.
 
     Raises TooFewCoresError when no other would be left.
     """
@@ -83,4 +52,80 @@ def beside_client(client_cores: int) -> tuple[list[int], list[int]]:
             " null model that finds its ceiling needs one: set remote.client_cores lower, or"
             " measure on a larger machine"
         )
-    return usable[client_cores:], usable[:client_cores]
+    return _split(client_cores, usable, topology or read_topology())[::-1]
+
+
+def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
+    """(so many CPUs, those of the others that lie in one node), the first of `usable` first."""
+    descending = usable[0] > usable[-1]
+    cores = topology.cores(usable)[:: -1 if descending else 1]
+    nodes = _by_node(cores, topology)
+    for pool in (*nodes, cores):
+        taken = _first(count, pool)
+        left = _by_node([core for core in cores if core not in taken], topology)
+        if taken and left:
+            # As many as there are; of equal nodes the one that is farthest from the others.
+            rest = max(left[::-1], key=lambda node: sum(map(len, node)))
+            return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
+    return sorted(usable[:count]), sorted(usable[count:])
+
+
+def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[tuple[int, ...]]]:
+    found: dict[int, list[tuple[int, ...]]] = {}
+    for core in cores:
+        found.setdefault(topology.node_of(core[0]), []).append(core)
+    return list(found.values())
+
+
+def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The first cores that have so many CPUs together; none where all have fewer."""
+    for number in range(1, len(cores) + 1):
+        if sum(map(len, cores[:number])) >= count:
+            return list(cores[:number])
+    return []
+
+
+def _cpus(cores: Sequence[tuple[int, ...]]) -> list[int]:
+    return [cpu for core in cores for cpu in core]
+
+
+def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[str]:
+    """Names of the locks of these CPUs: one for each physical core (`host.exclusive`)."""
+    topology = topology or read_topology()
+    return {f"perseus-core-{min(topology.core_of(cpu))}" for cpu in cpus}
+
+
+@contextmanager
+def claimed_cores(
+    count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
+) -> Iterator[list[int]]:
+    """CPUs whose physical cores no other measurement has; waits until there are as many.
+
+    Each has a core of its own as long as there are enough. Raises TooFewCoresError when this
+    process may not use so many, and LockError.
+    """
+    usable, topology = sorted(os.sched_getaffinity(0)), read_topology()
+    if count > len(usable):
+        raise TooFewCoresError(
+            f"the client asks for {count} cores, this process may use {len(usable)}: set"
+            " remote.client_cores lower, or measure on a larger machine"
+        )
+    cores, waiting = topology.cores(usable), False
+    while True:
+        with contextlib.ExitStack() as stack:
+            claimed: list[tuple[int, ...]] = []
+            for core in cores:
+                (lock,) = core_locks(core, topology)
+                if len(claimed) < count and stack.enter_context(
+                    exclusive_if_free(lock, owner, folder)
+                ):
+                    claimed.append(core)
+            firsts, siblings = [core[0] for core in claimed], [core[1:] for core in claimed]
+            cpus = [*firsts, *_cpus(siblings)][:count]
+            if len(cpus) == count:
+                yield sorted(cpus)
+                return
+        if not waiting:
+            say("waiting for cores of the client: other measurements have them")
+            waiting = True
+        time.sleep(0.2)

@@ -3,25 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from perseus.host.identity import PATTERN, identity, is_gone
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
     """A path to write to; it becomes `path` when the body ends without an exception.
 
-    It stands in the same folder, which is made, and begins with a dot, which Triton ignores.
+    It stands in the same folder, as `partial_path` says.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial")
+    partial = partial_path(path)
     try:
         yield partial
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def partial_path(path: Path) -> Path:
+    """Where this process may write what is to become `path`; its folder is made.
+
+    The name is no other process's, and begins with a dot, which Triton ignores. What processes that
+    were killed left of the same file is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.({PATTERN})\.partial")
+    for other in path.parent.iterdir():
+        if (match := pattern.fullmatch(other.name)) and is_gone(match[1]):
+            other.unlink(missing_ok=True)
+    return path.with_name(f".{path.name}.{identity()}.partial")
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:

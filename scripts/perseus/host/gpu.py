@@ -90,6 +90,12 @@ def describe(gpus: Sequence[int]) -> dict[str, Any]:
         }
 
 
+def locks(gpus: Sequence[int]) -> set[str]:
+    """Names of the locks of these GPUs (`host.exclusive`). Raises GpuError as `describe` does."""
+    told = [each["uuid"] for each in describe(gpus).get("gpus", ())]
+    return {f"perseus-gpu-{uuid or name}" for uuid, name in zip(told, visible(gpus), strict=True)}
+
+
 def _describe(handle: Handle) -> dict[str, Any]:
     memory = _asked(pynvml.nvmlDeviceGetMemoryInfo, handle)
     limit_mw = _asked(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)

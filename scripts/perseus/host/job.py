@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from perseus.host.starter import end_with_starter
+
 
 @contextmanager
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
@@ -15,7 +17,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 
     The log's folder says which job speaks. An `expected` exception ends the process with its
     message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
-    end; any other is a fault of Perseus and keeps its traceback.
+    end; any other is a fault of Perseus and keeps its traceback. A job ends with its Snakemake.
     """
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,6 +31,8 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
             print(line, file=file)
             print(line, file=sys.stderr, flush=True)
 
+        # To the log alone: the terminal may have gone with Snakemake.
+        end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
             yield say
         except expected as error:

@@ -7,7 +7,6 @@ was killed can be told from what is in use, and nobody else's is ever touched.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import re
 import secrets
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from perseus.host.procfs import start_ticks
+from perseus.host.identity import PATTERN, identity, is_gone
 
 _PREFIX = "perseus-triton"
 SHM = Path("/dev/shm")
@@ -39,8 +38,7 @@ def make_folder() -> Path:
 
 def unique_name() -> str:
     """A name for what this process owns; in /dev/shm it is to be followed by a dash and a word."""
-    pid = os.getpid()
-    return f"{_PREFIX}-{_host_tag()}-{pid}-{start_ticks(pid)}-{secrets.token_hex(4)}"
+    return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
 def sweep_dead_owners() -> None:
@@ -56,20 +54,9 @@ def names_of_dead_owners(found: Iterable[str]) -> list[str]:
 
     What a name is followed by, a dash and a word, is cut off.
     """
-    pattern = re.compile(rf"({_PREFIX}-{_host_tag()}-(\d+)-(\d+)-[0-9a-f]{{8}})(-.*)?")
+    pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
-    return sorted({m[1] for m in matches if start_ticks(int(m[2])) != int(m[3])})
-
-
-def _host_tag() -> str:
-    """Name of the world in which our process ids mean something: this boot, this pid namespace.
-
-    A shared temporary folder or /dev/shm can show the files of other hosts and containers; their
-    owners cannot be looked up from here.
-    """
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    namespace = Path("/proc/self/ns/pid").readlink()
-    return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]
+    return sorted({m[1] for m in matches if is_gone(m[2])})
 
 
 def unlink_memory(name: str) -> None:

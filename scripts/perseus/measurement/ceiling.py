@@ -23,7 +23,8 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.host import machine
-from perseus.host.cores import beside_client, split_cores
+from perseus.host.cores import beside_client, core_locks, split_cores
+from perseus.host.exclusive import exclusive
 from perseus.host.files import write_json
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.live_system import LiveSystem
@@ -96,14 +97,16 @@ def measure(
 ) -> None:
     """Find the ceiling of each shape of request, and write them; `shapes` names their models.
 
-    Raises ServerError, ClientError and TooFewCoresError.
+    Raises ServerError, ClientError, TooFewCoresError and LockError.
     """
     server_cores, client_cores = _cores(task)
-    os.sched_setaffinity(0, client_cores)
     processes = processes_each(task.client.processes, client_cores, tenants=1)
-    started_unix_ns, measured = time.time_ns(), []
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
+        locks = core_locks([*server_cores, *client_cores])
+        stack.enter_context(exclusive(locks, f"the client's ceiling beside {task.server}", say))
+        os.sched_setaffinity(0, client_cores)
+        started_unix_ns, measured = time.time_ns(), []
         for i, (shape, models) in enumerate(shapes.items()):
             with tempfile.TemporaryDirectory(prefix="perseus-null-") as folder:
                 write_null_model(Path(folder), shape)

@@ -11,6 +11,7 @@ from typing import Final
 
 from perseus.host import gpu, machine
 from perseus.host.cores import TooFewCoresError
+from perseus.host.exclusive import LockError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
@@ -32,6 +33,7 @@ FAILURES: Final = (
     ServerError,
     VerificationError,
     TooFewCoresError,
+    LockError,
     GpuError,
     ClientError,
     RouteError,
@@ -56,7 +58,9 @@ def measure(
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
         stack.enter_context(terminate_as_exit())
-        server_cores, client_cores = stack.enter_context(cores_of(task.server))
+        server_cores, client_cores = stack.enter_context(
+            cores_of(task.server, f"{task.study}/{task.cell}", say)
+        )
         os.sched_setaffinity(0, client_cores)
         started = {"unix_ns": time.time_ns(), "monotonic_ns": time.monotonic_ns()}
         raw = RawResults(

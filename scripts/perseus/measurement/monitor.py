@@ -20,6 +20,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from perseus.host.files import partial_path
 from perseus.host.signals import signals_deferred
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.measurement.samples import Row, Sampler
@@ -32,15 +33,14 @@ class MonitorFile:
     """monitor.parquet, to which one monitor after another may write; a context manager.
 
     It appears under its name, complete, when the context is left, also by an exception; until then
-    it is `<name>.partial`.
+    it is `host.files.partial_path`.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._partial = path.with_name(path.name + ".partial")
 
     def __enter__(self) -> Self:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._partial = partial_path(self._path)
         as_table([])  # the first conversion takes 0.3 s of CPU time; have it before the measurement
         self._writer = pq.ParquetWriter(self._partial, MONITOR_SCHEMA, compression="zstd")
         return self

@@ -7,7 +7,9 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from pathlib import Path
 
-from perseus.host.cores import claimed_cores, split_cores
+from perseus.host import gpu
+from perseus.host.cores import claimed_cores, core_locks, split_cores
+from perseus.host.exclusive import FOLDER, exclusive
 from perseus.serving import launchers
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasuredServer
@@ -38,14 +40,20 @@ def launch(
 
 
 @contextmanager
-def cores_of(server: MeasuredServer) -> Iterator[tuple[list[int], list[int]]]:
-    """(cores of the server, cores of the client) on this host.
+def cores_of(
+    server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
+) -> Iterator[tuple[list[int], list[int]]]:
+    """(cores of the server, cores of the client) on this host, which no other measurement has.
 
-    A remote server has none here, and its client takes as many as it is given: not those of
-    another measurement that runs at the same time, for which it waits. Raises TooFewCoresError.
+    With them go the server's GPUs; `say` hears whom it waits for, `owner` is what others hear. A
+    remote server has none here, and its client takes as many as it is given. Raises
+    TooFewCoresError, GpuError, and LockError where a lock in `folder` cannot be used.
     """
-    if server.remote is None:
-        yield split_cores(server.cores)
+    if server.remote is not None:
+        with claimed_cores(server.remote.client_cores, owner, say, folder) as cores:
+            yield [], cores
         return
-    with claimed_cores(server.remote.client_cores) as cores:
-        yield [], cores
+    server_cores, client_cores = split_cores(server.cores)
+    locks = core_locks([*server_cores, *client_cores]) | gpu.locks(server.gpus)
+    with exclusive(locks, owner, say, folder):
+        yield server_cores, client_cores

@@ -40,7 +40,7 @@ def launched(monkeypatch):
         )
 
     @contextmanager
-    def cores_of(server):
+    def cores_of(server, owner, say):
         yield [0], [0]
 
     monkeypatch.setattr(server_under_test, "launch", launch)

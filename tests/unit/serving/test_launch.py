@@ -6,9 +6,14 @@ import os
 from importlib import import_module
 from pathlib import Path
 
+import fake_nvml
 import pytest
+from fake_nvml import FakeNvml
 
+from perseus.host import cores
 from perseus.host.cores import TooFewCoresError
+from perseus.host.exclusive import exclusive_if_free
+from perseus.host.topology import Topology
 from perseus.serving import launchers
 from perseus.serving.launch import cores_of, launch
 from perseus.study.launchers import LAUNCHERS
@@ -44,17 +49,46 @@ def test_a_new_launcher_is_a_module_of_its_name(tmp_path, monkeypatch):
     assert said == ["cpu1 models log [3] 1"]
 
 
-def test_a_server_here_and_its_client_share_no_core(monkeypatch):
+@pytest.fixture(autouse=True)
+def no_siblings(monkeypatch):
+    monkeypatch.setattr(cores, "read_topology", Topology)
+
+
+def measured_by(server, tmp_path):
+    return cores_of(server, "study/cell", lambda line: None, tmp_path)
+
+
+def test_a_server_here_and_its_client_share_no_core(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    with cores_of(SERVER) as split:
+    with measured_by(SERVER, tmp_path) as split:
         assert split == ([3], [0, 1, 2])
-    with pytest.raises(TooFewCoresError), cores_of(SERVER.model_copy(update={"cores": 4})):
+    too_many = SERVER.model_copy(update={"cores": 4})
+    with pytest.raises(TooFewCoresError), measured_by(too_many, tmp_path):
         pytest.fail("no core is left for the client")
 
 
+def test_a_measurement_has_all_its_cores_and_gpus_for_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    nvml = fake_nvml.install(monkeypatch, FakeNvml())
+    with measured_by(SERVER.model_copy(update={"gpus": (1,)}), tmp_path):
+        for name in ("core-0", "core-1", "gpu-GPU-1"):
+            with exclusive_if_free(f"perseus-{name}", "another", tmp_path) as free:
+                assert not free, name
+    assert nvml.opened == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "perseus-core-0.lock",
+        "perseus-core-1.lock",
+        "perseus-gpu-GPU-1.lock",
+    }
+
+
 def test_a_server_elsewhere_leaves_the_client_as_many_as_it_is_given(tmp_path, monkeypatch):
-    monkeypatch.setattr("tempfile.gettempdir", lambda: str(tmp_path))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {4, 5, 6})
     far = Remote(host="127.0.0.1", client_cores=2)
-    with cores_of(SERVER.model_copy(update={"remote": far})) as split:
+    elsewhere = SERVER.model_copy(update={"remote": far})
+    with measured_by(elsewhere, tmp_path) as split:
         assert split == ([], [4, 5])
+    with exclusive_if_free("perseus-core-4", "another", tmp_path) as free:
+        assert free
+        with measured_by(elsewhere, tmp_path) as split:
+            assert split == ([], [5, 6])

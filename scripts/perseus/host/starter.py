@@ -1,0 +1,43 @@
+"""A job ends with the Snakemake that started it, also when that was killed.
+
+Snakemake starts jobs through threads and shells, so that a job is not always its child, and the
+kernel's signal at the death of a parent would miss it. So Snakemake leaves its name in the
+environment of its jobs, and each looks whether it is still there. Where a scheduler starts jobs on
+other machines, it is the Snakemake on that machine; a job without a Snakemake looks after nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from perseus.host.identity import identity, is_gone
+
+VARIABLE: Final = "PERSEUS_SNAKEMAKE"
+LOOK_S: Final = 1.0
+
+
+def announce() -> None:
+    """Leave the name of this process to those that it starts."""
+    os.environ[VARIABLE] = identity()
+
+
+def end_with_starter(say: Callable[[str], None]) -> None:
+    """End this process in order (SIGTERM) once the one that was announced is gone.
+
+    `say` hears why, from another thread.
+    """
+    starter = os.environ.get(VARIABLE, "")
+
+    def watch() -> None:
+        while not is_gone(starter):
+            time.sleep(LOOK_S)
+        say("Snakemake has ended, and this job with it")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if starter:
+        threading.Thread(target=watch, name="starter", daemon=True).start()

@@ -1,0 +1,54 @@
+"""Snakemake's lock of a folder, where the Snakemake that made it was killed.
+
+Its files in .snakemake/locks do not tell their owner, and stop every later run. So each run of this
+workflow holds a lock of the kernel's beside them, which ends with its process however that ends.
+
+    python -m perseus.host.workflow_lock    removes Snakemake's lock of this folder, if it is dead
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+LOCKS: Final = Path(".snakemake/locks")
+LIVE: Final = Path(".snakemake/perseus.live")
+
+
+def hold(folder: Path) -> None:
+    """Say that a run lives in this folder, until this process ends; several may at once.
+
+    Nothing is said where the file system has no locks, and nothing will be removed there.
+    """
+    with suppress(OSError):
+        (folder / LIVE).parent.mkdir(exist_ok=True)
+        descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+
+
+def remove_dead(folder: Path) -> bool:
+    """Remove Snakemake's lock unless a run lives in this folder; whether there was one to remove.
+
+    A run that begins meanwhile waits, for it makes its lock only after `hold`.
+    """
+    try:
+        descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # nobody has said anything here
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        dead = list((folder / LOCKS).glob("*.lock"))
+        for path in dead:
+            path.unlink(missing_ok=True)
+        return bool(dead)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+if __name__ == "__main__" and remove_dead(Path.cwd()):
+    print("The Snakemake that locked this folder was killed: its lock is removed.")

@@ -1,0 +1,160 @@
+"""After a kill -9 of Snakemake its jobs end, and the next run goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONG = """
+import os
+import time
+
+from perseus.host.job import job
+from perseus.host.signals import terminate_as_exit
+
+with job(snakemake.log[0]) as say, terminate_as_exit():
+    say(f"pid {os.getpid()}")
+    while not os.path.exists("go-on"):
+        time.sleep(0.05)
+for path in snakemake.output:
+    open(path, "w").close()
+"""
+LOCKED = "Directory cannot be locked"
+
+
+def until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+class Run:
+    """A run of the workflow, in the background."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"]
+        with (root / "said.txt").open("w") as said:
+            self.process = subprocess.Popen(command, cwd=root, stdout=said, stderr=said)
+        until(lambda: bool(self.jobs()) or self.process.poll() is not None)
+
+    def said(self) -> str:
+        return (self.root / "said.txt").read_text()
+
+    def jobs(self) -> list[int]:
+        return [int(pid) for pid in re.findall(r"\] pid (\d+)", self.said())]
+
+
+@pytest.fixture
+def workflow(empty, tmp_path):
+    """The default study, whose cells take until a file says that they may end."""
+    workflow = empty.copy(tmp_path / "workflow")
+    for step in ("export", "repository"):
+        workflow.fake(step, "for path in snakemake.output:\n    open(path, 'w').close()\n")
+    workflow.fake("measure", LONG)
+    yield workflow
+    (workflow.root / "go-on").touch()
+
+
+def unlock(root: Path) -> str:
+    """What `make all` does before it runs Snakemake."""
+    (line,) = re.findall(r"^\t@(PYTHONPATH.*workflow_lock)$", (ROOT / "Makefile").read_text(), re.M)
+    command = line.replace("scripts", str(root / "scripts")).replace(
+        "$(BIN)/python", sys.executable
+    )
+    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def locks(root: Path) -> list[Path]:
+    return list((root / ".snakemake/locks").glob("*"))
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def test_after_a_kill_the_job_ends_and_the_same_command_goes_on(workflow):
+    root = workflow.root
+    first = Run(root)
+    (job,) = first.jobs()
+    first.process.kill()
+    first.process.wait()
+    until(lambda: not is_alive(job))
+    assert len(locks(root)) == 2
+    assert "its lock is removed" in unlock(root)
+    assert not locks(root) and not unlock(root)
+    (root / "go-on").touch()
+    second = Run(root)
+    assert second.process.wait(60) == 0, second.said()
+
+
+def test_the_lock_of_a_living_run_stays(workflow):
+    root = workflow.root
+    first = Run(root)
+    (job,) = first.jobs()
+    assert unlock(root) == "" and len(locks(root)) == 2
+    first.process.send_signal(signal.SIGSTOP)  # alive, though it does nothing
+    assert unlock(root) == "" and len(locks(root)) == 2
+    first.process.send_signal(signal.SIGCONT)
+    refused = subprocess.run(
+        [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert refused.returncode != 0 and LOCKED in refused.stderr
+    assert is_alive(job) and len(locks(root)) == 2, "a refused run unlocks nothing"
+    (root / "go-on").touch()
+    assert first.process.wait(60) == 0, first.said()
+    assert not locks(root)
+
+
+def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
+    """Made by a Snakemake of another workflow, say, or where files cannot be locked."""
+    folder = tmp_path / ".snakemake/locks"
+    folder.mkdir(parents=True)
+    (folder / "0.output.lock").touch()
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    assert unlock(tmp_path) == "" and locks(tmp_path)
+
+
+def test_two_runs_live_until_the_last_one_ends(tmp_path):
+    (tmp_path / "scripts").symlink_to(ROOT / "scripts")
+    hold = (
+        "from pathlib import Path; from perseus.host.workflow_lock import hold;"
+        " hold(Path.cwd()); print(); input()"
+    )
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", hold],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(2)
+    ]
+    for run in runs:
+        run.stdout.readline()
+    folder = tmp_path / ".snakemake/locks"
+    folder.mkdir()
+    (folder / "0.output.lock").touch()
+    for run, removed in zip(runs, (False, True), strict=True):
+        run.kill()
+        run.communicate()
+        assert bool(unlock(tmp_path)) == removed

@@ -1,0 +1,89 @@
+"""A job ends with the process that started it, through whatever shells."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from perseus.host import starter
+from perseus.host.identity import identity, is_gone
+from perseus.host.job import job
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+JOB = """
+import os, sys, time
+from perseus.host.job import job
+from perseus.host.signals import terminate_as_exit
+
+with job(sys.argv[1]) as say, terminate_as_exit():
+    try:
+        print(os.getpid(), flush=True)
+        time.sleep(60)
+    finally:
+        print("left in order", flush=True)
+"""
+STARTER = """
+import subprocess, sys, threading
+from perseus.host.starter import announce
+
+announce()
+# As Snakemake does: from another thread, by a shell that stays.
+command = f"{sys.executable} -c '{sys.argv[2]}' {sys.argv[1]}; true"
+threading.Thread(target=subprocess.run, args=(command,), kwargs={"shell": True}).start()
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
+    log = tmp_path / "cell.log"
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(log), JOB],
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        found = identity(int(process.stdout.readline()))
+        assert not is_gone(found)
+        process.send_signal(ending)
+        assert process.stdout.readline() == "left in order\n"
+    assert "Snakemake has ended" in log.read_text()
+    until = time.monotonic() + 10
+    while not is_gone(found) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert is_gone(found)
+
+
+@pytest.mark.parametrize(
+    "announced", ["", "no name", "00000000-1-1"], ids=["nobody", "rubbish", "another machine"]
+)
+def test_a_job_without_a_snakemake_here_looks_after_nobody(tmp_path, monkeypatch, announced):
+    monkeypatch.setenv(starter.VARIABLE, announced)
+    monkeypatch.setattr(starter, "LOOK_S", 0.01)
+    with job(str(tmp_path / "cell.log")):
+        time.sleep(0.1)
+    assert (tmp_path / "cell.log").read_text() == ""
+
+
+def test_a_living_snakemake_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv(starter.VARIABLE, identity())
+    monkeypatch.setattr(starter, "LOOK_S", 0.01)
+    with job(str(tmp_path / "cell.log")):
+        assert "starter" in {thread.name for thread in threading.enumerate()}
+        time.sleep(0.1)
+    assert (tmp_path / "cell.log").read_text() == ""
+
+
+def test_a_name_is_of_one_process_only(tmp_path):
+    mine = identity()
+    assert not is_gone(mine)
+    world, pid, start = mine.split("-")
+    assert is_gone(f"{world}-{pid}-{int(start) - 1}"), "the same id, a process before"
+    other = "0" * 8 if world != "0" * 8 else "1" * 8
+    assert not is_gone(f"{other}-{pid}-{int(start) - 1}"), "of another machine: nobody knows"
