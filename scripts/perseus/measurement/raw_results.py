@@ -33,7 +33,7 @@ _TRITON = "of the answered requests, Triton's counters"
 WINDOWS_SCHEMA = pa.schema(
     [
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
-        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, steady,"
+        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, speed,"
                " alone; of closed loops: concurrency"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
                " in flight of each tenant in a sweep of concurrencies"),

@@ -23,7 +23,7 @@ TREND_CONFIDENCE = 0.998
 class LowerQuartile:
     """The lower quartile of latencies, and its standard error, from those of batches.
 
-    Of a light load that is about the service time: it hardly depends on who waited.
+    In a closed loop that is a few times the service time.
     """
 
     value_ms: float
@@ -60,10 +60,10 @@ class Steadiness:
         """Whether nothing speaks against it."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
-    def settled_after(self, before: Steadiness) -> bool:
-        """Whether this window is steady, and surely about as fast as a half of the one before."""
-        seen = (before.first, before.last)
-        return self.steady and any(self.whole.is_like(quartile, ALIKE) for quartile in seen)
+    def goes_on_from(self, before: Steadiness, factor: float) -> bool:
+        """Whether this window still changes, and has come that far from the one before."""
+        ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
+        return not self.steady and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:

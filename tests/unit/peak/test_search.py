@@ -18,6 +18,7 @@ from benchmarks.simulation import (
     SimulatedServer,
     batching,
     deterministic,
+    drifting,
     exponential,
     workers,
 )
@@ -311,7 +312,7 @@ def begun(seed: int, service, **server) -> _Search:
     system = SimulatedServer([service], rng, **server)
     queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
     model = LineModel(ONE, (MM1_SLA,), system.arrivals, queue)
-    return _Search(system, model, QUICK, ("tenant",), rng, lambda *_: None)
+    return _Search(system, model, QUICK, ("tenant",), 120, rng, lambda *_: None)
 
 
 def confirmed_at_the_limit(seed: int) -> Verdict:
@@ -457,7 +458,7 @@ def test_a_server_that_slows_down_all_the_time_has_no_peak():
 
 
 def test_a_server_whose_speed_changes_during_the_search_is_found_out():
-    found = searches(20, deterministic(0.005), drift_per_s=0.01)
+    found = searches(20, deterministic(0.005), slowness=drifting(0.01))
     stated = [peak for peak in found if peak.outcome is not Outcome.UNSTEADY]
     assert len(stated) <= 4
     assert any("before the search" in peak.reason for peak in found)
@@ -465,7 +466,7 @@ def test_a_server_whose_speed_changes_during_the_search_is_found_out():
 
 @pytest.mark.parametrize("service", [deterministic(0.005), exponential(0.005)])
 def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
-    found = searches(10, service, drift_per_s=0.1)
+    found = searches(10, service, slowness=drifting(0.1))
     told = [
         peak.outcome is Outcome.UNSTEADY
         and "does not become steady: its lower quartile went from" in peak.reason
@@ -476,7 +477,7 @@ def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
 
 
 def test_what_passes_while_the_server_warms_up_does_not_end_the_search():
-    found = searches(10, deterministic(0.005), drift_per_s=0.05, drift_until_s=8)
+    found = searches(10, deterministic(0.005), slowness=drifting(0.05, until_s=8))
     again = [peak for peak in found if peak.windows[1].phase is Phase.WARM_UP]
     assert len(again) >= 3
     assert all(peak.outcome is Outcome.OK for peak in again)
