@@ -40,6 +40,15 @@ def _drifting(per_s: float, until_s: float, seconds: Floats) -> Floats:
     return 1 + per_s * np.minimum(seconds, until_s)
 
 
+def wandering(share: float, period_s: float) -> Slowness:
+    """Slower and faster by that fraction, in a sine."""
+    return partial(_wandering, share, period_s)
+
+
+def _wandering(share: float, period_s: float, seconds: Floats) -> Floats:
+    return 1 + share * np.sin(2 * np.pi * seconds / period_s)
+
+
 def as_recorded(step_s: float, factors: Floats) -> Slowness:
     """Factors that follow each other every `step_s`, from the beginning again after the last."""
     return partial(_as_recorded, step_s, factors)

@@ -44,7 +44,7 @@ class LowerQuartile:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran without its transient: the lower quartiles of the halves and of the whole.
+    """How a window ran without its transient: the lower quartiles of its halves.
 
     `trend` tells a significant trend over the window, which is surer of a drift than the halves:
     those scatter the more the more they change.
@@ -52,7 +52,6 @@ class Steadiness:
 
     first: LowerQuartile
     last: LowerQuartile
-    whole: LowerQuartile
     trend: bool
 
     @property
@@ -72,7 +71,7 @@ class Steadiness:
 
 
 NONE = LowerQuartile(0.0, 0.0)
-IDLE = Steadiness(NONE, NONE, NONE, trend=False)
+IDLE = Steadiness(NONE, NONE, trend=False)
 """Of a tenant without load."""
 
 
@@ -84,7 +83,7 @@ def steadiness(latency_ms: Floats) -> Steadiness:
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
-    return Steadiness(_quartile(first), _quartile(last), _quartile(rest), _trend(rest))
+    return Steadiness(_quartile(first), _quartile(last), _trend(rest))
 
 
 def _trend(latency_ms: Floats) -> bool:
