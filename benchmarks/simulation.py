@@ -23,6 +23,41 @@ Discipline = Callable[[Floats, Floats], Floats]
 """(arrival times, ascending; work of each request), in seconds -> completion times."""
 
 
+Slowness = Callable[[Floats], Floats]
+"""Seconds -> factors on work."""
+
+
+def even(seconds: Floats) -> Floats:
+    return np.ones(len(seconds))
+
+
+def drifting(per_s: float, until_s: float = np.inf) -> Slowness:
+    """Slower by that fraction each second, until a time."""
+    return partial(_drifting, per_s, until_s)
+
+
+def _drifting(per_s: float, until_s: float, seconds: Floats) -> Floats:
+    return 1 + per_s * np.minimum(seconds, until_s)
+
+
+def wandering(share: float, period_s: float) -> Slowness:
+    """Slower and faster by that fraction, in a sine."""
+    return partial(_wandering, share, period_s)
+
+
+def _wandering(share: float, period_s: float, seconds: Floats) -> Floats:
+    return 1 + share * np.sin(2 * np.pi * seconds / period_s)
+
+
+def as_recorded(step_s: float, factors: Floats) -> Slowness:
+    """Factors that follow each other every `step_s`, from the beginning again after the last."""
+    return partial(_as_recorded, step_s, factors)
+
+
+def _as_recorded(step_s: float, factors: Floats, seconds: Floats) -> Floats:
+    return factors[(seconds / step_s).astype(np.int64) % len(factors)]
+
+
 # Partial functions, not closures: processes can hand them to each other.
 
 
@@ -110,9 +145,9 @@ class SimulatedServer:
 
     By default one worker serves it, first come, first served. `service[i]` draws the work of a
     request of tenant i in seconds. `leak` is the share of requests that are never answered; during
-    `stall` = (start_s, length_s) of each window the server stands still; `drift_per_s` slows it
-    down by that fraction each second since its first window, up to `drift_until_s`; `send_lag_s`
-    delays every send, as a slow client would.
+    `stall` = (start_s, length_s) of each window the server stands still; `slowness` is a factor on
+    the work of requests by their time since the first window; `send_lag_s` delays every send, as a
+    slow client would.
     """
 
     service: Sequence[Service]
@@ -121,8 +156,7 @@ class SimulatedServer:
     instances: bool = False
     leak: float = 0.0
     stall: tuple[float, float] = (0.0, 0.0)
-    drift_per_s: float = 0.0
-    drift_until_s: float = np.inf
+    slowness: Slowness = even
     send_lag_s: float = 0.0
     arrivals: Arrivals = field(default_factory=Arrivals)
     clock_s: float = 1.0
@@ -132,24 +166,46 @@ class SimulatedServer:
     @contextmanager
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[SimulatedLoad]:
         """A window; virtual time goes on only as far as the window is looked at."""
-        start_s = self.clock_s
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
         sent = [intended + self.send_lag_s for intended in times]
-        done, queued = self._serve(sent, start_s)
-        load = SimulatedLoad(start_s, times, done, queued, self.send_lag_s)
-        yield load
-        self.clock_s = start_s + load.elapsed_s
-        self.offered_s += load.elapsed_s
-        self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in times)
+        owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(sent)])
+        done, queued = self._serve(np.concatenate(sent), owner)
+        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, self.send_lag_s)) as it:
+            yield it
 
-    def _serve(self, times: Sequence[Floats], start_s: float) -> tuple[list[Floats], list[Floats]]:
+    @contextmanager
+    def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[SimulatedLoad]:
+        """A window with so many requests of each tenant always with the server."""
+        mean_s = [draw(np.random.default_rng(0), 100).mean() for draw in self.service]
+        rounds = int(1.5 * duration_s / min(w for w, n in zip(mean_s, in_flight, strict=True) if n))
+        owner = np.tile(np.repeat(np.arange(len(in_flight)), in_flight), rounds + 1)
+        done, queued = self._serve(np.zeros(len(owner)), owner)
+        # Each request is sent when an answer leaves room for it.
+        times = [
+            np.append(np.zeros(n), np.sort(each))[: len(each)]
+            for n, each in zip(in_flight, done, strict=True)
+        ]
+        done = [np.sort(each) for each in done]
+        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, 0.0)) as load:
+            yield load
+
+    @contextmanager
+    def _passing(self, load: SimulatedLoad) -> Iterator[SimulatedLoad]:
+        yield load
+        self.clock_s += load.elapsed_s
+        self.offered_s += load.elapsed_s
+        self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in load.arrival_s)
+
+    def _serve(
+        self, arrival: Floats, owner: NDArray[np.int64]
+    ) -> tuple[list[Floats], list[Floats]]:
         """Completion and queue times of each tenant's requests; a request that leaks never ends."""
-        owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
-        arrival = np.concatenate(times)
-        work = np.concatenate(
-            [draw(self.rng, len(t)) for draw, t in zip(self.service, times, strict=True)]
-        )
-        work *= 1 + self.drift_per_s * np.minimum(start_s + arrival, self.drift_until_s)
+        work = np.empty(len(arrival))
+        for i, draw in enumerate(self.service):
+            work[owner == i] = draw(self.rng, int(np.sum(owner == i)))
+        # What waits for long is served later than it came: about when the work before it is done.
+        about_s = np.maximum(arrival, np.cumsum(work) if not arrival.any() else 0)
+        work *= self.slowness(self.clock_s + about_s)
         order = np.argsort(arrival, kind="stable")
         stall_s, length_s = self.stall
         # In the server's own time, which stands still during the stall.
@@ -162,7 +218,7 @@ class SimulatedServer:
         done += length_s * (done > stall_s)
         queued = done - arrival - work
         done[self.rng.random(len(done)) < self.leak] = np.inf
-        tenants = range(len(times))
+        tenants = range(len(self.service))
         return [done[owner == i] for i in tenants], [queued[owner == i] for i in tenants]
 
 

@@ -2,7 +2,8 @@
 
 Tenant i alone reaches `capacities[i]`; a shared server on any line reaches the point where
 sum(r_i / C_i) = gain. Estimates scatter around that by `between` (from repeat to repeat) and
-`within` (from batch to batch), both as standard deviations of the logarithm.
+`within` (from batch to batch), both as standard deviations of the logarithm. So does the speed of
+the host from cell to cell, by `host`, and with it all that is seen in the cell.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ class Truth:
     gain: float = 1.25
     between: float = 0.01
     within: float = 0.02
+    host: float = 0.0
     repeats: int = 2
     bootstraps: int = 200
 
@@ -106,7 +108,10 @@ def _repeats(
     limit = (gain - (np.array(base) / capacity).sum()) / (np.array(direction) / capacity).sum()
     cells = []
     for repeat in range(1, truth.repeats + 1):
-        estimate = limit * np.exp(rng.normal(0, truth.between) + rng.normal(0, truth.within))
+        speed = np.exp(rng.normal(0, truth.host)) if truth.host else 1.0
+        estimate = (
+            speed * limit * np.exp(rng.normal(0, truth.between) + rng.normal(0, truth.within))
+        )
         scatter = np.exp(rng.normal(0, truth.within, truth.bootstraps))
         task = _task(names, scenario, run, repeat)
         cells.append(
@@ -141,6 +146,7 @@ def _repeats(
                 "certified_window": 7,
                 "first_failing_scale": float(1.15 * estimate),
                 "cliff": "",
+                "speeds_rps": {name: [1.1 * speed * truth.capacities[name]] * 4 for name in names},
                 "posterior_scales": (estimate * scatter).tolist(),
                 "requests": 20000,
                 "measured_s": 90.0,
@@ -202,6 +208,7 @@ def spoil(record: Plain, outcome: str, reason: str) -> Plain:
     nothing: Plain = {}
     if outcome != "uncertified":
         nothing |= {"estimate_scale": None, "posterior_scales": [], "first_failing_scale": None}
+        nothing |= {"speeds_rps": {}}
     if outcome != "client_limited":
         nothing |= {"certified_scale": None, "certified_window": -1}
     return record | nothing | {"outcome": outcome, "reason": reason}
@@ -240,7 +247,7 @@ def sweep_record() -> Plain:
     search = with_failures(records(Truth(TRUTH.capacities, repeats=1)))[-1]
     run = ConcurrencyRun(concurrencies=LEVELS)
     parts = ("line", "dedicated_rps", "estimate_scale", "certified_scale", "certified_window")
-    searched = {*parts, "first_failing_scale", "cliff", "posterior_scales"}
+    searched = {*parts, "first_failing_scale", "cliff", "posterior_scales", "speeds_rps"}
     levels = [
         {
             "concurrency": level,

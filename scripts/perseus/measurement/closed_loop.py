@@ -32,7 +32,7 @@ def closed_loop(
     """A window of `loop_s`, and what each tenant answered in it once it had settled."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = loop_s(task.search, task.slas)
-    with system.offer_closed(concurrency, elapsed_s) as load:
+    with system.offer_closed([concurrency] * len(task.slas), elapsed_s) as load:
         seen = load.until(elapsed_s)
     settled_ns = seen.start_ns + round(settle * 1e9)
     throughputs = []

@@ -75,11 +75,11 @@ class LiveSystem:
             yield load
 
     @contextmanager
-    def offer_closed(self, concurrency: int, duration_s: float) -> Iterator[LiveLoad]:
+    def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[LiveLoad]:
         """A window with so many requests of each tenant in flight; raises as `offer` does."""
 
         def start(start_ns: int) -> None:
-            for client in self._clients:
+            for client, concurrency in zip(self._clients, in_flight, strict=True):
                 client.start_closed(start_ns, duration_s, concurrency)
 
         with self._window(start) as load:

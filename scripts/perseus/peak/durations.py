@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from perseus.peak import speed
 from perseus.peak.window import Phase
 from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
 
+USUAL_WARM_UP_S = 5.0
 USUAL_COARSE = 2  # windows of bracketing, and of bisection
 CERTIFY_AT = (0.85, 0.75, 0.6)
 """Shares of the estimate that are tried to be certified, until one passes."""
@@ -15,15 +17,14 @@ CERTIFY_AT = (0.85, 0.75, 0.6)
 ATTEMPTS = 3
 """How often a window is tried that the client or the host spoils."""
 
-STEADY_S = 5.0
-"""Longest window that sees whether the server is as fast as in the beginning."""
+SPEEDS = 4
+"""Times that the speed of a busy server is looked at in a search."""
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
     """How much evidence a window of a phase collects."""
     efforts = {
         Phase.WARM_UP: Effort(requests=0, max_s=settings.warm_up_s, looks=1),
-        Phase.STEADY: Effort(requests=0, max_s=STEADY_S, looks=1),
         Phase.ROOT: settings.root,
         Phase.ALONE: settings.root,
         Phase.CONFIRM: settings.confirm,
@@ -45,17 +46,25 @@ def grace_s(slas: Sequence[Sla]) -> float:
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
+FEWEST, LONGEST_S = 20, 120.0
+"""Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
+one without any says nothing."""
+
+
 def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
     """How long requests count: until the slowest tenant has enough of them, or no longer."""
     slowest_rps = min(rate for rate in rates_rps if rate > 0)
-    return min(effort.requests / slowest_rps, effort.max_s)
+    longest_s = max(effort.max_s, min(FEWEST / slowest_rps, LONGEST_S))
+    return min(effort.requests / slowest_rps, longest_s)
 
 
 def window_s(
     phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
 ) -> float:
-    if phase in (Phase.WARM_UP, Phase.STEADY):
-        return STEADY_S
+    if phase is Phase.WARM_UP:
+        return USUAL_WARM_UP_S
+    if phase is Phase.SPEED:
+        return speed.SHORTEST_S
     overhead_s = settle_s(settings, slas) + grace_s(slas)
     return overhead_s + counted_s(effort(phase, settings), rates_rps)
 
@@ -68,27 +77,27 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
         Phase.BISECT: USUAL_COARSE,
         Phase.ROOT: settings.root_windows,
         Phase.CONFIRM: settings.confirmations + 1,
-        Phase.STEADY: 1,
+        Phase.SPEED: SPEEDS * tenants,
         Phase.ALONE: tenants if tenants > 1 else 0,
     }
 
 
 def expected_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
     """Seconds of load that a search mostly takes."""
-    return seconds_left({}, Phase.WARM_UP, settings, slas, rates_rps)
+    return seconds_left({}, settings, slas, rates_rps)
 
 
 def seconds_left(
-    done: dict[Phase, int],
-    phase: Phase,
+    done: Mapping[Phase, int],
     settings: SearchSettings,
     slas: Sequence[Sla],
     rates_rps: Sequence[float],
 ) -> float:
-    """A guess of what is left after `done` windows of each phase, the last of them of `phase`."""
+    """A guess of what is left after `done` windows of each phase."""
     usual = usual_windows(settings, len(slas))
     phases = list(usual)
-    to_come = phases[phases.index(phase) :]
+    reached = max((phases.index(each) for each in done if each is not Phase.SPEED), default=0)
+    to_come = phases[min(reached, phases.index(Phase.SPEED)) :]
     return sum(
         max(usual[each] - done.get(each, 0), 0) * window_s(each, settings, slas, rates_rps)
         for each in to_come
@@ -112,4 +121,5 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     windows_s = sum(
         count * (overhead_s + effort(phase, settings).max_s) for phase, count in most.items()
     )
-    return 2 * (s.warm_up_s + STEADY_S) + ATTEMPTS * windows_s
+    speeds_s = (SPEEDS + 1) * len(slas) * speed.LONGEST_S
+    return 2 * s.warm_up_s + speeds_s + ATTEMPTS * windows_s

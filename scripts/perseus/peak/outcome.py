@@ -44,8 +44,10 @@ class Peak:
 
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
     `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior` holds
-    draws from it, shape (draws,), none when no valid window bears on it. `cliff` says where latency
-    leaps from within the SLA to far beyond it, and is empty where it rises with the load.
+    draws from it, shape (draws,), none when no valid window bears on it; they are as wide as the
+    host's speed wandered, too. `speeds_rps` has, per tenant, what the busy server answered it
+    alone each time that this was looked at, NaN without load. `cliff` says where latency leaps from
+    within the SLA to far beyond it, and is empty where it rises with the load.
     """
 
     outcome: Outcome
@@ -55,6 +57,7 @@ class Peak:
     estimate: float
     first_failing: float
     posterior: stats.Floats
+    speeds_rps: tuple[tuple[float, ...], ...]
     cliff: str
     windows: tuple[Window, ...]
 
@@ -62,7 +65,7 @@ class Peak:
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), "", tuple(windows))
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), "", tuple(windows))
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
@@ -71,7 +74,7 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
     Not if it found that of the client, or nothing. Whoever reads a record asks this.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
-    return stated and outcome in (Outcome.OK, Outcome.UNCERTIFIED)
+    return stated and outcome in (Outcome.OK, Outcome.UNCERTIFIED, Outcome.UNSTEADY)
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:

@@ -7,15 +7,31 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
+from scipy.linalg import toeplitz
 
 from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.stats import Floats
 
-DISPERSIONS = 9
+DISPERSIONS = 5
 """Quantiles of the uncertain dispersion over which the posterior is averaged."""
 
 REACH = float(np.log(1.5))
 """How far beyond the loads that were offered a limit is looked for, as a logarithm."""
+
+POINTS, SLOPES = 500, 15
+"""Of the grids of log(limit) and of the slope."""
+
+WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
+"""Scales of the factors by which the speed of a host may differ from window to window."""
+
+USUAL_WANDER = 0.03
+"""Prior scale of those: a busy server's throughput wanders by some percent within seconds, and by
+20 % within minutes."""
+
+TINY = 1e-300
+
+TAILS = 3
+"""Degrees of freedom of Student's t, whose draws those are: now and then comes a burst."""
 
 
 @dataclass(frozen=True)
@@ -39,51 +55,65 @@ class LateCounts:
         weighted: Floats = counts * self.weights[:, None]
         return weighted
 
-    def scatter(self, fitted: Floats) -> float:
-        """How much more the windows scatter around the fit than episodes explain; at least 1.
-
-        Pearson's chi-squared over its degrees of freedom, as if two windows more had been as
-        expected: a host whose speed changes from window to window, or a curve of another shape.
-        """
-        variance = np.maximum(self.requests * fitted * (1 - fitted), 1) / self.weights
-        chi_squared = float(np.sum((self.late - self.requests * fitted) ** 2 / variance))
-        return max(1.0, (chi_squared + 2) / max(len(self.late), 2))
-
 
 @dataclass(frozen=True)
 class Posterior:
-    """Possible limits with their density, and per window the share of late requests that fits best.
+    """Possible limits with their density.
 
     logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
-    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. The
-    density is averaged over how uncertain the dispersion is.
+    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. Each
+    window has a limit of its own, for hosts change their speed: off by a factor whose logarithm is
+    a draw of Student's t, of a scale that the windows tell themselves. The density is averaged
+    over how uncertain the dispersion is.
     """
 
     log_limits: Floats
     density: Floats
-    fitted: Floats
 
     @classmethod
     def of(cls, counts: LateCounts, curve: ExceedanceCurve, slope_spread: float) -> Posterior:
         """`slope_spread` is the prior standard deviation of log(m)."""
         scales, weighted = counts.log_scales, counts.weighted
-        log_limits = np.linspace(scales.min() - REACH, scales.max() + REACH, 1500)
-        slopes = np.exp(np.linspace(-2.5, 2.5, 31) * slope_spread)
-        shape = curve.above_level(scales - log_limits[:, None])
+        log_limits = np.linspace(scales.min() - REACH, scales.max() + REACH, POINTS)
+        slopes = np.exp(np.linspace(-2.5, 2.5, SLOPES) * slope_spread)
+        prior = -0.5 * (np.log(slopes) / slope_spread) ** 2
+        shape = curve.above_level(scales[:, None] - log_limits)  # (k, POINTS)
         logit = curve.level + slopes[:, None, None] * shape
         # log p = logit - log(1 + exp(logit)), and log(1 - p) without the first term.
-        likelihood = logit @ weighted[:, 0] - np.logaddexp(0, logit) @ weighted.sum(axis=1)
-        prior = -0.5 * (np.log(slopes) / slope_spread)[:, None] ** 2
-        density = np.zeros(len(log_limits))
+        likelihood = logit * weighted[:, :1] - np.logaddexp(0, logit) * weighted.sum(1)[:, None]
+        density = np.zeros(POINTS)
         levels = (np.arange(DISPERSIONS) + 0.5) / DISPERSIONS
+        wandering = [_wandering(log_limits, wander) for wander in WANDERS]
         for factor in stats.chi2.ppf(levels, counts.freedom) / counts.freedom:
-            log_density = factor * likelihood + prior
-            posterior = np.exp(log_density - log_density.max()).sum(axis=0)
-            density += posterior / posterior.sum()
-        best = np.unravel_index(np.argmax(likelihood + prior), likelihood.shape)
-        return cls(log_limits, density, 1 / (1 + np.exp(-logit[best])))
+            own = factor * likelihood
+            highest = own.max(axis=-1, keepdims=True)
+            log_density = [
+                prior[:, None]
+                + np.sum(np.log(np.exp(own - highest) @ moved + TINY) + highest, axis=1)
+                for moved in wandering
+            ]
+            joint = np.exp(log_density - np.max(log_density)) * _wander_prior()[:, None, None]
+            density += joint.sum(axis=(0, 1)) / joint.sum()
+        return cls(log_limits, density)
 
     def at(self, shares: float | Sequence[float]) -> Floats:
         """Quantiles of the logarithm of the limit."""
         summed = np.cumsum(self.density) / self.density.sum()
         return np.asarray(np.interp(shares, summed, self.log_limits))
+
+
+def _wander_prior() -> Floats:
+    """Probabilities of WANDERS: about a half-Cauchy distribution, on a grid of their logarithm."""
+    scales = np.maximum(WANDERS, WANDERS[1])
+    weights = scales / (1 + (scales / USUAL_WANDER) ** 2)
+    return weights / weights.sum()
+
+
+def _wandering(log_limits: Floats, scale: float) -> Floats:
+    """How likely a window's own limit is at each point, by the limit; shape (POINTS, POINTS)."""
+    if scale == 0:
+        return np.eye(len(log_limits))
+    away = (log_limits - log_limits[0]) / scale
+    moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
+    likely: Floats = moved / moved.sum(axis=0)
+    return likely

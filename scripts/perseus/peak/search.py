@@ -2,7 +2,7 @@
 
 The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
 limit, bisect coarsely, estimate it from windows around the root, certify a rate in fresh windows,
-see that the server is as fast as in the beginning, and at last load each tenant alone. It knows
+and at last load each tenant alone. In between it looks how fast the busy server is. It knows
 nothing of Triton: it drives any `System`, real or simulated.
 """
 
@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
 
-from perseus.peak import stats
+from perseus.peak import speed, stats
 from perseus.peak.durations import (
     ATTEMPTS,
     CERTIFY_AT,
-    STEADY_S,
     counted_s,
     effort,
     grace_s,
@@ -38,10 +38,11 @@ from perseus.peak.outcome import (
     why_infeasible,
     why_uncertified,
 )
+from perseus.peak.speed import IN_FLIGHT, Speed
 from perseus.peak.steadiness import IDLE, Steadiness, steadiness
-from perseus.peak.system import Observation, System
+from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
-from perseus.peak.verdict import TenantWindow, Verdict, counted, judge
+from perseus.peak.verdict import FOREIGN_CPU, FOREIGN_MOST, TenantWindow, Verdict, judge
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
@@ -54,13 +55,17 @@ DRAWS = 200
 NARROW = 0.35
 """Width of an interval of the limit, as a share of it, that asks for no more windows around it."""
 
-LIGHT = 0.5  # of the load that the search begins at, to warm up and to see a drift
-LOOKS_S = 1.0  # between looks whether the server is steady
-SHORTEST_S = {Phase.WARM_UP: 6.0, Phase.STEADY: 2.0}
+MORE = 2
+"""How many times as many windows as usual there may be around the limit, where its interval is not
+narrow: a burst on the host can end a window that the server would have passed, and the windows
+after it then find nothing that fails."""
+
+LOOKS_S = 1.0  # between looks whether the server is warm
+SHORTEST_S = 6.0
 """Windows before that say nothing: a drift of a few percent per second would not show."""
 FEWEST = 60  # requests of each tenant before that can be told
-DRIFT = 0.15
-"""Change of a light load's latency, from before to after a search, that spoils it."""
+LARGEST_CHANGE = 1.5
+"""Factor by which the speed of a busy server may differ from the first to the last look at it."""
 
 
 def find_peak(
@@ -84,23 +89,26 @@ def find_peak(
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas], batching)
     model = LineModel(line, tuple(slas), system.arrivals, queue)
-    search = _Search(system, model, settings, tuple(names), rng, on_window)
-    light_rps = tuple(LIGHT * rate for rate in line.rates_rps(start))
-    before, problem = search.warm_up(light_rps)
-    if problem:
-        return search.ended(Outcome.UNSTEADY, problem)
+    search = _Search(system, model, settings, tuple(names), start, rng, on_window)
+    loaded = [rate > 0 for rate in line.rates_rps(start)]
+    if problem := search.warm_up(loaded):
+        return no_peak(Outcome.UNSTEADY, problem, search.windows)
+    search.look_at_speed(loaded, unloaded_ms)
     low, high = search.bracket(start)
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
+    search.look_at_speed(loaded, unloaded_ms)
     if server_failed_above(search.on_the_line, low):
         near, _ = search.estimate(search.near_root(low, high))
+        search.look_at_speed(loaded, unloaded_ms)
         certified = search.certify([near * share for share in CERTIFY_AT])
         estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
-    if problem := search.drifted(before, light_rps):
-        return search.ended(Outcome.UNSTEADY, problem)
+    search.look_at_speed(loaded, unloaded_ms)
+    if search.change > LARGEST_CHANGE:  # once more, to be sure
+        search.look_at_speed(loaded, unloaded_ms)
     search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
 
@@ -113,62 +121,51 @@ class _Search:
     model: LineModel
     settings: SearchSettings
     names: tuple[str, ...]
+    start: float
     rng: np.random.Generator
     on_window: Callable[[Window, float], None]
 
     def __post_init__(self) -> None:
         self.windows: list[Window] = []
+        self.speeds: list[tuple[Speed, ...]] = []
+        self.foreign_most = FOREIGN_CPU
 
     # Phases, in their order
 
-    def steady(
-        self, phase: Phase, rates_rps: Sequence[float], longest_s: float
-    ) -> tuple[Steadiness, ...]:
-        """Offer a light load until latencies are surely steady, or for so long.
+    def warm_up(self, loaded: Sequence[bool]) -> str:
+        """Keep the server busy until it surely runs evenly; why it never does, if so.
 
-        One entry per tenant.
+        In a closed loop of all tenants that have load. A second window where the first was not
+        enough; hosts wander, so that only a change that goes on and on is a reason to end.
         """
-        busy_rps = [rate for rate in rates_rps if rate > 0]
-        longest_s = max(longest_s, 1.5 * FEWEST / min(busy_rps))
-        first_s = max(SHORTEST_S[phase], FEWEST / min(busy_rps)) + grace_s(self.slas)
-        looks_s = np.append(np.arange(first_s, longest_s, LOOKS_S), longest_s)
-        plan = WindowPlan(phase, np.nan, tuple(rates_rps), 0.0, tuple(looks_s.tolist()))
-
-        def done(window: Window) -> bool:
-            return all(found.surely_steady for found in self._steadiness(window))
-
-        return self._steadiness(self._window(plan, done))
-
-    def warm_up(self, rates_rps: Sequence[float]) -> tuple[tuple[Steadiness, ...], str]:
-        """How the server runs under a light load, and which tenants do not become steady.
-
-        When one does not, a second window says whether that was a passing disturbance.
-        """
-        first = self.steady(Phase.WARM_UP, rates_rps, self.settings.warm_up_s)
+        first = self._closed_until_steady(loaded)
         if all(found.steady for found in first):
-            return first, ""
-        second = self.steady(Phase.WARM_UP, rates_rps, self.settings.warm_up_s)
-        problem = "; ".join(
-            f"{name}: a light load does not become steady: its lower quartile went from"
-            f" {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
+            return ""
+        second = self._closed_until_steady(loaded)
+        return "; ".join(
+            f"{name}: the server does not become steady under load: the lower quartile of its"
+            f" latency went from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
             for name, old, new in zip(self.names, first, second, strict=True)
-            if not new.settled_after(old)
+            if new.goes_on_from(old, LARGEST_CHANGE)
         )
-        return second, problem
 
-    def drifted(self, before: Sequence[Steadiness], rates_rps: Sequence[float]) -> str:
-        """Whether the server is slower or faster than before the search; seen twice, to be sure."""
-        for _ in range(2):
-            after = self.steady(Phase.STEADY, rates_rps, STEADY_S)
-            problem = "; ".join(
-                f"{name}: the lower quartile of a light load was {old.whole.value_ms:.1f} ms"
-                f" before the search and {new.whole.value_ms:.1f} ms after it"
-                for name, old, new in zip(self.names, before, after, strict=True)
-                if old.whole.differs(new.whole, DRIFT)
-            )
-            if not problem:
-                return ""
-        return problem
+    def look_at_speed(self, loaded: Sequence[bool], unloaded_ms: Sequence[stats.Floats]) -> None:
+        """How fast the busy server answers each tenant alone."""
+        found = [Speed(np.nan, np.nan)] * len(loaded)
+        for i in np.flatnonzero(loaded):
+            alone = tuple(IN_FLIGHT if j == i else 0 for j in range(len(loaded)))
+            settle_s = speed.duration_s(unloaded_ms[i]) / 5
+            looks_s = (settle_s + speed.duration_s(unloaded_ms[i]),)
+            plan = WindowPlan(Phase.SPEED, np.nan, (), settle_s, looks_s, alone)
+            seen = self._window(plan, lambda window: True).seen
+            settled_ns = seen.start_ns + round(settle_s * 1e9)
+            found[i] = speed.speed(seen.requests[i], settled_ns)
+        self.speeds.append(tuple(found))
+
+    @property
+    def change(self) -> float:
+        """The factor between the first and the last speed that was seen."""
+        return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self, start: float) -> tuple[float, float]:
         """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
@@ -194,15 +191,16 @@ class _Search:
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
         not spoil the rest. A third of them does where they show the work of each request, and the
-        interval is narrow.
+        interval is narrow; where it stays wide there are more.
         """
-        scale, most = float(np.sqrt(low * high)), self.settings.root_windows
-        for i, shift in enumerate(self.rng.permutation(np.linspace(-0.07, 0.07, most))):
-            self._measure(Phase.ROOT, scale * (1 + shift))
-            enough = 3 * (i + 1) >= most
+        scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
+        shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
+        for i in range(MORE * usual):
+            self._measure(Phase.ROOT, scale * (1 + shifts[i % usual]))
+            enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
-            if enough and found.observed and found.width < NARROW:
+            if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break
         return scale
 
@@ -229,14 +227,12 @@ class _Search:
 
     # Results
 
-    def ended(self, outcome: Outcome, reason: str) -> Peak:
-        return no_peak(outcome, reason, self.windows)
-
     def peak(self, estimate: float, posterior: stats.Floats, certified: int | None) -> Peak:
         scale = np.nan if certified is None else self.windows[certified].scale
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
         outcome, reason = self._outcome(estimate, certified)
+        factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
         return Peak(
             outcome=outcome,
             reason=reason,
@@ -244,7 +240,11 @@ class _Search:
             certified_window=-1 if certified is None else certified,
             estimate=estimate,
             first_failing=min(above, default=np.nan),
-            posterior=posterior,
+            posterior=posterior * factors,
+            speeds_rps=tuple(
+                tuple(each.rate_rps for each in of_tenant)
+                for of_tenant in zip(*self.speeds, strict=True)
+            ),
             cliff=cliff(self.on_the_line, self.names),
             windows=tuple(self.windows),
         )
@@ -256,9 +256,19 @@ class _Search:
         if np.isnan(estimate):
             lowest = min(windows, key=lambda window: window.scale)
             return Outcome.INFEASIBLE, why_infeasible(lowest, self.model.line.base_rps, self.names)
+        if self.change > LARGEST_CHANGE:
+            return Outcome.UNSTEADY, self._why_unsteady()
         if certified is None:
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         return Outcome.OK, ""
+
+    def _why_unsteady(self) -> str:
+        return "; ".join(
+            f"{name}: the busy server answered {first.rate_rps:.0f}/s before the search and"
+            f" {last.rate_rps:.0f}/s after it"
+            for name, first, last in zip(self.names, self.speeds[0], self.speeds[-1], strict=True)
+            if speed.change([first], [last]) > LARGEST_CHANGE
+        )
 
     # Windows
 
@@ -271,18 +281,25 @@ class _Search:
         return [window for window in self.windows if window.on_the_line]
 
     def _limit(self, near: float, draws: int) -> Limit:
-        return line_limit(self.model, self.on_the_line, near, Draws(draws, self.rng))
+        return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
         return len(self.on_the_line) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """A window; one that the client or the host spoilt is tried again: it says nothing."""
-        for _ in range(ATTEMPTS):
-            window = self._counted_window(phase, scale, self.model.line.rates_rps(scale))
+        """A window; one that the client or the host spoilt is tried again: it says nothing.
+
+        Where other processes spoil every attempt there is no quiet to wait for: from then on a
+        window counts as long as they leave the server half of its cores.
+        """
+        rates_rps = self.model.line.rates_rps(scale)
+        for _ in range(ATTEMPTS - 1):
+            window = self._counted_window(phase, scale, rates_rps)
             if window.verdict is not Verdict.INVALID:
-                break
-        return window
+                return window
+        if window.seen.foreign_cpu > FOREIGN_CPU:
+            self.foreign_most = FOREIGN_MOST
+        return self._counted_window(phase, scale, rates_rps)
 
     def _counted_window(self, phase: Phase, scale: float, rates_rps: tuple[float, ...]) -> Window:
         """A window that lasts until its verdict is clear, or as long as its effort says."""
@@ -295,7 +312,7 @@ class _Search:
 
     def _window(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
         """A window that lasts until it is done, or as planned."""
-        with self.system.offer(plan.rates_rps, plan.looks_s[-1]) as load:
+        with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
                 tenants = tuple(self._judge(seen, i, plan) for i in range(len(self.slas)))
@@ -304,32 +321,55 @@ class _Search:
                     break
         self.windows.append(window)
         past = Counter(Phase(each.phase) for each in self.windows)
-        left_s = seconds_left(past, plan.phase, self.settings, self.slas, plan.rates_rps)
-        self.on_window(window, left_s)
+        somewhere_rps = self.model.line.rates_rps(self._scale_so_far)
+        self.on_window(window, seconds_left(past, self.settings, self.slas, somewhere_rps))
         return window
+
+    def _offer(self, plan: WindowPlan) -> AbstractContextManager[Load]:
+        longest_s = plan.looks_s[-1]
+        if plan.in_flight:
+            return self.system.offer_closed(plan.in_flight, longest_s)
+        return self.system.offer(plan.rates_rps, longest_s)
+
+    @property
+    def _scale_so_far(self) -> float:
+        return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _judge(self, seen: Observation, tenant: int, plan: WindowPlan) -> TenantWindow:
         near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
         weights = stats.similarity(plan.scale, [w.scale for w in near])
+        rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
         return judge(
             seen,
             tenant,
             self.slas[tenant],
-            rate_rps=plan.rates_rps[tenant],
+            rate_rps=rates_rps[tenant],
             settle_s=plan.settle_s,
-            grace_s=grace_s(self.slas),
+            grace_s=0.0 if plan.in_flight else grace_s(self.slas),
             confidence=1 - (1 - self.settings.confidence) / len(plan.looks_s),
             similar=[
                 (weight, w.tenants[tenant].exceedances)
                 for weight, w in zip(weights, near, strict=True)
             ],
+            foreign_most=self.foreign_most,
         )
 
+    def _closed_until_steady(self, loaded: Sequence[bool]) -> tuple[Steadiness, ...]:
+        """A closed loop until latencies are surely even, or for so long; one entry per tenant."""
+        longest_s = max(self.settings.warm_up_s, SHORTEST_S)
+        looks_s = np.append(np.arange(SHORTEST_S, longest_s, LOOKS_S), longest_s)
+        in_flight = tuple(IN_FLIGHT if busy else 0 for busy in loaded)
+        plan = WindowPlan(Phase.WARM_UP, np.nan, (), 0.0, tuple(looks_s.tolist()), in_flight)
+
+        def done(window: Window) -> bool:
+            return all(found.surely_steady for found in self._steadiness(window))
+
+        return self._steadiness(self._window(plan, done))
+
     def _steadiness(self, window: Window) -> tuple[Steadiness, ...]:
+        """By the answers that there are; a tenant with hardly any is not found unsteady by them."""
         found = []
-        for i, sla in enumerate(self.slas):
-            part = counted(window.seen, i, 0.0, grace_s(self.slas))
-            latency_ms = np.minimum(part.latency_ms(window.seen.now_ns), 10 * sla.latency_ms)
-            idle = window.tenants[i].offered_rps == 0
-            found.append(IDLE if idle else steadiness(latency_ms))
+        for requests in window.seen.requests:
+            latency_ms = requests.latency_ms(window.seen.now_ns)[requests.answered]
+            found.append(steadiness(latency_ms) if len(latency_ms) >= FEWEST else IDLE)
         return tuple(found)

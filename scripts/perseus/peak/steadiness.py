@@ -23,7 +23,7 @@ TREND_CONFIDENCE = 0.998
 class LowerQuartile:
     """The lower quartile of latencies, and its standard error, from those of batches.
 
-    Of a light load that is about the service time: it hardly depends on who waited.
+    In a closed loop that is a few times the service time.
     """
 
     value_ms: float
@@ -44,7 +44,7 @@ class LowerQuartile:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran without its transient: the lower quartiles of the halves and of the whole.
+    """How a window ran without its transient: the lower quartiles of its halves.
 
     `trend` tells a significant trend over the window, which is surer of a drift than the halves:
     those scatter the more the more they change.
@@ -52,7 +52,6 @@ class Steadiness:
 
     first: LowerQuartile
     last: LowerQuartile
-    whole: LowerQuartile
     trend: bool
 
     @property
@@ -60,10 +59,10 @@ class Steadiness:
         """Whether nothing speaks against it."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
-    def settled_after(self, before: Steadiness) -> bool:
-        """Whether this window is steady, and surely about as fast as a half of the one before."""
-        seen = (before.first, before.last)
-        return self.steady and any(self.whole.is_like(quartile, ALIKE) for quartile in seen)
+    def goes_on_from(self, before: Steadiness, factor: float) -> bool:
+        """Whether this window still changes, and has come that far from the one before."""
+        ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
+        return not self.steady and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
@@ -72,7 +71,7 @@ class Steadiness:
 
 
 NONE = LowerQuartile(0.0, 0.0)
-IDLE = Steadiness(NONE, NONE, NONE, trend=False)
+IDLE = Steadiness(NONE, NONE, trend=False)
 """Of a tenant without load."""
 
 
@@ -84,7 +83,7 @@ def steadiness(latency_ms: Floats) -> Steadiness:
     """
     rest = latency_ms[min(transient(latency_ms), len(latency_ms) // 2) :]
     first, last = np.array_split(rest, 2)
-    return Steadiness(_quartile(first), _quartile(last), _quartile(rest), _trend(rest))
+    return Steadiness(_quartile(first), _quartile(last), _trend(rest))
 
 
 def _trend(latency_ms: Floats) -> bool:

@@ -51,3 +51,8 @@ class System(Protocol):
 
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> AbstractContextManager[Load]:
         """Start a window of open-loop arrivals, a rate per tenant; leaving the context ends it."""
+
+    def offer_closed(
+        self, in_flight: Sequence[int], duration_s: float
+    ) -> AbstractContextManager[Load]:
+        """Start a window with so many requests of each tenant always in flight."""

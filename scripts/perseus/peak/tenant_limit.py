@@ -39,10 +39,22 @@ SETTLES = 0.3
 
 @dataclass(frozen=True)
 class Draws:
-    """How many draws of a limit's posterior are asked for, and the random stream for them."""
+    """Draws of a limit's posterior that are asked for: their levels in (0, 1), and randomness.
 
-    count: int
+    All tenants of a line are drawn at the same levels: what misleads about the limit of one
+    misleads about that of the others, and the lowest of independent draws would be too low.
+    """
+
+    levels: Floats
     rng: np.random.Generator
+
+    @classmethod
+    def of(cls, count: int, rng: np.random.Generator) -> Draws:
+        return cls((rng.permutation(count) + 0.5) / max(count, 1), rng)
+
+    @property
+    def count(self) -> int:
+        return len(self.levels)
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     counts = _without_luck(replay, curve)
     near_only = replay.queue.batching and draws.count > 0
     posterior = _posterior(counts, curve, replay.trust.slope_spread, near_only)
-    limits = np.exp(posterior.at([0.5, *draws.rng.random(draws.count)]))
+    limits = np.exp(posterior.at([0.5, *draws.levels]))
     if replay.queue.observed:
         (rate_rps,) = model.line.rates_rps(float(limits[0]))
         limits[1:] *= luck_of_work(replay.queue.work_s[0], rate_rps, draws.count, draws.rng)
@@ -83,13 +95,13 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 def _posterior(
     counts: LateCounts, curve: ExceedanceCurve, slope_spread: float, near_only: bool
 ) -> Posterior:
-    """Fitted twice: the second time knowing the scatter around the first, and what is near it."""
-    first = Posterior.of(counts, curve, slope_spread)
-    weights = counts.weights / counts.scatter(first.fitted)
-    if near_only:
-        distances = (counts.log_scales - first.at(0.5)) / NEAR
-        weights = weights * np.exp(-0.5 * distances**2)
-    return Posterior.of(replace(counts, weights=weights), curve, slope_spread)
+    """Fitted a second time where only what is near the first limit is to count."""
+    found = Posterior.of(counts, curve, slope_spread)
+    if not near_only:
+        return found
+    distances = (counts.log_scales - found.at(0.5)) / NEAR
+    near = counts.weights * np.exp(-0.5 * distances**2)
+    return Posterior.of(replace(counts, weights=near), curve, slope_spread)
 
 
 def _without_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:

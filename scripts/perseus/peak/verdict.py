@@ -22,8 +22,9 @@ from perseus.traffic.requests import MS, Requests, Status
 CLIENT_CPU = 0.8
 """Share of its core above which a client may be what limits."""
 
-FOREIGN_CPU = 0.1
-"""Share of the server's cores; the kernel's network work alone is about 0.02."""
+FOREIGN_CPU, FOREIGN_MOST = 0.1, 0.5
+"""Shares of the server's cores that other processes may use in a window: usually, and where there
+is no quiet to wait for. The kernel's network work alone is about 0.02."""
 
 SENT, ANSWERED = 0.995, 0.99
 """Shares of the requests below which the client did not offer, or the server did not do its work:
@@ -106,10 +107,12 @@ def judge(
     grace_s: float,
     confidence: float,
     similar: Sequence[tuple[float, stats.Exceedances]] = (),
+    foreign_most: float = FOREIGN_CPU,
 ) -> TenantWindow:
     """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
 
-    `similar` windows, each with its weight, help to tell how late requests cluster.
+    `similar` windows, each with its weight, help to tell how late requests cluster. Other processes
+    may have used up to `foreign_most` of the server's cores.
 
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
@@ -124,19 +127,25 @@ def judge(
     growth_rps, growing = _backlog(part, seen.requests[tenant], rate_rps, sla)
     if seen.queue_ms and _queue_rises(seen.queue_ms[tenant], settle_s, sla):
         growing = True
-    lag_ms = stats.percentile(part.send_lag_ms(seen.now_ns), 99)
-    late_client = lag_ms > lag_limit_ms(sla.latency_ms)
+    # A tenant that came in bursts, since its client was late, makes the others late as well.
+    lags_ms = [
+        stats.percentile(counted(seen, i, settle_s, grace_s).send_lag_ms(seen.now_ns), 99)
+        for i in range(len(seen.requests))
+    ]
+    latest_ms = np.nanmax([0.0, *lags_ms])
+    late_client = latest_ms > lag_limit_ms(sla.latency_ms)
     found = _Findings(
         offered_rps=rate_rps,
         requests=len(due),
         sent_ratio=float(np.mean(part.sent_ns > 0)) if len(part) else 1.0,
         completed_ratio=part.count(Status.OK) / len(due) if len(due) else 1.0,
         exceedance=share,
-        send_lag_ms=lag_ms,
+        send_lag_ms=float(latest_ms),
         lag_spoils=late_client and not _overloaded(part, seen, sla, confidence, dispersion),
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
+        foreign_most=foreign_most,
     )
     verdict, reason = _verdict(found, sla)
     return TenantWindow(
@@ -162,7 +171,7 @@ def judge(
         exceedance_high=share.high,
         completed_ratio=found.completed_ratio,
         backlog_growth_rps=growth_rps,
-        send_lag_p99_ms=lag_ms,
+        send_lag_p99_ms=lags_ms[tenant],
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
         verdict=verdict,
@@ -185,6 +194,7 @@ class _Findings:
     growing: bool
     client_cpu: float
     foreign_cpu: float
+    foreign_most: float
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
@@ -199,7 +209,11 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (n == 0, Verdict.UNDECIDED, "no requests yet"),
         # What disturbs the measurement comes before what it would say of the server.
         (client > CLIENT_CPU, spoilt, f"the client used {client:.0%} of its core"),
-        (others > FOREIGN_CPU, spoilt, f"other processes used {others:.0%} of the server's cores"),
+        (
+            others > found.foreign_most,
+            spoilt,
+            f"other processes used {others:.0%} of the server's cores",
+        ),
         # Late sends alone could explain late answers, unless the server is late beyond doubt.
         (found.lag_spoils, spoilt, f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"),
         # Too many are late as it is: that some were not sent spared the server work.

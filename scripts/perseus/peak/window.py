@@ -18,7 +18,7 @@ class Phase(StrEnum):
     BISECT = "bisect"
     ROOT = "root"
     CONFIRM = "confirm"
-    STEADY = "steady"
+    SPEED = "speed"
     ALONE = "alone"
 
 
@@ -30,8 +30,9 @@ ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.ROOT, Phase.CONFIRM)
 class WindowPlan:
     """A window as it is to be offered: a rate per tenant, and when it is looked at.
 
-    What is intended in the first `settle_s` does not count. The window ends at one of `looks_s`,
-    seconds since its start, and at the last of them in any case.
+    A closed loop has no rates, but so many requests of each tenant `in_flight`. What is intended in
+    the first `settle_s` does not count. The window ends at one of `looks_s`, seconds since its
+    start, and at the last of them in any case.
     """
 
     phase: Phase
@@ -39,6 +40,7 @@ class WindowPlan:
     rates_rps: tuple[float, ...]
     settle_s: float
     looks_s: tuple[float, ...]
+    in_flight: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,5 +84,5 @@ class Window:
         """Good enough to look higher: an undecided window goes by what was observed."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
-            return all(tenant.sla_percentile_ms <= tenant.sla_ms for tenant in busy)
+            return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)
         return self.verdict is Verdict.PASS

@@ -153,6 +153,10 @@ class PeakRecord(Record):
         description="where latency leaps from within the SLA to far beyond it; empty where it does"
         " not"
     )
+    speeds_rps: dict[str, tuple[Number, ...]] = Field(
+        description="per tenant, what the busy server answered it alone each time that this was"
+        " looked at during the search, requests/s; null without load, empty without a search"
+    )
     posterior_scales: tuple[float, ...] = Field(
         description="draws from the posterior of the estimate of s"
     )

@@ -132,6 +132,13 @@ class RepeatedPeak:
             self.open_above,
         )
 
+    def speed_rps(self, tenant: str) -> float:
+        """What its busy server answered a tenant alone: the geometric mean; NaN if none saw it."""
+        seen = [record.speeds_rps.get(tenant, ()) for record in self.records if record.has_limit]
+        speeds = np.array([speed for of_record in seen for speed in of_record])
+        known = speeds[np.isfinite(speeds)]
+        return float(np.exp(np.log(known).mean())) if len(known) else np.nan
+
     @property
     def mix(self) -> str:
         """The load line in words; weights and percentages are of dedicated peaks."""
@@ -228,15 +235,30 @@ def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | 
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> Quantity:
-    """sum(r_i / C_i) at the limit."""
+    """sum(r_i / C_i) at the limit, the C_i as they would have been at the host's speed then.
+
+    Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
+    is seen in both.
+    """
     known = [each for each in alone if each is not None and each.is_known]
     if len(known) < len(alone) or not peak.is_known:
         return Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
-    capacity = np.array([each.rates_rps[0] for each in known])
-    capacity_draws = np.column_stack([each.rates_draws_rps[:, 0] for each in known])
+    changes = speed_changes(peak, known)
+    capacity = changes * np.array([each.rates_rps[0] for each in known])
+    capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
     return Quantity(
         float((peak.rates_rps / capacity).sum()),
         (peak.rates_draws_rps / capacity_draws).sum(axis=1),
         open_below=peak.open_below or any(each.open_above for each in known),
         open_above=peak.open_above or any(each.open_below for each in known),
     )
+
+
+def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
+    """Per tenant, how many times as fast the server was as when the tenant was measured alone.
+
+    1 where that was not seen.
+    """
+    pairs = zip(peak.tenants, alone, strict=True)
+    changes = np.array([peak.speed_rps(name) / each.speed_rps(name) for name, each in pairs])
+    return np.where(np.isfinite(changes), changes, 1.0)

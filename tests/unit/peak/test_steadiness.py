@@ -29,7 +29,7 @@ def test_what_keeps_changing_is_not_steady():
 
 
 def test_a_level_differs_by_more_than_the_tolerance_and_more_than_chance():
-    calm, slower = steadiness(latencies(3, 4000)).whole, steadiness(1.3 * latencies(4, 4000)).whole
+    calm, slower = steadiness(latencies(3, 8000)).last, steadiness(1.3 * latencies(4, 8000)).last
     assert calm.differs(slower, TOLERANCE) and not calm.differs(slower, 0.5)
-    few = steadiness(latencies(3, 24)).whole
+    few = steadiness(latencies(3, 48)).last
     assert not few.differs(slower, TOLERANCE)

@@ -31,7 +31,7 @@ def evidence(rate_rps, seed, confirms=False, seconds=8.0, shape=lambda done: don
 
 
 def interval(windows):
-    found = tenant_limit(MODEL, 0, windows, Draws(400, np.random.default_rng(5)))
+    found = tenant_limit(MODEL, 0, windows, Draws.of(400, np.random.default_rng(5)))
     return found.observed, np.quantile(found.scales[1:], [0.025, 0.975])
 
 

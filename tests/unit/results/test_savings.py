@@ -1,11 +1,19 @@
 """Savings of a known truth: intervals cover it, and chance finds nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import synthetic
 import synthetic_files
 
-from perseus.results.repeats import dedicated_peaks, each_alone, group
+from perseus.results.repeats import (
+    dedicated_peaks,
+    each_alone,
+    group,
+    sharing_ratio,
+    speed_changes,
+)
 from perseus.results.savings import savings, simultaneous_tail
 
 STUDIES = 100
@@ -91,3 +99,39 @@ def test_a_missing_dedicated_peak_leaves_nothing_to_compare():
     assert len(rows) == 5
     assert all(row["saving"] is None and row["shared_servers"] is None for row in rows)
     assert rows[0]["reason"] == "no dedicated peak of resnet18"
+
+
+def ratios(host, seed, blind=False):
+    """The sharing ratio of each line of a study whose host changes its speed from cell to cell."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, 1.25, 0.0, 0.02, repeats=1, host=host)
+    made = synthetic.records(truth, seed, holds=())
+    found = list(group(synthetic.loaded(without_speeds(made) if blind else made), seed=1).values())
+    alone = each_alone(found[-1], dedicated_peaks(found))
+    return [sharing_ratio(peak, alone).value for peak in found if not peak.is_dedicated]
+
+
+def without_speeds(made):
+    return [record | {"speeds_rps": {}} for record in made]
+
+
+def test_a_host_that_changes_its_speed_between_cells_does_not_change_the_ratio():
+    seeds = range(20)
+    calm = np.std([ratios(0.0, seed) for seed in seeds])
+    assert np.std([ratios(0.1, seed) for seed in seeds]) < 1.5 * calm
+    assert np.std([ratios(0.1, seed, blind=True) for seed in seeds]) > 3 * calm
+
+
+def test_how_the_speed_changed_is_told_of_each_tenant():
+    made = synthetic.loaded(synthetic.records(synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1)))
+    found = group(made, seed=1)
+    shared = next(peak for peak in found.values() if not peak.is_dedicated)
+    alone = each_alone(shared, dedicated_peaks(list(found.values())))
+    slower = replace(
+        shared,
+        records=tuple(
+            record.model_copy(update={"speeds_rps": {"a": (30.0, np.nan), "b": (99.0, 99.0)}})
+            for record in shared.records
+        ),
+    )
+    assert speed_changes(shared, alone) == pytest.approx([1, 1])
+    assert speed_changes(slower, alone) == pytest.approx([30 / 33, 1])

@@ -21,8 +21,8 @@ from perseus.serving.failures import ServerError
 from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
-SLOW_RPS = 0.01
-"""Too slow to end any window early."""
+SLOW_RPS = 10
+"""Too slow to end any window early, and fast enough that none is longer than usual."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -54,6 +54,7 @@ def measure(cell: CellUnderTest) -> Findings:
         "certified_window": certified,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
+        "speeds_rps": dict(zip(task.tenant_names, peak.speeds_rps, strict=False)),
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
     return Findings(record, watched_window=certified)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
 from perseus.results.fleets import DEMAND_SERVERS, fleet
 from perseus.results.records import Row
-from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.repeats import RepeatedPeak, sharing_ratio, speed_changes
 from perseus.results.savings import savings
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
@@ -20,6 +21,9 @@ SCHEMA = pa.schema(
     [
         *LOAD_LINE,
         column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants"),
+        column("speed_change", REAL, "", "how many times as fast the server was as in the dedicated"
+               " cells, by what it answered each tenant alone (geometric mean); the dedicated peaks"
+               " in sharing_ratio are multiplied by each tenant's"),
         column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
                " negative: sharing costs more"),
         column("ci_low", REAL, "share", f"saving: lower end {CI}"),
@@ -57,6 +61,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 **load_line(peak),
                 "reason": peak.reason or _missing(peak, alone),
                 "sharing_ratio": sharing_ratio(peak, alone).value,
+                "speed_change": _speed_change(peak, alone),
                 **with_ends("saving", saving.fractional, ("ci_low", "ci_high")),
                 "probability_of_saving": saving.probability,
                 "ci_simultaneous_low": saving.simultaneous.low,
@@ -65,6 +70,13 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "lines_compared": saving.compared,
                 **_fleet(peak, shared, alone),
             }
+
+
+def _speed_change(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
+    known = [each for each in alone if each is not None]
+    if len(known) < len(alone):
+        return np.nan
+    return float(np.exp(np.log(speed_changes(peak, known)).mean()))
 
 
 def _missing(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> str:

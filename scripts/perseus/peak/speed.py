@@ -1,0 +1,75 @@
+"""How fast a busy server works, by what it answers in a closed loop (docs/method.md, "Search").
+
+A server is busy where requests wait, and only then does it work as it does near its limit: without
+load its caches cool down, and its latencies tell of that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak import stats
+from perseus.peak.stats import Floats
+from perseus.traffic.requests import Requests
+
+IN_FLIGHT = 4
+"""Requests of a tenant that are always with the server."""
+
+SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
+"""Of a window that sees the speed: so many seconds, or requests one after another."""
+
+MEDIAN = float(np.sqrt(np.pi / 2))
+"""Standard error of a median of normal values over that of their mean."""
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Answers per second of a busy server, and the standard error of their logarithm."""
+
+    rate_rps: float
+    log_error: float
+
+
+def speed(requests: Requests, from_ns: int) -> Speed:
+    """That of a closed loop, by what was answered after `from_ns`.
+
+    The median of batches of answers, so that a burst of something else on the host hardly counts.
+    Not a number where there are fewer than two answers.
+    """
+    done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
+    steps_s = [float(part.mean()) for part in stats.batches(np.diff(done_s), stats.BATCHES)]
+    usual_s = float(np.median(steps_s)) if steps_s else 0.0
+    if usual_s == 0:
+        return Speed(np.nan, np.nan)
+    error = float(np.std(steps_s, ddof=1)) if len(steps_s) > 1 else usual_s
+    return Speed(1 / usual_s, MEDIAN * error / usual_s / np.sqrt(len(steps_s)))
+
+
+def duration_s(unloaded_ms: Floats) -> float:
+    """How long a window lasts that sees the speed, by latencies without load."""
+    alone_s = float(np.median(unloaded_ms)) / 1000
+    return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
+
+
+def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
+    """The largest factor, at least 1, by which a tenant's speed differs; idle ones are NaN."""
+    ratios = [b.rate_rps / a.rate_rps for a, b in zip(first, last, strict=True)]
+    known = [max(ratio, 1 / ratio) for ratio in ratios if np.isfinite(ratio)]
+    return max(known, default=1.0)
+
+
+def wander(seen: Sequence[Sequence[Speed]]) -> float:
+    """Standard deviation of the logarithm of a speed over time, without that of its measurement.
+
+    `seen` has one entry per tenant for each time. The tenants' mean variance.
+    """
+    variances = []
+    for of_tenant in zip(*seen, strict=True):
+        logs = np.log([each.rate_rps for each in of_tenant if np.isfinite(each.rate_rps)])
+        errors = [each.log_error for each in of_tenant if np.isfinite(each.log_error)]
+        if len(logs) > 1:
+            variances.append(float(np.var(logs, ddof=1) - np.mean(np.square(errors))))
+    return float(np.sqrt(max(0.0, float(np.mean(variances))))) if variances else 0.0
