@@ -23,6 +23,9 @@ Discipline = Callable[[Floats, Floats], Floats]
 """(arrival times, ascending; work of each request), in seconds -> completion times."""
 
 
+MOST_ROUNDS = 20_000
+"""Requests one after another in a closed loop: no client sends faster."""
+
 Slowness = Callable[[Floats], Floats]
 """Seconds -> factors on work."""
 
@@ -177,7 +180,8 @@ class SimulatedServer:
     def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[SimulatedLoad]:
         """A window with so many requests of each tenant always with the server."""
         mean_s = [draw(np.random.default_rng(0), 100).mean() for draw in self.service]
-        rounds = int(1.5 * duration_s / min(w for w, n in zip(mean_s, in_flight, strict=True) if n))
+        shortest_s = min(work for work, n in zip(mean_s, in_flight, strict=True) if n)
+        rounds = int(min(1.5 * duration_s / shortest_s, MOST_ROUNDS))
         owner = np.tile(np.repeat(np.arange(len(in_flight)), in_flight), rounds + 1)
         done, queued = self._serve(np.zeros(len(owner)), owner)
         # Each request is sent when an answer leaves room for it.
@@ -203,9 +207,12 @@ class SimulatedServer:
         work = np.empty(len(arrival))
         for i, draw in enumerate(self.service):
             work[owner == i] = draw(self.rng, int(np.sum(owner == i)))
-        # What waits for long is served later than it came: about when the work before it is done.
-        about_s = np.maximum(arrival, np.cumsum(work) if not arrival.any() else 0)
-        work *= self.slowness(self.clock_s + about_s)
+        # In a closed loop work follows work, elsewhere it begins soon after the request came.
+        closed, slowed = not arrival.any(), work
+        for _ in range(3 if closed else 1):
+            begins = np.cumsum(slowed) - slowed if closed else arrival
+            slowed = work * self.slowness(self.clock_s + begins)
+        work = slowed
         order = np.argsort(arrival, kind="stable")
         stall_s, length_s = self.stall
         # In the server's own time, which stands still during the stall.

@@ -49,9 +49,9 @@ class Truth:
     gain: float = 1.25
     between: float = 0.01
     within: float = 0.02
-    host: float = 0.0
     repeats: int = 2
     bootstraps: int = 200
+    host: float = 0.0
 
 
 TRUTH = Truth({"resnet18": 30.0, "mobilenet_v3_large": 90.0})

@@ -46,7 +46,7 @@ def grace_s(slas: Sequence[Sla]) -> float:
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
-FEWEST, LONGEST_S = 20, 120.0
+FEWEST, LONGEST_S = 50, 120.0
 """Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
 one without any says nothing."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -339,7 +339,7 @@ class _Search:
         near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
         weights = stats.similarity(plan.scale, [w.scale for w in near])
         rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
-        return judge(
+        found = judge(
             seen,
             tenant,
             self.slas[tenant],
@@ -353,6 +353,9 @@ class _Search:
             ],
             foreign_most=self.foreign_most,
         )
+        if not plan.in_flight or found.verdict is Verdict.INVALID:
+            return found
+        return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop is asked no SLA")
 
     def _closed_until_steady(self, loaded: Sequence[bool]) -> tuple[Steadiness, ...]:
         """A closed loop until latencies are surely even, or for so long; one entry per tenant."""

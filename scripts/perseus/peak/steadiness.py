@@ -60,9 +60,10 @@ class Steadiness:
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Whether this window still changes, and has come that far from the one before."""
+        """Whether latency still changes after the window before, and has come that far in both."""
+        changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
-        return not self.steady and max(ratio, 1 / ratio) > factor
+        return changes and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
