@@ -29,7 +29,8 @@ LOAD_LINE = [
         "verdict",
         TEXT,
         "",
-        "the worst repeat's: ok, uncertified, infeasible, client_limited, unsteady or failed",
+        "the worst repeat's: ok, uncertified, infeasible, client_limited, disturbed, unsteady or"
+        " failed",
     ),
     column("reason", TEXT, "", "why not ok, in words"),
 ]

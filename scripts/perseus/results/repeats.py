@@ -21,7 +21,7 @@ from perseus.study.tasks.measure import MeasureTask
 DRAWS = 2000
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-WORST_FIRST = ("failed", "unsteady", "client_limited", "infeasible", "uncertified", "ok")
+WORST_FIRST = ("failed", "unsteady", "disturbed", "client_limited", "infeasible", "uncertified", "ok")
 
 
 @dataclass(frozen=True)

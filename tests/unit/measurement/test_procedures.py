@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from measure_tasks import measure_task, tenant
+from measure_tasks import client, measure_task, server, tenant
 
+from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import dedicated_peaks
+from perseus.measurement.experiments import peak as peak_experiment
 from perseus.measurement.experiments import procedure
 from perseus.measurement.experiments.concurrency import answered_rps
 from perseus.measurement.experiments.peak import infeasible
 from perseus.peak.durations import loop_s
+from perseus.peak.outcome import Outcome, no_peak
 from perseus.study.experiments import KINDS
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
+from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 
 UNLOADED_MS = {"a": 5.0}
@@ -42,6 +48,44 @@ def test_an_sla_that_fails_without_load_and_a_missing_dedicated_peak_are_infeasi
     quick = measure_task(tenant("a"))
     assert infeasible(quick, {}, UNLOADED_MS) == "" == infeasible(quick, {"a": 9.0}, UNLOADED_MS)
     assert "no dedicated peak" in infeasible(quick, {"a": float("nan")}, UNLOADED_MS)
+
+
+@pytest.mark.parametrize(
+    ("used", "of_server", "said"),
+    [
+        (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
+        (client("grpc", shared_memory=True), server(), ["larger machine"]),
+        (client("grpc"), server(remote=Remote(host="far")), ["remote.client_cores"]),
+        (
+            client("grpc", shared_memory=True).model_copy(update={"processes": 1}),
+            server(),
+            ["client.processes", "larger machine"],
+        ),
+    ],
+)
+def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, said):
+    ways = what_would_help(used, of_server, client_cores=2).split(", ")
+    assert len(ways) == len(said)
+    for way, word in zip(ways, said, strict=True):
+        assert word in way
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CLIENT_LIMITED, Outcome.DISTURBED])
+def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
+    task = measure_task(tenant("a"), client=client("http"))
+    under_test = SimpleNamespace(unloaded_p50_ms={"a": 5.0}, record={})
+    monkeypatch.setattr(peak_experiment, "server_under_test", lambda _: nullcontext(under_test))
+    ended = no_peak(outcome, "send lag p99 3.0 ms")
+    monkeypatch.setattr(peak_experiment, "_search", lambda *arguments: ended)
+    cell = SimpleNamespace(
+        task=task,
+        inputs=SimpleNamespace(dedicated_records=[]),
+        client_cores=[0],
+        say=lambda line: None,
+    )
+    reason = peak_experiment.measure(cell).record["reason"]
+    assert reason.startswith("send lag p99 3.0 ms")
+    assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
 
 
 def test_every_kind_has_a_procedure():
