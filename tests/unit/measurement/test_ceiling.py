@@ -48,6 +48,8 @@ def client_up_to(
         asked.append(rate_rps)
         good = rate_rps <= limit_rps and len(asked) - 1 not in spoilt
         return SimpleNamespace(
+            offered_rps=rate_rps,
+            disturbed=False,
             verdict=Verdict.PASS if good else beyond,
             punctual=good,
             completed_ratio=completed,
@@ -147,16 +149,17 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
     trace = tmp_path / "trace.csv"
     trace.write_text("0\n1\n3\n")
     offered: list[Arrivals] = []
-
-    class Offering:
-        def __init__(self, *arguments) -> None:
-            pass
-
-        def run(self, arrivals, say):
-            offered.append(arrivals)
-            return [], [], ""
-
-    monkeypatch.setattr(ceiling, "_Bench", Offering)
+    for name in ("route_to", "Client", "RequestsWriter"):
+        monkeypatch.setattr(ceiling, name, lambda *arguments, **named: nullcontext())
+    monkeypatch.setattr(
+        ceiling,
+        "LiveSystem",
+        lambda server, clients, arrivals, *more, **named: offered.append(arrivals),
+    )
+    monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
+    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: 0.0)
+    window = client_up_to(1000)
+    monkeypatch.setattr(ceiling, "open_loop", lambda system, rate: window(rate))
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())
     monkeypatch.setattr(ceiling, "embedded_triton", lambda *arguments: nullcontext())
     monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
