@@ -257,8 +257,9 @@ class SimulatedLoad:
                 )
             )
         start_ns = round(self.start_s * 1e9)
-        idle = (0.0,) * len(tenants)
-        return Observation(start_ns, elapsed_s, tuple(tenants), idle, queue_ms=tuple(readings))
+        # A client that is late by itself has much to do.
+        cpu = (0.5 if self.send_lag_s else 0.0,) * len(tenants)
+        return Observation(start_ns, elapsed_s, tuple(tenants), cpu, queue_ms=tuple(readings))
 
     def _ns(self, seconds: Floats) -> NDArray[np.int64]:
         return np.round((self.start_s + seconds) * 1e9).astype(np.int64)

@@ -1,6 +1,7 @@
 """Ceiling: what the client itself can offer on this host.
 
-inputs:   the shapes of the requests, from the export of the models
+inputs:   the shapes of the requests, from the export of the models, the trace of arrivals, if they
+          come from one
 outputs:  results/<study>/ceilings/<server>.json
 steps:    serve a model that answers at once, raise the load until the client gives out
 """
@@ -10,6 +11,7 @@ rule ceiling:
     """The client's ceiling beside one server. Nothing else runs meanwhile."""
     input:
         checks=lambda w: files.checks(STUDY, STUDY.servers[w.server]),
+        trace=files.trace(STUDY),
     output:
         f"{RESULTS}/ceilings/{{server}}.json",
     log:

@@ -122,6 +122,12 @@ def _repeats(
                     "cpus": 2,
                     "memory_bytes": 25 * 2**30,
                     "kernel": "6.1",
+                    "topology": {
+                        "tells_siblings": True,
+                        "shared_by_server_and_client": [],
+                        "server_nodes": [0],
+                        "client_nodes": [0],
+                    },
                     "cpu_governor": None,
                     "server_cores": [1],
                     "client_cores": [0],
@@ -309,6 +315,7 @@ def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
     return {
         "server": "cpu1",
         "client": {"protocol": "grpc", "shared_memory": False, "processes": None},
+        "arrivals": {"process": "poisson", "cv": 1.0},
         "processes": 1,
         "started_unix_ns": 1_700_000_000 * 10**9,
         "host": {"client_cores": [0]},
@@ -327,6 +334,7 @@ def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
                     _tried(1377.0, 2.0, "send lag p99 2.0 ms > 1.0 ms"),
                     _tried(900.0, 0.8, ""),
                 ],
+                "disturbed": "",
             }
         ],
     }

@@ -11,6 +11,8 @@ from typing import Any
 
 import psutil
 
+from perseus.host.topology import Topology, read_topology
+
 PACKAGES = (
     "grpcio",
     "numpy",
@@ -25,13 +27,27 @@ PACKAGES = (
 )
 
 
-def describe(server_cores: Sequence[int], client_cores: Sequence[int]) -> dict[str, Any]:
+def describe(
+    server_cores: Sequence[int], client_cores: Sequence[int], topology: Topology | None = None
+) -> dict[str, Any]:
     """CPU, memory, operating system, cores used, and versions of the software involved."""
+    topology = topology or read_topology()
     return {
         "cpu": _cpu_name(),
         "cpus": os.cpu_count(),
         "server_cores": list(server_cores),
         "client_cores": list(client_cores),
+        "topology": {
+            "tells_siblings": topology.tells_siblings,
+            "shared_by_server_and_client": sorted(
+                cpu
+                for cpu in (*server_cores, *client_cores)
+                if {*topology.core_of(cpu)} & {*server_cores}
+                and {*topology.core_of(cpu)} & {*client_cores}
+            ),
+            "server_nodes": sorted({topology.node_of(cpu) for cpu in server_cores}),
+            "client_nodes": sorted({topology.node_of(cpu) for cpu in client_cores}),
+        },
         "cpu_governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "memory_bytes": psutil.virtual_memory().total,
         "kernel": platform.release(),

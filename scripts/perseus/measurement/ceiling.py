@@ -3,7 +3,7 @@
 
 The null model answers at once, so that what gives out first is the client or the path. Closed loop
 tells what they can carry at all; the ceiling is the highest open-loop rate at which a window is
-still valid by the rules of every measurement.
+still valid by the rules of every measurement, with the arrivals and the protocol of the study.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +26,13 @@ from perseus.host import machine
 from perseus.host.cores import beside_client, core_locks, split_cores
 from perseus.host.exclusive import exclusive
 from perseus.host.files import write_json
+from perseus.host.procfs import foreign_share, read_cpu
 from perseus.host.signals import terminate_as_exit
+from perseus.measurement.clients import arrivals
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak.durations import grace_s
-from perseus.peak.verdict import TenantWindow, Verdict, judge
+from perseus.peak.verdict import FOREIGN_CPU, TenantWindow, Verdict, judge
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
 from perseus.study.sla import Sla
@@ -45,6 +47,8 @@ CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
 ATTEMPTS = 2
+CLOSED_FOREIGN_CPU = 2 * FOREIGN_CPU
+"""Of all cores: at the rates of a closed loop the kernel's network work may be a tenth of them."""
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
 SLA = Sla(latency_ms=50.0)  # the longest for which the send lag must stay below 1 ms
 
@@ -70,16 +74,20 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 @dataclass(frozen=True)
 class Closed:
-    """A closed loop: so many requests always in flight."""
+    """A closed loop: so many requests always in flight.
+
+    `foreign_cpu` is the share of all cores of the measurement that other processes used.
+    """
 
     concurrency: int
     rate_rps: float
     cpu_us_per_request: float
+    foreign_cpu: float = 0.0
 
 
 @dataclass(frozen=True)
 class Open:
-    """A rate that was tried with Poisson arrivals; `valid` as a window of a measurement is."""
+    """A rate that was tried with the study's arrivals; `valid` as a window of a measurement is."""
 
     rate_rps: float
     send_lag_p99_ms: float
@@ -91,14 +99,17 @@ class Open:
 def measure(
     task: CeilingTask,
     shapes: Mapping[Shape, Sequence[str]],
+    trace: Path | None,
     path: Path,
     log_path: Path,
     say: Callable[[str], None],
 ) -> None:
-    """Find the ceiling of each shape of request, and write them; `shapes` names their models.
+    """Find the ceiling of each shape of request, and write them.
 
-    Raises ServerError, ClientError, TooFewCoresError and LockError.
+    `shapes` names their models, `trace` is the file of the study's arrivals, if they come from one.
+    Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
     """
+    process = arrivals(task.arrivals, trace)
     server_cores, client_cores = _cores(task)
     processes = processes_each(task.client.processes, client_cores, tenants=1)
     with ExitStack() as stack:
@@ -112,18 +123,20 @@ def measure(
                 write_null_model(Path(folder), shape)
                 with embedded_triton(Path(folder), log_path, server_cores) as server:
                     bench = _Bench(server, shape, task, (server_cores, client_cores), processes, i)
-                    closed, tried = bench.run(say)
+                    closed, tried, disturbed = bench.run(process, say)
             measured.append(
                 asdict(shape)
                 | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
                 | {"closed": [asdict(each) for each in closed]}
                 | {"open": [asdict(each) for each in tried]}
+                | {"disturbed": disturbed}
             )
     write_json(
         path,
         {
             "server": task.server,
             "client": task.client.plain(),
+            "arrivals": task.arrivals.plain(),
             "processes": processes,
             "started_unix_ns": started_unix_ns,
             "host": machine.describe(server_cores, client_cores),
@@ -176,7 +189,10 @@ class _Bench:
         self._processes = processes
         self._streams = [stream(task.seed, number, part) for part in range(2)]
 
-    def run(self, say: Callable[[str], None]) -> tuple[list[Closed], list[Open]]:
+    def run(
+        self, process: Arrivals, say: Callable[[str], None]
+    ) -> tuple[list[Closed], list[Open], str]:
+        """Closed loops, open loops, and what other processes disturbed; empty if nothing."""
         pixels, images = self._shape.input_px, self._shape.request_batch_size
         batch = self._streams[0].normal(size=(images, 3, pixels, pixels)).astype(np.float32)
         with ExitStack() as stack:
@@ -188,19 +204,37 @@ class _Bench:
             system = LiveSystem(
                 self._server,
                 [client],
-                Arrivals("poisson", 1.0),
+                process,
                 self._streams[1:],
                 writer,
                 server_cores=self._server_cores,
                 client_cores=self._client_cores,
                 longest_sla_s=PATIENCE_S,
             )
-            closed = [closed_loop(client, count) for count in CONCURRENCIES]
+            closed = [self._closed_loop(client, count) for count in CONCURRENCIES]
             fastest_rps = max(each.rate_rps for each in closed)
             say(f"{pixels} px x {images}: {fastest_rps:.0f} requests/s in closed loop")
-            tried = highest_valid(fastest_rps, lambda rate_rps: open_loop(system, rate_rps))
-            say(f"{pixels} px x {images}: " + describe(tried))
-        return closed, tried
+            seen: list[TenantWindow] = []
+
+            def window(rate_rps: float) -> TenantWindow:
+                seen.append(open_loop(system, rate_rps))
+                return seen[-1]
+
+            tried = highest_valid(fastest_rps, window)
+            disturbed = what_disturbed(closed, seen)
+            say("; ".join(filter(None, (f"{pixels} px x {images}: {describe(tried)}", disturbed))))
+        return closed, tried, disturbed
+
+    def _closed_loop(self, client: Client, concurrency: int) -> Closed:
+        """One that others disturbed is tried again. Server and clients descend from this job."""
+        cores = [*self._server_cores, *self._client_cores]
+        for _ in range(ATTEMPTS):
+            before = read_cpu(cores, os.getpid())
+            closed = closed_loop(client, concurrency)
+            foreign = foreign_share(before, read_cpu(cores, os.getpid()))
+            if foreign <= CLOSED_FOREIGN_CPU:
+                break
+        return replace(closed, foreign_cpu=foreign)
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
@@ -263,6 +297,19 @@ def _judged(rate_rps: float, seen: TenantWindow) -> Open:
         valid=valid,
         reason="" if valid else seen.reason,
     )
+
+
+def what_disturbed(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
+    """Why a ceiling may be too low that was found while others used the host; empty if they did
+    not: loops, or all windows of a rate, that they spoilt."""
+    share = max((each.foreign_cpu for each in closed), default=0.0)
+    if share > CLOSED_FOREIGN_CPU:
+        return f"other processes used {share:.0%} of the cores in a closed loop"
+    of_rates: dict[float, list[TenantWindow]] = {}
+    for window in windows:
+        of_rates.setdefault(window.offered_rps, []).append(window)
+    lost = (seen for seen in of_rates.values() if all(window.disturbed for window in seen))
+    return next((f"{seen[-1].offered_rps:.0f} requests/s: {seen[-1].reason}" for seen in lost), "")
 
 
 def describe(tried: Sequence[Open]) -> str:

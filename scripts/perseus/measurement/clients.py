@@ -11,7 +11,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.serving.running_server import RunningServer
 from perseus.study.sla import Sla
-from perseus.study.tasks.measure import MeasureTask
+from perseus.study.tasks.measure import MeasuredArrivals
 from perseus.study.traces import read_gaps_s
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, processes_each
@@ -42,7 +42,7 @@ def under_load(
         system = LiveSystem(
             server,
             clients,
-            arrivals(task, cell.inputs.trace),
+            arrivals(task.arrivals, cell.inputs.trace),
             [cell.stream(i) for i in range(len(clients))],
             cell.raw.requests,
             server_cores=cell.server_cores,
@@ -55,10 +55,10 @@ def under_load(
             cell.raw.add_errors(system.errors)
 
 
-def arrivals(task: MeasureTask, trace: Path | None) -> Arrivals:
-    """The arrival process of a cell; `trace` is the file that it replays, if it does."""
+def arrivals(process: MeasuredArrivals, trace: Path | None) -> Arrivals:
+    """The arrival process of a study; `trace` is the file that it replays, if it does."""
     gaps_s = read_gaps_s(trace) if trace else ()
-    return Arrivals(**task.arrivals.model_dump(), gaps_s=gaps_s)
+    return Arrivals(**process.model_dump(), gaps_s=gaps_s)
 
 
 def longest_sla_s(slas: Sequence[Sla]) -> float:

@@ -24,13 +24,15 @@ class Outcome(StrEnum):
     BLOCKED = "blocked"
     UNCERTIFIED = "uncertified"
     CLIENT_LIMITED = "client_limited"
+    DISTURBED = "disturbed"
     UNSTEADY = "unsteady"
     FAILED = "failed"
 
     @property
     def may_pass(self) -> bool:
         """Whether it is trouble that a fresh server, a little later, may be spared."""
-        return self in (Outcome.UNSTEADY, Outcome.CLIENT_LIMITED, Outcome.FAILED)
+        trouble = (Outcome.UNSTEADY, Outcome.CLIENT_LIMITED, Outcome.DISTURBED, Outcome.FAILED)
+        return self in trouble
 
     @property
     def is_answer(self) -> bool:
@@ -105,20 +107,25 @@ def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     )
 
 
-def why_client_limited(windows: Sequence[Window]) -> str:
-    """What kept the client from more, where nothing shows the server's limit; else empty.
+def what_spoilt(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
+    """What kept the load from going higher, where nothing shows the server's limit.
 
-    A scale is lost when its window was spoilt at every attempt.
+    A scale is lost when its window was spoilt at every attempt: by the client, or, if that was so
+    at least as often, by what else ran on the host.
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
-    spoilt = [t.reason for w in lost for t in w.tenants if t.verdict is Verdict.INVALID]
+    spoilt = [t for w in lost for t in w.tenants if t.verdict is Verdict.INVALID]
     passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
     lowest_is_lost = min(w.scale for w in windows) not in valid
     nothing_valid_fails = not server_failed_above(windows, passing)
     if spoilt and ((passing == 0 and lowest_is_lost) or nothing_valid_fails):
-        return spoilt[-1]
-    return ""
+        disturbed = [tenant.reason for tenant in spoilt if tenant.disturbed]
+        if 2 * len(disturbed) >= len(spoilt):
+            return Outcome.DISTURBED, disturbed[-1]
+        limited = [tenant.reason for tenant in spoilt if not tenant.disturbed]
+        return Outcome.CLIENT_LIMITED, limited[-1]
+    return None
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:

@@ -34,7 +34,7 @@ from perseus.peak.outcome import (
     cliff,
     no_peak,
     server_failed_above,
-    why_client_limited,
+    what_spoilt,
     why_infeasible,
     why_uncertified,
 )
@@ -251,8 +251,8 @@ class _Search:
 
     def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
         windows = self.on_the_line
-        if reason := why_client_limited(windows):
-            return Outcome.CLIENT_LIMITED, reason
+        if spoilt := what_spoilt(windows):
+            return spoilt
         if np.isnan(estimate):
             lowest = min(windows, key=lambda window: window.scale)
             return Outcome.INFEASIBLE, why_infeasible(lowest, self.model.line.base_rps, self.names)

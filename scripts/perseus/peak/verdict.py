@@ -26,6 +26,10 @@ FOREIGN_CPU, FOREIGN_MOST = 0.1, 0.5
 """Shares of the server's cores that other processes may use in a window: usually, and where there
 is no quiet to wait for. The kernel's network work alone is about 0.02."""
 
+HELD_UP_CPU = 0.1
+"""Share of its core below which a client that is late was kept from running: bursts of so little
+work hardly ever make requests wait for each other."""
+
 SENT, ANSWERED = 0.995, 0.99
 """Shares of the requests below which the client did not offer, or the server did not do its work:
 a leak of few would never show in the percentile."""
@@ -78,6 +82,12 @@ class TenantWindow:
     def punctual(self) -> bool:
         """Whether requests were sent when they should have been (docs/method.md, "Load")."""
         return not self.send_lag_p99_ms > lag_limit_ms(self.sla_ms)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether it is invalid by what else ran on the host, and not by what the client did."""
+        held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
+        return self.verdict is Verdict.INVALID and (self.foreign_cpu > FOREIGN_CPU or held_up)
 
     def as_dict(self) -> dict[str, object]:
         """The figures, flat; of the exceedances only their share and its bounds."""
@@ -203,6 +213,9 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     lag_ms, most_ms = found.send_lag_ms, lag_limit_ms(sla.latency_ms)
     client, others = found.client_cpu, found.foreign_cpu
     sent, answered = found.sent_ratio, found.completed_ratio
+    lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
+    if client < HELD_UP_CPU:
+        lag += f" although the client used only {client:.0%} of its core: the host held it up"
     spoilt, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "idle"),
@@ -215,7 +228,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
             f"other processes used {others:.0%} of the server's cores",
         ),
         # Late sends alone could explain late answers, unless the server is late beyond doubt.
-        (found.lag_spoils, spoilt, f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"),
+        (found.lag_spoils, spoilt, lag),
         # Too many are late as it is: that some were not sent spared the server work.
         (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
         # What was not sent was not answered either, and that is not the server's doing.

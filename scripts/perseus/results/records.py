@@ -15,7 +15,7 @@ from perseus.peak.outcome import Outcome, found_limit
 from perseus.peak.stats import Floats
 from perseus.peak.window import Phase
 from perseus.study.experiments.peak import Run
-from perseus.study.tasks.measure import MeasuredClient, MeasureTask
+from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient, MeasureTask
 
 Row = dict[str, Any]
 
@@ -58,7 +58,9 @@ class Record(BaseModel):
     )
     host: dict[str, Any] = Field(
         description="processor, memory, kernel, cores of server and client, versions of the"
-        " software; `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its"
+        " software; `topology` says whether the machine tells which CPUs share a physical core"
+        " (`tells_siblings`), those that server and client share, and the NUMA nodes of both;"
+        " `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its"
         " MIG instances; `client_realtime` says whether the clients were scheduled before ordinary"
         " processes (SCHED_RR), null if none ran"
     )
@@ -99,7 +101,8 @@ class Record(BaseModel):
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
         " (the server cannot keep the SLA at any load), blocked (its rates are shares of dedicated"
-        " peaks that were not found), client_limited (the load generator gave out first), unsteady"
+        " peaks that were not found), client_limited (the load generator gave out first),"
+        " disturbed (other processes of the host spoilt the windows), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors)"
     )
     reason: str = Field(description="why not ok, in words")
@@ -191,7 +194,7 @@ class ClosedLoop(BaseModel):
 
 
 class OpenLoop(BaseModel):
-    """A rate that was tried with Poisson arrivals, and whether its window was valid."""
+    """A rate that was tried with the study's arrivals, and whether its window was valid."""
 
     rate_rps: float
     send_lag_p99_ms: Number
@@ -208,6 +211,7 @@ class RequestShape(BaseModel):
     request_bytes: int
     closed: tuple[ClosedLoop, ...]
     open: tuple[OpenLoop, ...]
+    disturbed: str
 
     @property
     def highest_valid(self) -> OpenLoop | None:
@@ -222,13 +226,16 @@ class Ceiling(BaseModel):
 
     server: str = Field(description="name of the server in the configuration")
     client: MeasuredClient = Field(description="the `client` part of the configuration")
+    arrivals: MeasuredArrivals = Field(description="the arrivals of the study, and of the windows")
     processes: int = Field(description="client processes")
     started_unix_ns: int = Field(description="when it began")
     host: dict[str, Any] = Field(description="as in record.json")
     shapes: tuple[RequestShape, ...] = Field(
         description="per size of request: its models; `closed`, the rate and the client's CPU time"
         " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
-        " send lag and whether the window was valid: the first that was is the ceiling"
+        " send lag and whether the window was valid: the first that was is the ceiling;"
+        " `disturbed`, what other processes spoilt, so that the ceiling may be too low; empty if"
+        " nothing"
     )
 
     @classmethod

@@ -28,6 +28,7 @@ SERVER_COULD_NOT = ("infeasible", "failed", "unsteady")
 WORST_FIRST = (
     "failed",
     "unsteady",
+    "disturbed",
     "client_limited",
     "blocked",
     "infeasible",

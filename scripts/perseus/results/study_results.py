@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
+from perseus.results.client_load import Requests, ceiling_problems
 from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import Dedicated, RepeatedPeak, dedicated_peaks, each_alone, group
 from perseus.study.tasks.tables import TablesTask
@@ -41,6 +42,11 @@ class StudyResults:
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
         """One for each load line that was searched, by `repeats.key`."""
         return group(self.searches, self.task.seed)
+
+    @cached_property
+    def ceiling_problems(self) -> dict[Requests, str]:
+        """Why ceilings of the client are not to be trusted, where they are not."""
+        return ceiling_problems(self.ceilings, list(self.peaks.values()))
 
     @cached_property
     def _dedicated(self) -> Dedicated:

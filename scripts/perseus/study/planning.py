@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perseus.study.cells import Cell, Study
-from perseus.study.measurement import Client
+from perseus.study.measurement import ArrivalProcess, Client
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.export import ExportTask
@@ -93,9 +93,7 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
         tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
         preset=measurement.preset,
         search=study.preset.settings,
-        arrivals=MeasuredArrivals(
-            process=measurement.arrivals.process, cv=measurement.arrivals.cv or 1.0
-        ),
+        arrivals=_arrivals(measurement.arrivals),
         trace=measurement.arrivals.trace,
         client=_client(measurement.client),
     )
@@ -115,6 +113,10 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
     )
 
 
+def _arrivals(settings: ArrivalProcess) -> MeasuredArrivals:
+    return MeasuredArrivals(process=settings.process, cv=settings.cv or 1.0)
+
+
 def _client(settings: Client) -> MeasuredClient:
     return MeasuredClient(
         protocol=settings.protocol,
@@ -124,7 +126,7 @@ def _client(settings: Client) -> MeasuredClient:
 
 
 def ceiling_task(study: Study, server_name: str) -> CeilingTask:
-    server = study.servers[server_name]
+    server, measurement = study.servers[server_name], study.definition.measurement
     requests = {
         (tenant.model, tenant.request_batch_size)
         for scenario in study.scenarios.values()
@@ -135,7 +137,9 @@ def ceiling_task(study: Study, server_name: str) -> CeilingTask:
         server=server_name,
         cores=None if server.remote else server.cores,
         client_cores=server.remote.client_cores if server.remote else None,
-        client=_client(study.definition.measurement.client),
+        arrivals=_arrivals(measurement.arrivals),
+        trace=measurement.arrivals.trace,
+        client=_client(measurement.client),
         seed=study.definition.seed,
         requests=tuple(RequestOfModel(model=m, images=n) for m, n in sorted(requests)),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perseus.host import machine as machine_facts
 from perseus.host.cores import (
     TooFewCoresError,
     beside_client,
@@ -123,6 +124,21 @@ def test_a_server_that_fits_into_another_node_only_goes_there(two_sockets, usabl
 def test_the_client_has_the_larger_rest_of_a_node(two_sockets, usable):
     usable(3, *range(4, 8))
     assert split_cores(1, two_sockets) == ([7], [4, 5, 6])
+
+
+def test_the_split_is_in_the_record(laptop, two_sockets, tmp_path, usable):
+    usable(*range(16))
+    assert machine_facts.describe(*split_cores(3, two_sockets), two_sockets)["topology"] == {
+        "tells_siblings": True,
+        "shared_by_server_and_client": [],
+        "server_nodes": [1],
+        "client_nodes": [0],
+    }
+    usable(2, 6)
+    shared = machine_facts.describe(*split_cores(1, laptop), laptop)["topology"]
+    assert shared["shared_by_server_and_client"] == [2, 6]
+    silent = machine_facts.describe([1], [0], read_topology(tmp_path / "nothing"))["topology"]
+    assert not silent["tells_siblings"] and not silent["shared_by_server_and_client"]
 
 
 def test_the_client_of_a_remote_server_shares_no_core_with_the_null_model(laptop, usable):

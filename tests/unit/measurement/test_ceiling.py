@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
+from measure_tasks import client
 
-from perseus.measurement.ceiling import ATTEMPTS, SHARES, describe, highest_valid
+from perseus.measurement import ceiling
+from perseus.measurement.ceiling import (
+    ATTEMPTS,
+    SHARES,
+    Closed,
+    Shape,
+    describe,
+    highest_valid,
+    what_disturbed,
+)
 from perseus.peak.verdict import Verdict
+from perseus.results.records import Ceiling
+from perseus.study.tasks.ceiling import CeilingTask
+from perseus.study.tasks.measure import MeasuredArrivals
+from perseus.traffic.arrivals import Arrivals
+
+TASK = CeilingTask(
+    server="cpu1",
+    cores=1,
+    client_cores=None,
+    arrivals=MeasuredArrivals(process="poisson", cv=1.0),
+    trace=None,
+    client=client(),
+    seed=0,
+    requests=(),
+)
 
 
 def client_up_to(
@@ -23,6 +49,8 @@ def client_up_to(
         asked.append(rate_rps)
         good = rate_rps <= limit_rps and len(asked) - 1 not in spoilt
         return SimpleNamespace(
+            offered_rps=rate_rps,
+            disturbed=False,
             verdict=Verdict.PASS if good else beyond,
             punctual=good,
             completed_ratio=completed,
@@ -78,3 +106,79 @@ def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceili
     assert tried[-1].rate_rps == 2000 * SHARES[-1]
     assert len(tried) % ATTEMPTS == 0 and len(tried) <= 12
     assert describe(tried).startswith("no open-loop rate is valid")
+
+
+def windows(*rates_rps: float, disturbed: bool = True) -> list[SimpleNamespace]:
+    reason = "other processes used 34% of the server's cores"
+    return [
+        SimpleNamespace(offered_rps=rate, disturbed=disturbed, reason=reason) for rate in rates_rps
+    ]
+
+
+def loops(foreign_cpu: float) -> list[Closed]:
+    return [Closed(1, 900.0, 300.0, 0.02), Closed(4, 1000.0, 300.0, foreign_cpu)]
+
+
+def test_what_others_disturbed_is_said():
+    assert "used 45% of the cores in a closed loop" in what_disturbed(loops(0.45), [])
+    lost = what_disturbed(loops(0.1), windows(900, 900))
+    assert lost == "900 requests/s: other processes used 34% of the server's cores"
+    assert what_disturbed(loops(0.1), windows(900) + windows(900, disturbed=False)) == ""
+
+
+def test_a_closed_loop_that_others_disturbed_is_tried_again(monkeypatch):
+    busy = iter([0.0, 0.6, 0.6, 0.7])
+    monkeypatch.setattr(ceiling, "read_cpu", lambda cores, root: (tuple(cores), root))
+    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: next(busy))
+    monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
+    bench = ceiling._Bench(None, None, TASK, ([1], [0]), 1, 0)
+    assert bench._closed_loop(None, 4).foreign_cpu == 0.0
+    assert bench._closed_loop(None, 4).foreign_cpu == 0.6
+    assert next(busy) == 0.7
+
+
+def test_a_ceiling_has_its_cores_for_itself(tmp_path, monkeypatch):
+    taken: list[str] = []
+
+    @contextmanager
+    def exclusive(names, owner, say):
+        taken.extend(names)
+        yield
+        pytest.fail("nothing is measured here")
+
+    monkeypatch.setattr(ceiling, "exclusive", exclusive)
+    monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
+    monkeypatch.setattr(ceiling, "core_locks", lambda cpus: {f"core-{cpu}" for cpu in cpus})
+    monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ceiling.measure(TASK, {}, None, tmp_path / "c.json", tmp_path / "log", print)
+    assert sorted(taken) == ["core-0", "core-1"]
+
+
+@pytest.mark.parametrize("process", ["poisson", "constant", "gamma", "trace"])
+def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("0\n1\n3\n")
+    offered: list[Arrivals] = []
+    for name in ("route_to", "Client", "RequestsWriter"):
+        monkeypatch.setattr(ceiling, name, lambda *arguments, **named: nullcontext())
+    monkeypatch.setattr(
+        ceiling,
+        "LiveSystem",
+        lambda server, clients, arrivals, *more, **named: offered.append(arrivals),
+    )
+    monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
+    monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: 0.0)
+    window = client_up_to(1000)
+    monkeypatch.setattr(ceiling, "open_loop", lambda system, rate: window(rate))
+    monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())
+    monkeypatch.setattr(ceiling, "embedded_triton", lambda *arguments: nullcontext())
+    monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
+    monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: None)
+    arrivals = MeasuredArrivals(process=process, cv=3.0)
+    task = TASK.model_copy(update={"arrivals": arrivals})
+    path, shapes = tmp_path / "ceiling.json", {Shape(224, 1): ["resnet18"]}
+    used = trace if process == "trace" else None
+    ceiling.measure(task, shapes, used, path, tmp_path / "log", print)
+    assert offered == [Arrivals(process, 3.0, (1.0, 2.0) if used else ())]
+    assert Ceiling.read(path).arrivals == arrivals

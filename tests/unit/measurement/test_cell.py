@@ -40,8 +40,8 @@ def test_a_cell_has_the_arrivals_of_its_task(tmp_path):
         measure_task(tenant("a"), arrivals=MeasuredArrivals(process=process, cv=2.0))
         for process in ("gamma", "trace")
     )
-    assert arrivals(gamma, None) == Arrivals("gamma", 2.0)
-    assert arrivals(replayed, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
+    assert arrivals(gamma.arrivals, None) == Arrivals("gamma", 2.0)
+    assert arrivals(replayed.arrivals, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
 
 
 def test_the_first_message_of_each_kind_of_error_is_kept_over_several_servers(tmp_path):

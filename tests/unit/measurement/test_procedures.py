@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,11 +11,13 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from measure_tasks import measure_task, tenant
+from measure_tasks import client, measure_task, server, tenant
 
+from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import peak, procedure
+from perseus.measurement.experiments import peak as peak_experiment
 from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
@@ -25,6 +27,7 @@ from perseus.study.experiments import KINDS
 from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
+from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasuredTenant
 
@@ -130,6 +133,44 @@ def test_a_slow_model_is_told_of_before_it_is_measured():
         said.clear()
         assert _search(cell, no_server, line, start).reason == "it has not begun"
         assert any("may end uncertified (a at up to 2.55" in text for text in said) == warns
+
+
+@pytest.mark.parametrize(
+    ("used", "of_server", "said"),
+    [
+        (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
+        (client("grpc", shared_memory=True), server(), ["larger machine"]),
+        (client("grpc"), server(remote=Remote(host="far")), ["remote.client_cores"]),
+        (
+            client("grpc", shared_memory=True).model_copy(update={"processes": 1}),
+            server(),
+            ["client.processes", "larger machine"],
+        ),
+    ],
+)
+def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, said):
+    ways = what_would_help(used, of_server, client_cores=2).split(", ")
+    assert len(ways) == len(said)
+    for way, word in zip(ways, said, strict=True):
+        assert word in way
+
+
+@pytest.mark.parametrize("outcome", [Outcome.CLIENT_LIMITED, Outcome.DISTURBED])
+def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
+    task = measure_task(tenant("a"), client=client("http"))
+    under_test = SimpleNamespace(unloaded_p50_ms={"a": 5.0}, record={})
+    monkeypatch.setattr(peak_experiment, "server_under_test", lambda _: nullcontext(under_test))
+    ended = no_peak(outcome, "send lag p99 3.0 ms")
+    monkeypatch.setattr(peak_experiment, "_search", lambda *arguments: ended)
+    cell = SimpleNamespace(
+        task=task,
+        inputs=SimpleNamespace(dedicated_records=[]),
+        client_cores=[0],
+        say=lambda line: None,
+    )
+    reason = peak_experiment.measure(cell).record["reason"]
+    assert reason.startswith("send lag p99 3.0 ms")
+    assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
 
 
 def test_every_kind_has_a_procedure():

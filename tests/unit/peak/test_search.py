@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -253,6 +254,37 @@ def test_a_client_that_is_late_below_the_servers_limit_is_what_limits():
     peak = search_with_late_sends((0, 200), start=250)
     assert {window.verdict for window in peak.windows} >= {Verdict.FAIL, Verdict.INVALID}
     assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
+
+
+@dataclass
+class Neighbours(SimulatedServer):
+    """Other processes use the server's cores in so many windows of three."""
+
+    of_three: int = 3
+    windows: int = 0
+
+    @contextmanager
+    def offer(self, rates_rps, duration_s):
+        self.windows += 1
+        shared = self.windows % 3 < self.of_three
+        self.send_lag_s = 0.0 if shared else 0.03
+        with super().offer(rates_rps, duration_s) as load:
+            yield SimpleNamespace(
+                until=lambda s: replace(load.until(s), foreign_cpu=0.5 if shared else 0.0)
+            )
+
+
+@pytest.mark.parametrize(
+    ("of_three", "outcome", "reason"),
+    [
+        (3, Outcome.DISTURBED, "other processes used 50% of the server's cores"),
+        (2, Outcome.DISTURBED, "other processes used 50% of the server's cores"),
+        (1, Outcome.CLIENT_LIMITED, "send lag"),
+    ],
+)
+def test_what_other_processes_did_is_not_the_clients_limit(of_three, outcome, reason):
+    peak = search(1, deterministic(0.005), kind=Neighbours, of_three=of_three)
+    assert peak.outcome is outcome and reason in peak.reason
 
 
 def test_a_client_that_is_late_only_where_more_is_offered_than_fails_anyway_limits_nothing():

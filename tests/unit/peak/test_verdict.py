@@ -104,6 +104,20 @@ def test_other_work_on_the_servers_cores_spoils_the_window():
     assert verdict(requests(), foreign=0.03).verdict == "pass"
 
 
+def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
+    foreign, idle = verdict(requests(), foreign=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
+    for seen in (foreign, idle):
+        assert seen.verdict == "invalid" and seen.disturbed
+    assert "only 5% of its core: the host held it up" in idle.reason
+    for seen in (
+        verdict(requests()),
+        verdict(requests(), cpu=0.9),
+        verdict(sent_late(requests(), 5), cpu=0.4),
+        verdict(late(requests(), 0.2), foreign=0.05),
+    ):
+        assert not seen.disturbed and "held it up" not in seen.reason
+
+
 def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
     part = requests()
     half = len(part) // 2

@@ -3,6 +3,7 @@
 import html
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 import synthetic
@@ -106,6 +107,33 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     without = frames_of(made)
     (answer,) = answers(without["peaks"], without["costs"], without["savings"], "standard")
     assert not any("noise" in each for each in answer.sentences)
+
+
+def test_a_ceiling_that_is_too_low_is_refused_and_why():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = frames_of(made)
+    frames["ceilings"]["problem"] = "resnet18 took 449 % of it in valid windows"
+    frames["peaks"]["client_load"] = np.nan
+    page = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
+    assert "ceiling is not to be trusted" in page and "took 449 % of it" in page
+    assert page.count("449") == 1
+    assert "not to be trusted" not in rendered(made)
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({}, None),
+        ({"tells_siblings": False}, "does not tell of CPUs that share a physical core"),
+        ({"shared_by_server_and_client": [2, 6]}, "share a physical core (CPUs 2, 6)"),
+    ],
+)
+def test_it_says_what_is_known_of_physical_cores(told, said):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    for record in made:
+        record["host"]["topology"] |= told
+    text = " ".join(rendered(made).split()).replace("\n", " ")
+    assert (said in text) if said else ("share a physical core" not in text)
 
 
 def test_names_cannot_break_the_page():

@@ -94,6 +94,38 @@ def test_the_load_of_the_client_is_the_share_of_its_ceiling(results, peaks):
     np.testing.assert_allclose(known["client_load"], known["estimate_rps"] / 900)
 
 
+def ceilings_of(folder, **changes):
+    """The tables of peaks and ceilings of a small study, its ceiling found otherwise."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    cells = synthetic_files.write(folder, synthetic.records(truth, mixes=[(1, 1)], holds=()))
+    found = synthetic.ceiling()
+    found["shapes"][0] |= changes
+    write_json(folder / "ceilings/cpu1.json", found)
+    read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
+    made = {name: table.to_pylist() for name, table in tables.make(read).items()}
+    return made["peaks"], made["ceilings"]
+
+
+def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
+    """As when something else used the host while it was found."""
+    tried = synthetic.ceiling()["shapes"][0]["open"][-1] | {"rate_rps": 50.0}  # above one of both
+    peaks, (ceiling,) = ceilings_of(tmp_path, open=[tried])
+    assert "% of it in valid windows, so that it is too low" in ceiling["problem"]
+    assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
+
+
+def test_a_ceiling_that_others_disturbed_is_refused(tmp_path):
+    why = "other processes used 45% of the cores in a closed loop"
+    peaks, (ceiling,) = ceilings_of(tmp_path, disturbed=why)
+    assert ceiling["problem"] == why and ceiling["ceiling_rps"] == 900
+    assert all(peak["client_load"] is None for peak in peaks)
+
+
+def test_a_good_ceiling_has_no_problem(tmp_path):
+    peaks, (ceiling,) = ceilings_of(tmp_path)
+    assert ceiling["problem"] == "" and all(0 < peak["client_load"] < 1 for peak in peaks)
+
+
 def test_a_closed_loop_has_a_row_per_level_and_tenant_and_is_no_peak(results, peaks):
     found = pd.read_parquet(results / "tables/concurrency.parquet")
     assert list(found["concurrency"]) == [1, 1, 4, 4, 16, 16]

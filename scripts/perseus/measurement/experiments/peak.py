@@ -8,6 +8,7 @@ from functools import partial
 from typing import cast
 
 from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.progress import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
@@ -40,6 +41,9 @@ def measure(cell: CellUnderTest) -> Findings:
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
             peak = _search(cell, server, line, start)
+        if peak.outcome is Outcome.CLIENT_LIMITED:
+            advice = what_would_help(task.client, task.server, len(cell.client_cores))
+            peak = replace(peak, reason=f"{peak.reason}; {advice}")
         cell.say(describe_peak(peak, line, task.tenant_names))
     # The windows of an attempt before this one have numbers, too.
     certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window

@@ -21,7 +21,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Peaks far left of the client's ceiling are those of the server, not of the client. The "
-    "ceiling is that of one tenant's requests to a model that answers at once."
+    "ceiling is that of one tenant's requests to a model that answers at once; one that is not to "
+    "be trusted is left out."
 )
 
 MOST_ROWS, ROW_MM = 20, 9.0
@@ -63,7 +64,7 @@ def _label(row: pd.Series) -> str:
 
 
 def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
-    if is_known(row["ceiling_rps"]):
+    if is_known(row["ceiling_rps"]) and not row["problem"]:
         panel.plot(row["ceiling_rps"], y, color=DARK, marker="D", linestyle="none", zorder=3)
     for name, marker in (("first_invalid_rps", "x"), ("closed_loop_rps", "|")):
         if is_known(row[name]):

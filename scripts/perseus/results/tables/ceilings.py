@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.client_load import problem_of
 from perseus.results.records import Ceiling, RequestShape, Row
 from perseus.results.study_results import StudyResults
 
@@ -24,8 +25,10 @@ SCHEMA = pa.schema(
         column("shared_memory", FLAG, "", "whether inputs lay in system shared memory"),
         column("client_cores", WHOLE, "cores", "cores of the client"),
         column("processes", WHOLE, "", "client processes"),
-        column("ceiling_rps", REAL, "requests/s", "highest Poisson rate of one tenant at which a"
-               " window was valid (docs/method.md, Load)"),
+        column("ceiling_rps", REAL, "requests/s", "highest rate of one tenant, with the arrivals of"
+               " the study, at which a window was valid (docs/method.md, Load)"),
+        column("problem", TEXT, "", "why this ceiling is too low, and not to be trusted; empty"
+               " where it is"),
         column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
         column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
@@ -39,10 +42,10 @@ SCHEMA = pa.schema(
 def rows(results: StudyResults) -> Iterator[Row]:
     for ceiling in results.ceilings:
         for shape in ceiling.shapes:
-            yield _row(ceiling, shape)
+            yield _row(ceiling, shape, problem_of(ceiling, shape, results.ceiling_problems))
 
 
-def _row(ceiling: Ceiling, shape: RequestShape) -> Row:
+def _row(ceiling: Ceiling, shape: RequestShape, problem: str) -> Row:
     found = shape.highest_valid
     ceiling_rps = found.rate_rps if found else np.nan
     tried = [each.rate_rps for each in shape.open]
@@ -58,6 +61,7 @@ def _row(ceiling: Ceiling, shape: RequestShape) -> Row:
         "client_cores": len(ceiling.host["client_cores"]),
         "processes": ceiling.processes,
         "ceiling_rps": ceiling_rps,
+        "problem": problem,
         "first_invalid_rps": min((r for r in tried if not r <= ceiling_rps), default=np.nan),
         "send_lag_p99_ms": found.send_lag_p99_ms if found else np.nan,
         "client_cpu": found.client_cpu if found else np.nan,

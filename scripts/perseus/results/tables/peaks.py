@@ -10,6 +10,7 @@ import pyarrow as pa
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
+from perseus.results.client_load import client_load
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.study_results import StudyResults
 
@@ -41,7 +42,8 @@ SCHEMA = pa.schema(
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}"),
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
         column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
-               " the estimates: far below 1, the client was not what limited"),
+               " the estimates: far below 1, the client was not what limited; empty where a ceiling is not"
+               " known, or not to be trusted"),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
         column("measured_s", REAL, "s", "length of all windows and repeats"),
     ]
@@ -49,9 +51,9 @@ SCHEMA = pa.schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    ceilings = _ceilings_rps(results)
     for peak in results.peaks.values():
-        yield _row(peak, results.alone(peak), _client_load(peak, ceilings))
+        load = client_load(peak, results.ceilings, results.ceiling_problems)
+        yield _row(peak, results.alone(peak), load)
 
 
 def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: float) -> Row:
@@ -76,24 +78,3 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
         "requests": sum(record.requests for record in peak.records),
         "measured_s": float(sum(record.measured_s for record in peak.records)),
     }
-
-
-def _ceilings_rps(results: StudyResults) -> dict[tuple[str, str, int], float]:
-    """By server, model and images of a request, where one was found."""
-    return {
-        (ceiling.server, model, shape.request_batch_size): shape.highest_valid.rate_rps
-        for ceiling in results.ceilings
-        for shape in ceiling.shapes
-        for model in shape.models
-        if shape.highest_valid
-    }
-
-
-def _client_load(peak: RepeatedPeak, ceilings: Mapping[tuple[str, str, int], float]) -> float:
-    """Sum over the tenants of rate / ceiling of the client; NaN where a ceiling is not known."""
-    server = peak.task.server.name
-    of_tenants = [
-        ceilings.get((server, tenant.model, tenant.request_batch_size), np.nan)
-        for tenant in peak.task.tenants
-    ]
-    return float((peak.rates_rps / of_tenants).sum())

@@ -1,0 +1,81 @@
+"""How much of the client's ceiling a peak took, and which ceilings are not to be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perseus.peak.stats import Floats
+from perseus.results.records import Ceiling, RequestShape
+from perseus.results.repeats import RepeatedPeak
+
+Requests = tuple[str, str, int]
+"""Requests to one server: its name, the model, and the images of each."""
+
+
+def ceiling_problems(
+    ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
+) -> dict[Requests, str]:
+    """By requests, why the ceiling is too low, where it is.
+
+    Others used the host when it was found, or a peak offered more than it: then it is wrong, for
+    the windows of a peak are valid.
+    """
+    every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
+    for peak in peaks:
+        for rates_rps in (peak.rates_rps, peak.certified[1]):
+            load = _load(peak, rates_rps, every)
+            if load > 1:
+                took = f"{peak.mix} took {load:.0%} of it in valid windows, so that it is too low"
+                exceeded |= dict.fromkeys(_keys(peak), took)
+    found = dict[Requests, str]()
+    for ceiling, shape in _shapes(ceilings):
+        keys = _models(ceiling, shape)
+        problem = shape.disturbed or next((exceeded[key] for key in keys if key in exceeded), "")
+        found |= dict.fromkeys(keys if problem else (), problem)
+    return found
+
+
+def client_load(
+    peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
+) -> float:
+    """Sum over the tenants of rate / ceiling; NaN where one is not known or not to be trusted."""
+    trusted = {
+        key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems
+    }
+    return _load(peak, peak.rates_rps, trusted)
+
+
+def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
+    """The problem of any of the models that have this size of request; empty if there is none."""
+    return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
+
+
+def _load(
+    peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests, float]
+) -> float:
+    of_tenants = np.array([ceilings_rps.get(key, np.nan) for key in _keys(peak)])
+    return float((rates_rps / of_tenants).sum())
+
+
+def _keys(peak: RepeatedPeak) -> list[Requests]:
+    tenants, server = peak.task.tenants, peak.task.server.name
+    return [(server, tenant.model, tenant.request_batch_size) for tenant in tenants]
+
+
+def _ceilings_rps(ceilings: Sequence[Ceiling]) -> dict[Requests, float]:
+    return {
+        key: shape.highest_valid.rate_rps
+        for ceiling, shape in _shapes(ceilings)
+        if shape.highest_valid
+        for key in _models(ceiling, shape)
+    }
+
+
+def _shapes(ceilings: Sequence[Ceiling]) -> list[tuple[Ceiling, RequestShape]]:
+    return [(ceiling, shape) for ceiling in ceilings for shape in ceiling.shapes]
+
+
+def _models(ceiling: Ceiling, shape: RequestShape) -> list[Requests]:
+    return [(ceiling.server, model, shape.request_batch_size) for model in shape.models]
