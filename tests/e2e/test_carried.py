@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -87,9 +88,21 @@ def test_one_command_exports_serves_and_measures(carried, tmp_path):
     assert str(ROOT) not in "".join(said), "the server came from elsewhere"
 
 
+def with_another_study(carried: Path, folder: Path, job: str) -> Path:
+    """What was unpacked, to run the cells of another job."""
+    folder.mkdir()
+    shutil.copy(carried / "run.py", folder)  # which looks beside itself
+    for name in ("job.py", "scripts"):
+        (folder / name).symlink_to(carried / name)
+    (folder / "study.json").write_text(job)
+    return folder / "run.py"
+
+
 @pytest.mark.alone
 def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
-    command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "1"]
+    job = json.loads((carried / "study.json").read_text()) | {"models": {}}  # none to export
+    program = with_another_study(carried, tmp_path / "carried", json.dumps(job))
+    command = [sys.executable, "-I", program, "results", "--limit-s", "1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     told = json.loads((tmp_path / "results" / "summary.json").read_text())
@@ -113,13 +126,29 @@ def test_what_cannot_be_carried_is_said_in_words(tmp_path, change, options, mess
     assert not list(tmp_path.glob("*.tar.xz"))
 
 
-def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(tmp_path):
+JOB = """
+import json, sys
+from pack import ROOT, job_of
+from perseus.study.read import read_study
+
+study = read_study(json.load(sys.stdin), prices=ROOT / "config/prices.csv", folder=ROOT)
+print(json.dumps(job_of(study).plain()))
+"""
+
+
+@pytest.mark.alone  # beside the others, which it shares the archive with
+def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(carried, tmp_path):
     server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
-    done = pack(tmp_path, {**STUDY, "servers": [server]}, "--python", VERSION)
-    assert done.returncode == 0, done.stderr
-    with tarfile.open(tmp_path / "perseus-carried.tar.xz") as tar:
-        tar.extractall(tmp_path, filter="data")
-    command = [sys.executable, "-I", tmp_path / "perseus-carried" / "run.py", "results"]
+    packed = subprocess.run(
+        [sys.executable, "-c", JOB],
+        input=json.dumps({**STUDY, "servers": [server]}),
+        env={**os.environ, "PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT / 'scripts/carried'}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    program = with_another_study(carried, tmp_path / "carried", packed.stdout)
+    command = [sys.executable, "-I", program, "results"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120,
                           cwd=tmp_path)  # fmt: skip

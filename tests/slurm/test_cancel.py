@@ -59,9 +59,10 @@ def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_comm
     assert process.wait(60) == 1, said(unmeasured)
     nothing_is_left(unmeasured)
     assert not (unmeasured / RECORD).exists()
-    assert start(unmeasured, profile, RECORD).wait(300) == 0, said(unmeasured)
-    assert (unmeasured / RECORD).exists()
-    nothing_is_left(unmeasured)
+    if profile == "slurm":  # the other profile has the same jobs to submit
+        assert start(unmeasured, profile, RECORD).wait(300) == 0, said(unmeasured)
+        assert (unmeasured / RECORD).exists()
+        nothing_is_left(unmeasured)
 
 
 def test_an_interrupted_snakemake_cancels_its_measurement(unmeasured, profile):

@@ -11,7 +11,7 @@ import invariants
 import one_node
 import pyarrow.parquet as pq
 import pytest
-from conftest import CELL, CPUS, RECORD, left_behind, locally
+from conftest import CPUS, left_behind, locally
 
 MEASURING = ("rule_measure", "rule_ceiling")
 
@@ -73,12 +73,12 @@ def test_a_local_run_has_nothing_left_to_do(finished):
 
 
 def test_a_cell_has_the_files_columns_and_keys_of_a_local_run(finished, tmp_path):
-    root = tmp_path / "local"
+    root, folder = tmp_path / "local", "results/smoke/raw/cpu1.shared.concurrency.r1"
     shutil.copytree(finished, root, symlinks=True)
-    shutil.rmtree(root / RECORD.removesuffix("/record.json"))
-    done = locally(root, RECORD)
+    shutil.rmtree(root / folder)
+    done = locally(root, f"{folder}/record.json")
     assert done.returncode == 0, done.stdout
-    assert shape(finished / "results/smoke/raw" / CELL) == shape(root / "results/smoke/raw" / CELL)
+    assert shape(finished / folder) == shape(root / folder)
 
 
 def shape(folder: Path) -> dict[str, object]:

@@ -37,7 +37,10 @@ def limit_draws(posteriors: Sequence[Floats], rng: np.random.Generator, draws: i
         return limits
     logs = [np.log(posterior) for posterior in posteriors]
     deviations = deviation_draws(
-        np.array([each.mean() for each in logs]), np.array([each.var() for each in logs]), rng, draws
+        np.array([each.mean() for each in logs]),
+        np.array([each.var() for each in logs]),
+        rng,
+        draws,
     )
     factors = np.exp(deviations * rng.standard_normal(draws) / np.sqrt(repeats))
     return np.asarray(limits * factors[:, None])

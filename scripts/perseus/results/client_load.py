@@ -41,9 +41,7 @@ def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
     """Sum over the tenants of rate / ceiling; NaN where one is not known or not to be trusted."""
-    trusted = {
-        key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems
-    }
+    trusted = {key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems}
     return _load(peak, peak.rates_rps, trusted)
 
 
@@ -52,9 +50,7 @@ def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 
-def _load(
-    peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests, float]
-) -> float:
+def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests, float]) -> float:
     of_tenants = np.array([ceilings_rps.get(key, np.nan) for key in _keys(peak)])
     return float((rates_rps / of_tenants).sum())
 

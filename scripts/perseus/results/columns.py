@@ -29,7 +29,8 @@ LOAD_LINE = [
         "verdict",
         TEXT,
         "",
-        "the worst repeat's: ok, uncertified, infeasible, blocked, client_limited, disturbed, unsteady or"
+        "the worst repeat's: ok, uncertified, infeasible, blocked, client_limited, disturbed,"
+        " unsteady or"
         " failed",
     ),
     column("reason", TEXT, "", "why not ok, in words"),

@@ -1,4 +1,7 @@
-"""The data dictionary: every file of results, column, unit and meaning, from the schemas: `make docs/data.md`."""
+"""The data dictionary: every file of results, column, unit and meaning, from the schemas.
+
+`make docs/data.md` writes it.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,8 @@ HEAD = """# Data dictionary
 Made from the code by `make docs/data.md`; a test keeps it equal.
 
 A file of results is Parquet unless its name says otherwise; units and meanings also stand in the
-metadata of its columns, as they read when the file was written. Times in ns are of the monotonic clock of the host that measured;
-record.json ties that clock to the date. Latency counts from the intended send. A null (an empty
+metadata of its columns, as they read when the file was written. Times in ns are of the monotonic
+clock of the host that measured; record.json ties that clock to the date. Latency counts from the intended send. A null (an empty
 field in CSV) means that there is nothing to state; the verdict beside it says why. A percentile is
 infinite when so many requests had no answer.
 """

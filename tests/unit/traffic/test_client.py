@@ -224,7 +224,7 @@ def test_several_processes_send_exactly_what_one_would(server, clients):
     assert np.all(part.answered) and np.all(part.done_ns > part.sent_ns)
     assert np.all(part.sent_ns >= part.intended_ns)
     assert len(seen.cpu_s) == 3
-    assert all(0 < a - b < 0.5 for a, b in zip(seen.cpu_s, before_s, strict=True))
+    assert all(0 < b <= a < b + 0.5 for a, b in zip(seen.cpu_s, before_s, strict=True))
 
 
 # Silence

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.client_load import client_load
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
-from perseus.results.client_load import client_load
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.study_results import StudyResults
 
@@ -42,8 +42,8 @@ SCHEMA = pa.schema(
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}"),
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
         column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
-               " the estimates: far below 1, the client was not what limited; empty where a ceiling is not"
-               " known, or not to be trusted"),
+               " the estimates: far below 1, the client was not what limited; empty where a ceiling"
+               " is not known, or not to be trusted"),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
         column("measured_s", REAL, "s", "length of all windows and repeats"),
     ]
