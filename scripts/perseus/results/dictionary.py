@@ -22,7 +22,8 @@ Made from the code by `make docs/data.md`; a test keeps it equal.
 
 A file of results is Parquet unless its name says otherwise; units and meanings also stand in the
 metadata of its columns, as they read when the file was written. Times in ns are of the monotonic
-clock of the host that measured; record.json ties that clock to the date. Latency counts from the intended send. A null (an empty
+clock of the host that measured; record.json ties that clock to the date. Latency counts from the
+intended send. A null (an empty
 field in CSV) means that there is nothing to state; the verdict beside it says why. A percentile is
 infinite when so many requests had no answer.
 """

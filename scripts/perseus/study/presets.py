@@ -64,7 +64,7 @@ PRESETS = {
             settle_slas=10,
             coarse=Effort(requests=1000, max_s=2.5, looks=2),
             root=Effort(requests=2000, max_s=5, looks=1),
-            confirm=Effort(requests=12000, max_s=48, looks=3),
+            confirm=Effort(requests=4000, max_s=16, looks=1),
             root_windows=3,
             confirmations=1,
             ratio=1.25,

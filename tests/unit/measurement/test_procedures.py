@@ -17,7 +17,6 @@ from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import peak, procedure
-from perseus.measurement.experiments import peak as peak_experiment
 from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
@@ -159,16 +158,17 @@ def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_serv
 def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
     task = measure_task(tenant("a"), client=client("http"))
     under_test = SimpleNamespace(unloaded_p50_ms={"a": 5.0}, record={})
-    monkeypatch.setattr(peak_experiment, "server_under_test", lambda _: nullcontext(under_test))
+    monkeypatch.setattr(peak, "server_under_test", lambda _: nullcontext(under_test))
     ended = no_peak(outcome, "send lag p99 3.0 ms")
-    monkeypatch.setattr(peak_experiment, "_search", lambda *arguments: ended)
+    monkeypatch.setattr(peak, "_search", lambda *arguments: ended)
     cell = SimpleNamespace(
         task=task,
         inputs=SimpleNamespace(dedicated_records=[]),
         client_cores=[0],
+        raw=SimpleNamespace(requests=SimpleNamespace(windows=0)),
         say=lambda line: None,
     )
-    reason = peak_experiment.measure(cell).record["reason"]
+    reason = peak.measure(cell).record["reason"]
     assert reason.startswith("send lag p99 3.0 ms")
     assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
 

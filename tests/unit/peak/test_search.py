@@ -75,7 +75,7 @@ def search(
 @pytest.fixture(scope="module")
 def calm() -> list[Peak]:
     """Searches against M/M/1."""
-    return searches(10)
+    return searches(16)
 
 
 def searches(count: int, service=None, **kwargs) -> list[Peak]:
@@ -270,15 +270,15 @@ class Neighbours(SimulatedServer):
         self.send_lag_s = 0.0 if shared else 0.03
         with super().offer(rates_rps, duration_s) as load:
             yield SimpleNamespace(
-                until=lambda s: replace(load.until(s), foreign_cpu=0.5 if shared else 0.0)
+                until=lambda s: replace(load.until(s), foreign_cpu=0.6 if shared else 0.0)
             )
 
 
 @pytest.mark.parametrize(
     ("of_three", "outcome", "reason"),
     [
-        (3, Outcome.DISTURBED, "other processes used 50% of the server's cores"),
-        (2, Outcome.DISTURBED, "other processes used 50% of the server's cores"),
+        (3, Outcome.DISTURBED, "other processes used 60% of the server's cores"),
+        (2, Outcome.DISTURBED, "other processes used 60% of the server's cores"),
         (1, Outcome.CLIENT_LIMITED, "send lag"),
     ],
 )
@@ -485,8 +485,9 @@ def test_every_fresh_window_must_pass_when_several_are_asked_for():
 
 def test_an_idle_tenant_changes_nothing():
     line = LoadLine((0.0, 0.0), (169.0, 0.0))
-    peak = search_two(5, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2, start=0.8)
-    assert peak.estimate * 169 == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
+    for seed in range(3):
+        peak = search_two(seed, [deterministic(0.005)] * 2, line, [MM1_SLA] * 2, start=0.8)
+        assert peak.estimate * 169 == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
 
 
 def test_a_speed_that_changes_by_half_during_the_search_is_told_beside_the_estimate():
@@ -582,9 +583,11 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     assert np.isnan(too_much.certified) and "other processes used 60%" in too_much.reason
 
 
-@pytest.mark.parametrize("service", [deterministic(0.005), exponential(0.005)])
-def test_a_server_that_never_becomes_steady_is_told_so_at_once(service):
-    found = searches(10, service, slowness=drifting(0.1))
+@pytest.mark.parametrize(
+    ("service", "per_s"), [(deterministic(0.005), 0.1), (exponential(0.005), 0.2)]
+)
+def test_a_server_that_never_becomes_steady_is_told_so_at_once(service, per_s):
+    found = searches(10, service, slowness=drifting(per_s))
     told = [
         peak.outcome is Outcome.UNSTEADY
         and "does not become steady under load: the lower quartile of its" in peak.reason
