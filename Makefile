@@ -44,7 +44,7 @@ lint: environment
 
 test: lint
 	@echo "== pytest: unit tests, the DAG, servers that are not measured; two at a time =="
-	@$(ON_PATH) $(BIN)/python -m pytest -m "not alone" -n 2 --dist worksteal
+	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 2 --dist worksteal
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 

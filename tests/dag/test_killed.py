@@ -26,7 +26,8 @@ with job(snakemake.log[0]) as say, terminate_as_exit():
     while not os.path.exists("go-on"):
         time.sleep(0.05)
 for path in snakemake.output:
-    open(path, "w").close()
+    with open(path, "w") as file:
+        file.write('{"outcome": "ok", "reason": ""}')
 """
 LOCKED = "Directory cannot be locked"
 

@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from dag.test_exclusive import SLEEP
+from dag.test_exclusive_slots import SLEEP
 
 STUDY = """
 study: remote

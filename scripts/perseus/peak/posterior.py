@@ -18,7 +18,7 @@ DISPERSIONS = 5
 REACH = float(np.log(1.5))
 """How far beyond the loads that were offered a limit is looked for, as a logarithm."""
 
-POINTS, SLOPES = 500, 15
+POINTS, SLOPES = 300, 15
 """Of the grids of log(limit) and of the slope."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)

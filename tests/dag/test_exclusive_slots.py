@@ -13,7 +13,7 @@ start = time.monotonic_ns()
 # One export takes so long that the other model could be measured meanwhile.
 time.sleep(2 if "mobilenet_v3_large" in snakemake.wildcards.get("model", "") else 0.15)
 for path in snakemake.output:
-    Path(path).write_text(path)
+    Path(path).write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 spans = Path("spans")
 spans.mkdir(exist_ok=True)
 name = "-".join([snakemake.rule, *snakemake.wildcards])
