@@ -153,10 +153,9 @@ def test_a_request_that_takes_too_long_times_out(server, client):
 
 
 def test_cpu_time_of_the_client_is_known(client):
-    (before_s,) = client.look(0).cpu_s
     _, seen, _ = run(client, np.arange(0, 0.5, 0.005), 0.5)
     (cpu_s,) = seen.cpu_s
-    assert 0 < cpu_s - before_s < 0.5
+    assert 0 < cpu_s < 0.5
 
 
 def test_without_load_latencies_are_those_of_the_service(server):
@@ -217,14 +216,12 @@ def test_a_closed_loop_counts_errors_and_goes_on(server, client):
 def test_several_processes_send_exactly_what_one_would(server, clients):
     offsets = np.sort(np.random.default_rng(0).uniform(0, 0.5, 100))
     server.service_s = 0.001
-    before_s = clients.look(0).cpu_s
     start_ns, seen, result = run(clients, offsets, 0.5)
     part = result.requests
     assert np.array_equal(part.intended_ns, start_ns + np.round(offsets * 1e9).astype(np.int64))
     assert np.all(part.answered) and np.all(part.done_ns > part.sent_ns)
     assert np.all(part.sent_ns >= part.intended_ns)
-    assert len(seen.cpu_s) == 3
-    assert all(0 < b <= a < b + 0.5 for a, b in zip(seen.cpu_s, before_s, strict=True))
+    assert len(seen.cpu_s) == 3 and all(0 < cpu_s < 0.5 for cpu_s in seen.cpu_s)
 
 
 # Silence
