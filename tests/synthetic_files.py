@@ -36,10 +36,14 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
     factors = [0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, certified]
     phases = ["bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm"]
     busy = [range(len(tenants))] * len(phases)
+    each_alone = [range(i, i + 1) for i in range(len(tenants))]
     if len(tenants) > 1:
         factors += [certified] * len(tenants)
         phases += ["alone"] * len(tenants)
-        busy += [range(i, i + 1) for i in range(len(tenants))]
+        busy += each_alone
+    factors += [1.0] * len(tenants)
+    phases += ["speed"] * len(tenants)
+    busy += each_alone
     for window, (factor, phase, loaded) in enumerate(zip(factors, phases, busy, strict=True)):
         if record["certified_scale"] is None and phase in ("confirm", "alone"):
             continue
@@ -76,7 +80,7 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
                     "attempt": 1,
                     "window": window,
                     "phase": phase,
-                    "scale": np.nan if phase == "alone" else factor * limit,
+                    "scale": np.nan if phase in ("alone", "speed") else factor * limit,
                     "elapsed_s": 8.0,
                     "settle_s": 1.0,
                     "start_ns": start_ns,

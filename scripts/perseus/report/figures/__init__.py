@@ -34,6 +34,7 @@ FIGURES: Final = {
     "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
     "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
+    "speed": FigureFacts(raw=("windows.parquet", "record.json")),
     "ceilings": FigureFacts(),
     **{kind: FigureFacts(kind=kind) for kind in OTHER_KINDS},
 }

@@ -27,7 +27,7 @@ PHASES = {
     "root": "#d5e8f2",
     "confirm": "#d6ecd9",
 }
-OTHER = "#f7f0e2"  # warming up, seeing whether the server is steady, each tenant alone
+OTHER = "#f7f0e2"  # warming up, looking at the speed, each tenant alone
 GIB = 2**30
 
 
@@ -49,7 +49,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], color=SERVER, label="server"),
         Line2D([], [], color=CLIENT, linestyle="--", label="client"),
         *(Patch(color=colour, label=phase) for phase, colour in PHASES.items()),
-        Patch(color=OTHER, label="steady, alone"),
+        Patch(color=OTHER, label="warm-up, speed, alone"),
     ]
     legend(figure, handles, 7)
     remainder(figure, len(shown), len(results.cells), "cells", "monitor.parquet of each cell")

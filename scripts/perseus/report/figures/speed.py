@@ -1,0 +1,80 @@
+"""The speed of the busy server over the time of a study: how its host wanders."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.peak.window import Phase
+from perseus.report.figure_data import FigureData
+from perseus.report.style import GREY, legend, nothing, panels
+from perseus.results.records import Record
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "What the busy server answered each tenant alone, in a closed loop, over the tenant's mean on"
+    " that server. A line joins the looks of one cell. What all tenants have in common is the"
+    " host's doing."
+)
+
+MOST_SERVERS = 6
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A panel per server."""
+    looks = pd.DataFrame(_looks(results.cells))
+    if looks.empty:
+        return nothing(style, "the speed of no server was looked at")
+    servers = list(dict.fromkeys(looks["server"]))[:MOST_SERVERS]
+    figure, axes = panels(style, len(servers), 1, 42, sharex=True)
+    for panel, server in zip(axes, servers, strict=True):
+        of_server = looks[looks["server"] == server]
+        panel.axhline(0, color=GREY, linewidth=1, zorder=1)
+        for (tenant, _), cell in of_server.groupby(["tenant", "cell"], sort=False):
+            mean = np.log(of_server[of_server["tenant"] == tenant]["speed_rps"]).mean()
+            off = 100 * (cell["speed_rps"] / np.exp(mean) - 1)
+            panel.plot(
+                cell["minutes"],
+                off,
+                color=results.colour(tenant),
+                marker=results.marker(tenant),
+                markersize=3,
+                linewidth=1,
+            )
+        panel.set_title(server, loc="left")
+        panel.set_ylabel("speed over mean (%)")
+    axes[-1].set_xlabel("time since the first look (min)")
+    named = dict.fromkeys(looks["tenant"])
+    handles = [
+        Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
+        for name in named
+    ]
+    legend(figure, handles, min(4, len(handles)))
+    return figure
+
+
+def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
+    """One row per look at a tenant, in the order of time."""
+    found = []
+    for folder in cells:
+        record = Record.read(folder)
+        offset_ns = record.started.unix_ns - record.started.monotonic_ns
+        found += [
+            {
+                "server": record.task.server.name,
+                "cell": folder.name,
+                "tenant": row["tenant"],
+                "unix_ns": row["start_ns"] + offset_ns,
+                "speed_rps": row["offered_rps"],
+            }
+            for row in record.windows([[("phase", "=", Phase.SPEED)]])
+            if row["offered_rps"] > 0
+        ]
+    found.sort(key=lambda look: look["unix_ns"])
+    first_ns = found[0]["unix_ns"] if found else 0
+    return [look | {"minutes": (look["unix_ns"] - first_ns) / 60e9} for look in found]
