@@ -86,7 +86,7 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
     output = finished[1]
     assert "bracket" in output and "/s p95 " in output and " s left" in output
     assert "results/smoke/report.html" in output
-    assert "6 cells. Measuring all of them takes about 2 min of load, at most 11 min." in output
+    assert "6 cells. Measuring all of them takes about 2 min of load, at most 16 min." in output
 
 
 def test_served_answers_equal_those_of_torch(finished):
@@ -120,7 +120,9 @@ def test_the_servers_own_counters_agree_with_the_clients(finished):
         requests = pq.read_table(cell / "requests.parquet").to_pandas()
         answered = (requests["status"] == "ok").sum()
         cancelled = (requests["status"] == "pending").sum()
-        assert answered <= served <= answered + cancelled + 120
+        record = json.loads((cell / "record.json").read_text())
+        servers = len(record["attempts"]) * len(record.get("capacities_rps", [1]))
+        assert answered <= served <= answered + cancelled + 120 * servers
 
 
 def test_measurements_did_not_overlap(finished):

@@ -22,7 +22,7 @@ from perseus.serving.failures import ServerError
 from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
-SLOW_RPS = 10
+SLOW_RPS = 50
 """Too slow to end any window early, and fast enough that none is longer than usual."""
 
 
