@@ -223,13 +223,13 @@ def test_windows_of_an_attempt_that_does_not_stand_are_in_no_table(tmp_path):
     (folder,) = synthetic_files.write(tmp_path, [made])
     rows = Record.read(folder).windows()
     assert {row["attempt"] for row in rows} == {1}
-    more = [row | {"attempt": 2, "window": row["window"] + 10} for row in rows]
+    more = [row | {"attempt": 2, "window": row["window"] + 12} for row in rows]
     raw_results.write_windows(folder / "windows.parquet", rows + more)
-    for attempt, first in ((1, 0), (2, 10)):
+    for attempt, first in ((1, 0), (2, 12)):
         stands = {"attempt": attempt, "certified_window": first + 7}
         write_json(folder / "record.json", made | stands)
         record = PeakRecord.read(folder)
-        assert {row["window"] for row in record.windows()} == set(range(first, first + 10))
+        assert {row["window"] for row in record.windows()} == set(range(first, first + 12))
         assert {row["window"] for row in record.certified_rows()} == {first + n for n in (7, 8, 9)}
 
 
