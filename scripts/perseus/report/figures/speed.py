@@ -31,7 +31,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if looks.empty:
         return nothing(style, "the speed of no server was looked at")
     servers = list(dict.fromkeys(looks["server"]))[:MOST_SERVERS]
-    figure, axes = panels(style, len(servers), 1, 42, sharex=True)
+    figure, axes = panels(style, len(servers), 1, 55, sharex=True)
     for panel, server in zip(axes, servers, strict=True):
         of_server = looks[looks["server"] == server]
         panel.axhline(0, color=GREY, linewidth=1, zorder=1)
@@ -47,7 +47,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
                 linewidth=1,
             )
         panel.set_title(server, loc="left")
-        panel.set_ylabel("speed over mean (%)")
+        panel.set_ylabel("speed, off its mean (%)")
     axes[-1].set_xlabel("time since the first look (min)")
     named = dict.fromkeys(looks["tenant"])
     handles = [
