@@ -17,14 +17,17 @@ CERTIFY_AT = (0.85, 0.75, 0.6)
 ATTEMPTS = 3
 """How often a window is tried that the client or the host spoils."""
 
+FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
+"""Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
+one without any says nothing."""
+
 SPEEDS = 4
 """Times that the speed of a busy server is looked at in a search."""
 
 
 def effort(phase: Phase, settings: SearchSettings) -> Effort:
-    """How much evidence a window of a phase collects."""
+    """How much evidence a window collects that counts requests."""
     efforts = {
-        Phase.WARM_UP: Effort(requests=0, max_s=settings.warm_up_s, looks=1),
         Phase.ROOT: settings.root,
         Phase.ALONE: settings.root,
         Phase.CONFIRM: settings.confirm,
@@ -46,15 +49,10 @@ def grace_s(slas: Sequence[Sla]) -> float:
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
-FEWEST, LONGEST_S = 50, 120.0
-"""Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
-one without any says nothing."""
-
-
 def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
     """How long requests count: until the slowest tenant has enough of them, or no longer."""
     slowest_rps = min(rate for rate in rates_rps if rate > 0)
-    longest_s = max(effort.max_s, min(FEWEST / slowest_rps, LONGEST_S))
+    longest_s = max(effort.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
     return min(effort.requests / slowest_rps, longest_s)
 
 

@@ -61,9 +61,9 @@ narrow: a burst on the host can end a window that the server would have passed, 
 after it then find nothing that fails."""
 
 LOOKS_S = 1.0  # between looks whether the server is warm
-SHORTEST_S = 6.0
-"""Windows before that say nothing: a drift of a few percent per second would not show."""
-FEWEST = 60  # requests of each tenant before that can be told
+SHORTEST_WARM_UP_S = 6.0
+"""In less nothing is seen of it: a drift of a few percent per second would not show."""
+FEWEST_WARM = 60  # answers of a tenant before it can be told whether it is warm
 LARGEST_CHANGE = 1.5
 """Factor by which the speed of a busy server may differ from the first to the last look at it."""
 
@@ -89,26 +89,25 @@ def find_peak(
     """
     queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas], batching)
     model = LineModel(line, tuple(slas), system.arrivals, queue)
-    search = _Search(system, model, settings, tuple(names), start, rng, on_window)
-    loaded = [rate > 0 for rate in line.rates_rps(start)]
-    if problem := search.warm_up(loaded):
+    search = _Search(system, model, settings, tuple(names), start, unloaded_ms, rng, on_window)
+    if problem := search.warm_up():
         return no_peak(Outcome.UNSTEADY, problem, search.windows)
-    search.look_at_speed(loaded, unloaded_ms)
-    low, high = search.bracket(start)
+    search.look_at_speed()
+    low, high = search.bracket()
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
-    search.look_at_speed(loaded, unloaded_ms)
+    search.look_at_speed()
     if server_failed_above(search.on_the_line, low):
         near, _ = search.estimate(search.near_root(low, high))
-        search.look_at_speed(loaded, unloaded_ms)
+        search.look_at_speed()
         certified = search.certify([near * share for share in CERTIFY_AT])
         estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
-    search.look_at_speed(loaded, unloaded_ms)
-    if search.change > LARGEST_CHANGE:  # once more, to be sure
-        search.look_at_speed(loaded, unloaded_ms)
+    search.look_at_speed()
+    if search.speed_change > LARGEST_CHANGE:  # once more, to be sure
+        search.look_at_speed()
     search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
 
@@ -122,6 +121,7 @@ class _Search:
     settings: SearchSettings
     names: tuple[str, ...]
     start: float
+    unloaded_ms: Sequence[stats.Floats]
     rng: np.random.Generator
     on_window: Callable[[Window, float], None]
 
@@ -132,16 +132,16 @@ class _Search:
 
     # Phases, in their order
 
-    def warm_up(self, loaded: Sequence[bool]) -> str:
+    def warm_up(self) -> str:
         """Keep the server busy until it surely runs evenly; why it never does, if so.
 
         In a closed loop of all tenants that have load. A second window where the first was not
         enough; hosts wander, so that only a change that goes on and on is a reason to end.
         """
-        first = self._closed_until_steady(loaded)
+        first = self._closed_until_steady()
         if all(found.steady for found in first):
             return ""
-        second = self._closed_until_steady(loaded)
+        second = self._closed_until_steady()
         return "; ".join(
             f"{name}: the server does not become steady under load: the lower quartile of its"
             f" latency went from {old.first.value_ms:.2f} to {new.last.value_ms:.2f} ms"
@@ -149,28 +149,28 @@ class _Search:
             if new.goes_on_from(old, LARGEST_CHANGE)
         )
 
-    def look_at_speed(self, loaded: Sequence[bool], unloaded_ms: Sequence[stats.Floats]) -> None:
+    def look_at_speed(self) -> None:
         """How fast the busy server answers each tenant alone."""
-        found = [Speed(np.nan, np.nan)] * len(loaded)
-        for i in np.flatnonzero(loaded):
-            alone = tuple(IN_FLIGHT if j == i else 0 for j in range(len(loaded)))
-            settle_s = speed.duration_s(unloaded_ms[i]) / 5
-            looks_s = (settle_s + speed.duration_s(unloaded_ms[i]),)
-            plan = WindowPlan(Phase.SPEED, np.nan, (), settle_s, looks_s, alone)
+        found = [Speed(np.nan, np.nan)] * len(self.slas)
+        for i in self.loaded:
+            alone = tuple(IN_FLIGHT if j == i else 0 for j in range(len(self.slas)))
+            counted_s = speed.duration_s(self.unloaded_ms[i])
+            settle_s = counted_s / 5
+            plan = WindowPlan(Phase.SPEED, np.nan, (), settle_s, (settle_s + counted_s,), alone)
             seen = self._window(plan, lambda window: True).seen
             settled_ns = seen.start_ns + round(settle_s * 1e9)
             found[i] = speed.speed(seen.requests[i], settled_ns)
         self.speeds.append(tuple(found))
 
     @property
-    def change(self) -> float:
+    def speed_change(self) -> float:
         """The factor between the first and the last speed that was seen."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
-    def bracket(self, start: float) -> tuple[float, float]:
+    def bracket(self) -> tuple[float, float]:
         """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
-        low, high, scale = 0.0, np.inf, start
-        while (low == 0 or np.isinf(high)) and self._may_go_on() and high > start / 20:
+        low, high, scale = 0.0, np.inf, self.start
+        while (low == 0 or np.isinf(high)) and self._may_go_on() and high > self.start / 20:
             if self._measure(Phase.BRACKET, scale).passes_roughly:
                 low, scale = scale, scale * GROWTH
             else:
@@ -256,7 +256,7 @@ class _Search:
         if np.isnan(estimate):
             lowest = min(windows, key=lambda window: window.scale)
             return Outcome.INFEASIBLE, why_infeasible(lowest, self.model.line.base_rps, self.names)
-        if self.change > LARGEST_CHANGE:
+        if self.speed_change > LARGEST_CHANGE:
             return Outcome.UNSTEADY, self._why_unsteady()
         if certified is None:
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
@@ -275,6 +275,11 @@ class _Search:
     @property
     def slas(self) -> tuple[Sla, ...]:
         return self.model.slas
+
+    @property
+    def loaded(self) -> list[int]:
+        """Numbers of the tenants that have load on this line."""
+        return np.flatnonzero(self.model.line.rates_rps(self.start)).tolist()
 
     @property
     def on_the_line(self) -> list[Window]:
@@ -357,11 +362,11 @@ class _Search:
             return found
         return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop is asked no SLA")
 
-    def _closed_until_steady(self, loaded: Sequence[bool]) -> tuple[Steadiness, ...]:
+    def _closed_until_steady(self) -> tuple[Steadiness, ...]:
         """A closed loop until latencies are surely even, or for so long; one entry per tenant."""
-        longest_s = max(self.settings.warm_up_s, SHORTEST_S)
-        looks_s = np.append(np.arange(SHORTEST_S, longest_s, LOOKS_S), longest_s)
-        in_flight = tuple(IN_FLIGHT if busy else 0 for busy in loaded)
+        longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
+        looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
+        in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))
         plan = WindowPlan(Phase.WARM_UP, np.nan, (), 0.0, tuple(looks_s.tolist()), in_flight)
 
         def done(window: Window) -> bool:
@@ -374,5 +379,5 @@ class _Search:
         found = []
         for requests in window.seen.requests:
             latency_ms = requests.latency_ms(window.seen.now_ns)[requests.answered]
-            found.append(steadiness(latency_ms) if len(latency_ms) >= FEWEST else IDLE)
+            found.append(steadiness(latency_ms) if len(latency_ms) >= FEWEST_WARM else IDLE)
         return tuple(found)

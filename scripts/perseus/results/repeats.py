@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
@@ -23,17 +24,17 @@ from perseus.study.tasks.measure import MeasureTask
 DRAWS = 2000
 CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
-SERVER_COULD_NOT = ("infeasible", "failed", "unsteady")
+SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY)
 """Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = (
-    "failed",
-    "unsteady",
-    "disturbed",
-    "client_limited",
-    "blocked",
-    "infeasible",
-    "uncertified",
-    "ok",
+    Outcome.FAILED,
+    Outcome.UNSTEADY,
+    Outcome.DISTURBED,
+    Outcome.CLIENT_LIMITED,
+    Outcome.BLOCKED,
+    Outcome.INFEASIBLE,
+    Outcome.UNCERTIFIED,
+    Outcome.OK,
 )
 
 
@@ -112,7 +113,7 @@ class RepeatedPeak:
     @property
     def open_below(self) -> bool:
         """Whether a lost repeat might have found less than the others, or nothing at all."""
-        return any(record.outcome != "client_limited" for record in self.lost)
+        return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:

@@ -348,7 +348,7 @@ def begun(seed: int, service, **server) -> _Search:
     system = SimulatedServer([service], rng, **server)
     queue = VirtualQueue((np.full(40, 0.005),), (0.045,))
     model = LineModel(ONE, (MM1_SLA,), system.arrivals, queue)
-    return _Search(system, model, QUICK, ("tenant",), 120, rng, lambda *_: None)
+    return _Search(system, model, QUICK, ("tenant",), 120, [np.full(40, 5.0)], rng, lambda *_: None)
 
 
 def confirmed_at_the_limit(seed: int) -> Verdict:

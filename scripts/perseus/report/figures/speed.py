@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from perseus.peak.window import Phase
 from perseus.report.figure_data import FigureData
 from perseus.report.style import GREY, legend, nothing, panels
-from perseus.results.records import Record
+from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -62,19 +62,21 @@ def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
     """One row per look at a tenant, in the order of time."""
     found = []
     for folder in cells:
-        record = Record.read(folder)
+        record = PeakRecord.read(folder)
         offset_ns = record.started.unix_ns - record.started.monotonic_ns
-        found += [
-            {
-                "server": record.task.server.name,
-                "cell": folder.name,
-                "tenant": row["tenant"],
-                "unix_ns": row["start_ns"] + offset_ns,
-                "speed_rps": row["offered_rps"],
-            }
-            for row in record.windows([[("phase", "=", Phase.SPEED)]])
-            if row["offered_rps"] > 0
-        ]
+        windows = record.windows([[("phase", "=", Phase.SPEED)]])
+        for tenant, speeds_rps in record.speeds_rps.items():
+            of_tenant = [row for row in windows if row["tenant"] == tenant and row["requests"]]
+            found += [
+                {
+                    "server": record.task.server.name,
+                    "cell": folder.name,
+                    "tenant": tenant,
+                    "unix_ns": row["start_ns"] + offset_ns,
+                    "speed_rps": speed_rps,
+                }
+                for row, speed_rps in zip(of_tenant, speeds_rps, strict=False)
+            ]
     found.sort(key=lambda look: look["unix_ns"])
     first_ns = found[0]["unix_ns"] if found else 0
     return [look | {"minutes": (look["unix_ns"] - first_ns) / 60e9} for look in found]
