@@ -19,12 +19,12 @@ RUN = Run(restarts=3, windows=2, concurrency=4)
 class Servers:
     """Servers whose windows answer 10, 11, 12… requests/s of each of two tenants.
 
-    `spoilt` are the numbers of windows that are invalid; the server with number `dies` does, under
-    load, and `refuses` does not start.
+    `spoilt` are the numbers of windows that are invalid, by the host or by the client; the server
+    with number `dies` does, under load, and `refuses` does not start.
     """
 
-    def __init__(self, monkeypatch, spoilt=(), dies=None, refuses=None):
-        self.spoilt, self.dies, self.refuses = spoilt, dies, refuses
+    def __init__(self, monkeypatch, spoilt=(), by_host=True, dies=None, refuses=None):
+        self.spoilt, self.by_host, self.dies, self.refuses = spoilt, by_host, dies, refuses
         self.started, self.loops, self.kept = 0, [], []
         monkeypatch.setattr(aa, "server_under_test", self.server_under_test)
         monkeypatch.setattr(aa, "closed_loop", self.closed_loop)
@@ -49,7 +49,7 @@ class Servers:
         invalid = len(self.loops) in self.spoilt
         self.loops.append((system.number, phase, concurrency))
         good = SimpleNamespace(verdict=Verdict.FAIL, reason="too slow for its SLA")
-        bad = SimpleNamespace(verdict=Verdict.INVALID, reason="other processes used 30%")
+        bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
         window = SimpleNamespace(elapsed_s=2.0, tenants=(good, bad if invalid else good))
         return window, [SimpleNamespace(answered_rps=rate)] * 2
 
@@ -74,10 +74,11 @@ def test_a_spoilt_window_is_tried_again(monkeypatch):
     assert record["outcome"] == "ok" and record["capacities_rps"][0] == [26.0, 28.0]
 
 
-def test_a_window_that_is_always_spoilt_is_no_noise_of_the_server(monkeypatch):
-    Servers(monkeypatch, spoilt=(4, 5, 6))
+@pytest.mark.parametrize("by_host, outcome", [(True, "disturbed"), (False, "client_limited")])
+def test_a_window_that_is_always_spoilt_is_no_noise_of_the_server(monkeypatch, by_host, outcome):
+    Servers(monkeypatch, spoilt=(4, 5, 6), by_host=by_host)
     record = measured()
-    assert (record["outcome"], record["reason"]) == ("client_limited", "other processes used 30%")
+    assert (record["outcome"], record["reason"]) == (outcome, "why")
     assert len(record["capacities_rps"]) == 1
 
 

@@ -28,7 +28,11 @@ Rates = list[float]
 
 
 class SpoiltError(RuntimeError):
-    """Client or host spoilt a window at every attempt; the message says how."""
+    """A window was spoilt at every attempt; the message says how, `outcome` by client or host."""
+
+    def __init__(self, reason: str, outcome: Outcome) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -45,7 +49,7 @@ def measure(cell: CellUnderTest) -> Findings:
                     capacities_rps.append(of_one_server(cell, system, run, left))
             cell.say(f"server {len(capacities_rps)} of {run.restarts}: {said(capacities_rps[-1])}")
     except SpoiltError as error:
-        outcome, reason = Outcome.CLIENT_LIMITED, str(error)
+        outcome, reason = error.outcome, str(error)
     except ServerError as error:
         if not record:  # not even the first has started
             raise
@@ -79,10 +83,11 @@ def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: 
     for _ in range(ATTEMPTS):
         window, of_tenants = closed_loop(cell.task, system, PHASE, run.concurrency)
         keep(cell, system, window, windows_left * window.elapsed_s)
-        spoilt = [t.reason for t in window.tenants if t.verdict is Verdict.INVALID]
+        spoilt = [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]
         if not spoilt:
             return sum(each.answered_rps for each in of_tenants)
-    raise SpoiltError(spoilt[0])
+    by_host = all(tenant.disturbed for tenant in spoilt)
+    raise SpoiltError(spoilt[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED)
 
 
 def said(rates_rps: Rates) -> str:

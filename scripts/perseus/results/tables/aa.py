@@ -74,7 +74,7 @@ SCHEMA = pa.schema(
         column("restarts_high", REAL, "share", "upper end"),
         column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
                " 5 % of pairs (docs/method.md, Noise of the host)"),
-        column("verdict", TEXT, "", "ok, client_limited or failed"),
+        column("verdict", TEXT, "", "ok, client_limited, disturbed or failed"),
         column("reason", TEXT, "", "why not ok, in words"),
     ]
 )  # fmt: skip
