@@ -57,7 +57,8 @@ onsuccess:
 
     print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
     print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
-    for line in last_words([Path(file) for file in files.raw(STUDY, CELLS, "record.json")]):
+    records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
+    for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):
         print(line)
 
 

@@ -11,7 +11,7 @@ rule tables:
     input:
         records=files.raw(STUDY, CELLS, "record.json"),
         windows=files.raw(STUDY, CELLS, "windows.parquet"),
-        ceilings=[f"{RESULTS}/ceilings/{name}.json" for name in STUDY.servers],
+        ceilings=files.ceilings(STUDY),
     output:
         TABLE_FILES,
     log:

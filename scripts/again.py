@@ -1,4 +1,4 @@
-"""Measure again the cells of a study whose trouble may pass, and what depends on them: make again.
+"""Measure again what trouble that may pass has spoilt, and what depends on it: make again.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """
@@ -30,7 +30,8 @@ try:
     study = read_study(configuration, prices=HERE / "config" / "prices.csv", folder=Path.cwd())
 except ConfigError as error:
     sys.exit(str(error))
-again = worth_again(map(Path, files.raw(study, study.cells.values(), "record.json")))
+records = map(Path, files.raw(study, study.cells.values(), "record.json"))
+again = worth_again(records, map(Path, files.ceilings(study)))
 if not again:
     print(f"Study {study.name!r}: no cell has trouble that may pass.")
     sys.exit()

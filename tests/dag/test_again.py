@@ -57,6 +57,24 @@ def test_what_another_measurement_would_not_change_is_said_and_left(edited):
     assert "no cell has trouble" in edited.python("scripts/again.py")
 
 
+def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_again(edited):
+    ceiling = edited.root / "results/edits/ceilings/cpu1.json"
+    ceiling.write_text(json.dumps({"shapes": [{"disturbed": ""}, {"disturbed": "so much else"}]}))
+    record_of(edited, RESNET).write_text('{"outcome": "o')
+    last = edited.run("--cores", "2", "all").splitlines()[-5:]
+    assert last == [
+        "1 of 3 cells have no answer:",
+        "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
+        "The client's ceiling beside cpu1 was disturbed: so much else",
+        "Measure these again, and what depends on them: make again, or your command with",
+        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1/record.json"
+        " results/edits/ceilings/cpu1.json",
+    ]
+    edited.python("scripts/again.py", "--cores", "2")
+    assert "shapes" not in ceiling.read_text()
+    assert "no cell has trouble" in edited.python("scripts/again.py")
+
+
 def test_another_study_and_one_with_a_mistake(edited):
     other = edited.root / "other.yaml"
     other.write_text("study: other\n")

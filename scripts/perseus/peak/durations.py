@@ -21,6 +21,11 @@ FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
 one without any says nothing."""
 
+MOST_ROOT = 2
+"""How many times as many windows as usual there may be around the limit, where its interval is not
+narrow: a burst on the host can end a window that the server would have passed, and the windows
+after it then find nothing that fails."""
+
 SPEEDS = 4
 """Times that the speed of a busy server is looked at in a search."""
 
@@ -107,17 +112,20 @@ def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
     return settle_s(settings, slas) + grace_s(slas) + settings.root.max_s
 
 
-def longest_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
-    """Seconds of load that a search takes at most: all windows as long as they may be."""
+def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
+    """Seconds of load that a search takes at most around such rates: all windows are as long as
+    they may be, and tried as often."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
-        Phase.ROOT: s.root_windows,
+        Phase.ROOT: MOST_ROOT * s.root_windows,
         Phase.CONFIRM: s.confirmations * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
     windows_s = sum(
-        count * (overhead_s + effort(phase, settings).max_s) for phase, count in most.items()
+        count * (overhead_s + max(much.max_s, counted_s(much, rates_rps)))
+        for phase, count in most.items()
+        for much in (effort(phase, settings),)
     )
     speeds_s = (SPEEDS + 1) * len(slas) * speed.LONGEST_S
     return 2 * s.warm_up_s + speeds_s + ATTEMPTS * windows_s

@@ -19,6 +19,7 @@ from perseus.peak import speed, stats
 from perseus.peak.durations import (
     ATTEMPTS,
     CERTIFY_AT,
+    MOST_ROOT,
     counted_s,
     effort,
     grace_s,
@@ -42,7 +43,7 @@ from perseus.peak.speed import IN_FLIGHT, Speed
 from perseus.peak.steadiness import IDLE, Steadiness, steadiness
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
-from perseus.peak.verdict import FOREIGN_CPU, FOREIGN_MOST, TenantWindow, Verdict, judge
+from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Verdict, judge
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
@@ -54,11 +55,6 @@ DRAWS = 200
 
 NARROW = 0.35
 """Width of an interval of the limit, as a share of it, that asks for no more windows around it."""
-
-MORE = 2
-"""How many times as many windows as usual there may be around the limit, where its interval is not
-narrow: a burst on the host can end a window that the server would have passed, and the windows
-after it then find nothing that fails."""
 
 LOOKS_S = 1.0  # between looks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
@@ -128,7 +124,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.windows: list[Window] = []
         self.speeds: list[tuple[Speed, ...]] = []
-        self.foreign_most = FOREIGN_CPU
+        self.tolerance = QUIET
 
     # Phases, in their order
 
@@ -195,7 +191,7 @@ class _Search:
         """
         scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
-        for i in range(MORE * usual):
+        for i in range(MOST_ROOT * usual):
             self._measure(Phase.ROOT, scale * (1 + shifts[i % usual]))
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
@@ -294,16 +290,15 @@ class _Search:
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client or the host spoilt is tried again: it says nothing.
 
-        Where other processes spoil every attempt there is no quiet to wait for: from then on a
-        window counts as long as they leave the server half of its cores.
+        Where all attempts but the last are spoilt there is no quiet to wait for, and from then on
+        more of it is tolerated.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(ATTEMPTS - 1):
             window = self._counted_window(phase, scale, rates_rps)
             if window.verdict is not Verdict.INVALID:
                 return window
-        if window.seen.foreign_cpu > FOREIGN_CPU:
-            self.foreign_most = FOREIGN_MOST
+        self.tolerance = NO_QUIET
         return self._counted_window(phase, scale, rates_rps)
 
     def _counted_window(self, phase: Phase, scale: float, rates_rps: tuple[float, ...]) -> Window:
@@ -356,7 +351,7 @@ class _Search:
                 (weight, w.tenants[tenant].exceedances)
                 for weight, w in zip(weights, near, strict=True)
             ],
-            foreign_most=self.foreign_most,
+            tolerance=self.tolerance,
         )
         if not plan.in_flight or found.verdict is Verdict.INVALID:
             return found

@@ -1,33 +1,69 @@
-"""Cells without an answer: what the end of a run says of them, and which to measure again."""
+"""Cells without an answer: what the end of a run says of them, and what to measure again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from pydantic import BaseModel, ValidationError
+
+from perseus.peak.outcome import Outcome
 from perseus.results.records import Ending
+
+UNREADABLE = "its file cannot be read"
+
+
+class _Shape(BaseModel):
+    disturbed: str
+
+
+class _Disturbed(BaseModel):
+    """Of a file of ceilings, what is said of their quality."""
+
+    shapes: tuple[_Shape, ...] = ()
 
 
 def unanswered(records: Iterable[Path]) -> dict[Path, Ending]:
     """By its record.json, how each cell ended that has none; cells that were not measured aside."""
-    measured = [path for path in records if path.is_file()]
-    endings = {path: Ending.model_validate_json(path.read_bytes()) for path in measured}
+    endings = {path: _ending(path) for path in records if path.is_file()}
     return {path: ending for path, ending in endings.items() if not ending.outcome.is_answer}
 
 
-def worth_again(records: Iterable[Path]) -> list[Path]:
-    """Of them those whose trouble may pass; who is blocked by one of these follows it."""
-    return [path for path, ending in unanswered(records).items() if ending.outcome.may_pass]
+def disturbed(ceilings: Iterable[Path]) -> dict[Path, str]:
+    """By its file, what other processes did while a ceiling of the client was looked for."""
+    found = {path: _disturbed(path) for path in ceilings if path.is_file()}
+    return {path: what for path, what in found.items() if what}
 
 
-def last_words(records: Sequence[Path]) -> Iterator[str]:
-    """Lines for the terminal: which cells have no answer, why, and what to do; none if all have."""
-    found = unanswered(records)
-    if not found:
-        return
-    yield f"{len(found)} of {len(records)} cells have no answer:"
+def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
+    """Files of those whose trouble may pass; who is blocked by one of these cells follows it."""
+    cells = [path for path, ending in unanswered(records).items() if ending.outcome.may_pass]
+    return cells + list(disturbed(ceilings))
+
+
+def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[str]:
+    """Lines for the terminal: what has no answer, why, and what to do; none if all has."""
+    if found := unanswered(records):
+        yield f"{len(found)} of {len(records)} cells have no answer:"
     for path, ending in found.items():
         yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {ending.reason}"
-    if again := worth_again(found):
+    for path, what in disturbed(ceilings).items():
+        yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
+    if again := worth_again(records, ceilings):
         yield "Measure these again, and what depends on them: make again, or your command with"
         yield f"  --forcerun {' '.join(map(str, again))}"
+
+
+def _ending(record: Path) -> Ending:
+    try:
+        return Ending.model_validate_json(record.read_bytes())
+    except ValidationError:
+        return Ending(outcome=Outcome.FAILED, reason=UNREADABLE)
+
+
+def _disturbed(ceilings: Path) -> str:
+    try:
+        shapes = _Disturbed.model_validate_json(ceilings.read_bytes()).shapes
+    except ValidationError:
+        return UNREADABLE
+    return next((shape.disturbed for shape in shapes if shape.disturbed), "")

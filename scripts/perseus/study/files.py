@@ -38,6 +38,11 @@ def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
     return raw(study, cells, *names) if names else []
 
 
+def ceilings(study: Study) -> list[str]:
+    """The client's, beside each server."""
+    return [f"{results(study)}/ceilings/{name}.json" for name in study.servers]
+
+
 def repository_files(study: Study, of: Scenario) -> list[str]:
     names = ("config.pbtxt", f"1/{RUNTIMES[of.server.runtime].model_file}")
     root = f"{repository(study)}/{of.id}"

@@ -275,6 +275,19 @@ def test_the_longest_lag_is_that_of_any_tenant():
     assert found == ["fail", "invalid"]
 
 
+def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
+    late, punctual = sent_late(requests(), 30), requests(latency_ms=120)
+    together = Observation(int(late.intended_ns[0]), SECONDS + 1, (late, punctual), (0.05, 0.05))
+    reasons = [
+        judge(
+            together, i, SLA, rate_rps=RATE_RPS, settle_s=0.0, grace_s=0.0, confidence=0.95
+        ).reason
+        for i in range(2)
+    ]
+    assert "the host held it up" in reasons[0]
+    assert "of another tenant" in reasons[1] and "held" not in reasons[1]
+
+
 def test_a_time_out_that_a_frozen_client_explains_is_not_held_against_the_server():
     part = sent_late(requests(latency_ms=6000), lag_ms=5000)
     timeouts = replace(part, status=np.full(len(part), Status.TIMEOUT, np.uint8))

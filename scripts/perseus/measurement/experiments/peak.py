@@ -67,13 +67,14 @@ def measure(cell: CellUnderTest) -> Findings:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Of slow models: a window of a fast one has enough requests sooner."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
-    return expected_s(task.search, task.slas, slow_rps), longest_s(task.search, task.slas)
+    sizes = task.search, task.slas, slow_rps
+    return expected_s(*sizes), longest_s(*sizes)
 
 
 def _search(cell: CellUnderTest, server: ServerUnderTest, line: LoadLine, start: float) -> Peak:
     task = cell.task
     about_s = expected_s(task.search, task.slas, line.rates_rps(start))
-    most_s = longest_s(task.search, task.slas)
+    most_s = longest_s(task.search, task.slas, line.rates_rps(start))
     cell.say(f"about {about_s / 60:.1f} min of load, at most {most_s / 60:.0f} min")
     if warning := too_slow(task.preset, task.slas, line.rates_rps(start), task.tenant_names):
         cell.say(f"may end uncertified ({warning})")
