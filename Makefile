@@ -4,7 +4,8 @@
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
-#             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage, repeats)
+#             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
+#             repeats, repeatability, noise)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
@@ -63,7 +64,7 @@ test-slurm: environment
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
 
 bench: environment
-	@echo "== benchmarks: some 45 minutes for all, on an idle machine =="
+	@echo "== benchmarks: some three hours for all, on an idle machine =="
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
 
 # .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An

@@ -1,6 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [repeats]
+    [repeatability] [noise]
 """
 
 from __future__ import annotations
@@ -13,7 +14,17 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import client, coverage, honesty, limit, repeats, search_cost, search_live
+from benchmarks import (
+    client,
+    coverage,
+    honesty,
+    limit,
+    noise,
+    repeatability,
+    repeats,
+    search_cost,
+    search_live,
+)
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
 from benchmarks.results import Row, write_rows
@@ -98,6 +109,8 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "limit": limit.run,
     "coverage": _coverage,
     "repeats": _repeats,
+    "repeatability": repeatability.run,
+    "noise": noise.run,
 }
 
 

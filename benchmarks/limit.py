@@ -78,11 +78,11 @@ CELLS = tuple(
 
 def run(at: Place, say: Say) -> Iterator[Row]:
     for cell in CELLS:
-        onnx = _exported(at.folder / "models", cell.architecture, say)
+        onnx = exported(at.folder / "models", cell.architecture, say)
         before = _bare(at, cell, onnx)
         say(f"{cell.case}: {before:.1f} images/s alone")
         service_s = cell.batch / before
-        with _served(at, cell, onnx, service_s) as (client, system):
+        with served(at, cell, onnx, service_s) as (client, system):
             closed_rps = _closed_rps(client, service_s)
             say(f"{cell.case}: {closed_rps * cell.batch:.1f} images/s in closed loop")
             passing_rps = certified_rps(system, closed_rps, service_s, say)
@@ -142,7 +142,7 @@ def _verdict(system: System, rate_rps: float, service_s: float) -> tuple[Verdict
 
 
 @contextmanager
-def _served(
+def served(
     at: Place, cell: Cell, onnx: Path, service_s: float
 ) -> Iterator[tuple[Client, LiveSystem]]:
     repository = at.folder / "limit"
@@ -167,7 +167,7 @@ def _served(
             yield client, live
 
 
-def _exported(folder: Path, architecture: str, say: Say) -> Path:
+def exported(folder: Path, architecture: str, say: Say) -> Path:
     """Exported once; the file is kept."""
     onnx = folder / architecture / "model.onnx"
     if not onnx.exists():

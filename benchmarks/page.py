@@ -31,8 +31,10 @@ What the load generator itself can do, and what it costs: a Triton model that an
 602,112-byte inputs, the server on one core and the client on another. Closed loop: so many requests
 are always under way. Both tools are measured from outside, over the same span of
 time: requests by the server's counters, CPU time by the kernel's. perf_analyzer runs with and
-without `--async`; the faster of the two stands here. *Send lag* is how late a request leaves in an
-open loop at half the rate of the closed loop.
+without `--async`; the faster of the two stands here. With many requests under way the server's core
+is full whoever loads it, so that CPU time has its goals in an open loop, where both offer the same
+Poisson arrivals: the cheaper of perf_analyzer's modes that keep up stands here. *Send lag* is how
+late a request leaves in an open loop at half the rate of the closed loop.
 """,
     "honesty": """## Honesty
 
@@ -77,6 +79,19 @@ rates may lie above the truth; the interval of the estimate must have the truth 
 2 %, and repeats differ by more or less than that: a single peak, and the sharing ratio of two
 tenants, which rests on three peaks. Intervals must have the truth in 95 % of studies; hosts were
 seen to wander by 5 to 20 % (docs/method.md, Repeats).
+""",
+    "repeatability": """## The same answer again
+
+The default study with one mix, five times from restarted servers: on the host as it was, and beside
+a process that bursts on the server's core. Seeds are the same, so that what differs is the host.
+*Deviation* is the standard deviation of the logarithm; that of an interval is its width on that
+scale, divided by 3.92.
+""",
+    "noise": """## The noise of this host
+
+A model is kept busy by a closed loop of four, and the gaps between its answers are what its
+requests took. Recordings lie in `benchmarks/noise/`; the part on the intervals replays them.
+*Deviation* is the standard deviation of the logarithm of the mean over so many seconds.
 """,
 }
 

@@ -10,7 +10,18 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
-from benchmarks import coverage, honesty, limit, peer_search, queueing, ramp, search_cost
+from benchmarks import (
+    client,
+    coverage,
+    honesty,
+    limit,
+    noise,
+    peer_search,
+    queueing,
+    ramp,
+    repeatability,
+    search_cost,
+)
 from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.peer_search import Level, Mode
@@ -40,7 +51,66 @@ def test_every_so_many_requests_stall():
     assert drawn == pytest.approx([0.005, 0.005, 0.005, 0.305] * 2)
 
 
+# --- the same again
+
+
+def peaks(ratio: float, width: float, verdict_rps: float | None = 100.0) -> repeatability.Peaks:
+    """A dedicated peak and a mix; the ratio's interval is that wide, on a logarithmic scale."""
+    low, high = ratio * np.exp(-width / 2), ratio * np.exp(width / 2)
+    alone = {"kind": "dedicated", "mix": "resnet18", "estimate_rps": 50.0}
+    shared = {"kind": "mix", "mix": "resnet18 1 : 1 resnet34", "estimate_rps": verdict_rps}
+    ends = {"sharing_ratio": ratio, "sharing_ratio_low": low, "sharing_ratio_high": high}
+    return [alone, shared | (ends if verdict_rps else dict.fromkeys(ends))]
+
+
+def figures_of(*runs: repeatability.Peaks) -> list[float]:
+    """Share with an estimate, share of pairs that overlap, spread of ratios against the claim."""
+    return [row.ours for row in repeatability.rows_of("here", runs)][:3]
+
+
+def test_runs_that_agree_and_one_that_does_not():
+    same = figures_of(peaks(0.8, 0.2), peaks(0.8, 0.2), peaks(0.81, 0.2))
+    assert same[:2] == [1, 1] and same[2] < 0.2
+    apart = figures_of(peaks(0.8, 0.2), peaks(0.8, 0.2), peaks(1.0, 0.2))
+    assert apart[1] == pytest.approx(1 / 3) and apart[2] > 2
+
+
+def test_a_run_without_an_answer_agrees_with_none():
+    estimates, pairs, _ = figures_of(peaks(0.8, 0.2), peaks(0.8, 0.2), peaks(0.8, 0.2, None))
+    assert estimates == pytest.approx(5 / 6) and pairs == pytest.approx(1 / 3)
+
+
+# --- the noise of a host
+
+
+def test_a_pause_counts_once_where_it_begins():
+    gaps_s = np.r_[np.full(300, 0.005), 0.5, np.full(300, 0.005)]
+    steps_s = noise.mean_gaps_s(np.cumsum(gaps_s))
+    assert np.count_nonzero(steps_s > 0.006) == 1 and np.median(steps_s) == pytest.approx(0.005)
+
+
+def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path, monkeypatch):
+    monkeypatch.setattr(noise, "FOLDER", tmp_path)
+    minute = round(60 / noise.STEP_S)
+    factors = np.repeat([0.9, 1.1] * 5, minute)
+    noise.Recording("A(R) Processor", "resnet18", factors).write()
+    (found,) = noise.recordings()
+    assert (found.name, list(tmp_path.glob("*"))) == (
+        "A(R) Processor, resnet18",
+        [tmp_path / "a-processor-resnet18.parquet"],
+    )
+    assert found.factors == pytest.approx(factors)
+    assert found.deviation(60) == pytest.approx(np.log(1.1 / 0.9) / 2, rel=0.06)
+    assert found.deviation(120) == pytest.approx(0, abs=1e-9)
+
+
 # --- perf_analyzer
+
+
+def test_the_cheapest_mode_is_one_that_keeps_up():
+    lazy, dear, cheap = client.Use(50, 10), client.Use(100, 90), client.Use(98, 60)
+    assert client.cheapest([lazy, dear, cheap], 100) == cheap
+    assert client.cheapest([lazy], 100) == lazy
 
 
 @pytest.mark.parametrize("load", ["Concurrency", "Request Rate"])

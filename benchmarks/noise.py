@@ -1,0 +1,117 @@
+"""What a host does to the work of a busy server: recorded, to be replayed in virtual time.
+
+A model is kept busy by a closed loop, and the gaps between its answers are what its requests took,
+for CNNs take the same work every time (Gujarati et al., "Serving DNNs like Clockwork", OSDI 2020).
+What differs is the host. Recordings are kept, one file for each kind of processor and model.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.limit import Cell, exported, served
+from benchmarks.results import Row
+from benchmarks.serving import Place, Say
+from perseus.host import machine
+from perseus.host.files import whole
+from perseus.peak.stats import Floats
+from perseus.traffic.client import Client
+
+BENCHMARK = "noise"
+FOLDER = Path(__file__).parent / "noise"
+CELLS = (Cell("squeezenet1_1", "onnxruntime", 1), Cell("mobilenet_v3_small", "onnxruntime", 1))
+IN_FLIGHT = 4
+MINUTES = int(os.environ.get("PERSEUS_NOISE_MINUTES", "30"))
+BLOCK_S, SETTLE_S, STEP_S = 60.0, 1.0, 0.2
+"""Of one closed loop, of its beginning that does not count, and of a mean over gaps."""
+
+OVER_S = (0.2, 1.0, 10.0, 60.0)
+SLOW = 1.5
+
+
+@dataclass(frozen=True)
+class Recording:
+    """Factors on the work of requests, shape (steps,), of `STEP_S` each; their median is 1."""
+
+    host: str
+    model: str
+    factors: Floats
+
+    @property
+    def name(self) -> str:
+        return f"{self.host}, {self.model}"
+
+    @classmethod
+    def read(cls, path: Path) -> Recording:
+        table = pq.read_table(path)
+        host, model = (table.schema.metadata[key].decode() for key in (b"host", b"model"))
+        return cls(host, model, table["per_mille"].to_numpy() / 1000)
+
+    def write(self) -> None:
+        """In per mille: host and model name the file."""
+        per_mille = np.clip(np.round(1000 * self.factors), 1, 65535).astype(np.uint16)
+        table = pa.table({"per_mille": per_mille}).replace_schema_metadata(
+            {"host": self.host, "model": self.model}
+        )
+        FOLDER.mkdir(exist_ok=True)
+        slug = "-".join([*self.host.lower().replace("(r)", "").split(), self.model])
+        with whole(FOLDER / f"{slug}.parquet") as partial:
+            pq.write_table(table, partial, compression="zstd")
+
+    def deviation(self, over_s: float) -> float:
+        """Standard deviation of the logarithm of the mean factors over so many seconds."""
+        each = round(over_s / STEP_S)
+        means = self.factors[: len(self.factors) // each * each].reshape(-1, each).mean(axis=1)
+        return float(np.std(np.log(means), ddof=1)) if len(means) > 1 else np.nan
+
+
+def recordings() -> list[Recording]:
+    return [Recording.read(path) for path in sorted(FOLDER.glob("*.parquet"))]
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    host = machine.describe([at.server_core], [at.client_core])["cpu"]
+    for cell in CELLS:
+        onnx = exported(at.folder / "models", cell.architecture, say)
+        with served(at, cell, onnx, service_s=0.01) as (client, _):
+            gaps_s = np.concatenate([_block(client, cell, say) for _ in range(MINUTES)])
+        recording = Recording(host, cell.architecture, gaps_s / np.median(gaps_s))
+        recording.write()
+        case = f"{recording.name}, {len(gaps_s) * STEP_S / 60:.0f} min"
+        yield Row(BENCHMARK, case, "median answers/s", 1 / float(np.median(gaps_s)))
+        for over_s in OVER_S:
+            metric = f"deviation of the speed over {over_s:g} s"
+            yield Row(BENCHMARK, case, metric, recording.deviation(over_s))
+        slow = float(np.mean(recording.factors > SLOW))
+        yield Row(BENCHMARK, case, f"share of time in which work takes over {SLOW:g} times", slow)
+
+
+def _block(client: Client, cell: Cell, say: Say) -> Floats:
+    """Mean seconds between answers in each step of a closed loop."""
+    start_ns = time.monotonic_ns()
+    client.start_closed(start_ns, BLOCK_S, IN_FLIGHT)
+    time.sleep(BLOCK_S)
+    client.stop(patience_s=2.0)
+    requests = client.result().requests
+    done_s = (np.sort(requests.done_ns[requests.answered]) - start_ns) / 1e9
+    say(f"{cell.architecture}: {len(done_s) / BLOCK_S:.1f} answers/s")
+    return mean_gaps_s(done_s[done_s > SETTLE_S] - SETTLE_S)
+
+
+def mean_gaps_s(done_s: Floats) -> Floats:
+    """Mean gap between answers, by the step of STEP_S in which it begins.
+
+    Where none begins, a longer one goes on, which counts where it began: the median stands there.
+    """
+    gaps_s, steps = np.diff(done_s), (done_s[:-1] / STEP_S).astype(np.int64)
+    counts, sums_s = np.bincount(steps), np.bincount(steps, gaps_s)
+    means_s: Floats = np.where(counts > 0, sums_s / np.maximum(counts, 1), np.median(gaps_s))
+    return means_s

@@ -1,0 +1,147 @@
+"""Does a study answer the same when it is asked again? On the machine at hand.
+
+The default study with one mix, each time from restarted servers: on the host as it is, and beside
+a process that bursts on the server's core.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import combinations
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import yaml
+
+from benchmarks.results import Goal, Row
+from benchmarks.serving import Place, Say
+from perseus.peak.stats import Floats
+
+BENCHMARK = "repeatability"
+ROOT = Path(__file__).parents[1]
+STUDY, MIX = "repeatability", [1, 1]
+RUNS = 5
+BURST_S, BURSTING = (0.2, 2.0), 0.15
+"""How long a burst lasts, evenly distributed, and the share of time that bursts take."""
+
+Peaks = Sequence[Mapping[str, Any]]
+"""The table of peaks of one run."""
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    folder = at.folder / BENCHMARK
+    folder.mkdir(exist_ok=True)
+    configuration = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    configuration["study"] = STUDY
+    configuration["scenarios"][0]["experiments"] = [{"kind": "peak", "mixes": [MIX]}]
+    (folder / "study.yaml").write_text(yaml.safe_dump(configuration))
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
+    say("the study as it is")
+    yield from rows_of("the host as it is", [_measured(folder, say) for _ in range(RUNS)])
+    with bursts_on(at.server_core):
+        runs = [_measured(folder, say) for _ in range(RUNS)]
+    low_s, high_s = BURST_S
+    case = f"beside bursts of {low_s:g} to {high_s:g} s, {BURSTING:.0%} of the time"
+    yield from rows_of(case, runs)
+
+
+def _measured(folder: Path, say: Say) -> Peaks:
+    """The peaks of a run in which every cell is measured anew, all else is kept."""
+    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--cores", "4"]
+    command += ["--directory", str(folder), "--configfile", str(folder / "study.yaml")]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    start_s = time.monotonic()
+    with (folder / "snakemake.log").open("ab") as log:
+        subprocess.run(
+            [*command, "--forcerun", "measure", "--", "tables"],
+            stdout=log,
+            stderr=log,
+            check=True,
+            env=os.environ | {"PATH": path},
+        )
+    peaks: Peaks = pq.read_table(
+        folder / "results" / STUDY / "tables" / "peaks.parquet"
+    ).to_pylist()
+    said = ", ".join(
+        f"{peak['mix']} {peak['verdict']} {peak['estimate_rps']:.4g}/s" for peak in peaks
+    )
+    say(f"{said} ({time.monotonic() - start_s:.0f} s)")
+    return peaks
+
+
+@contextmanager
+def bursts_on(core: int) -> Iterator[None]:
+    """A process that needs a core for itself now and then."""
+    process = get_context("spawn").Process(target=_burst, args=(core,), daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
+
+
+def _burst(core: int) -> None:
+    os.sched_setaffinity(0, [core])
+    draw = random.Random(0)
+    pause_s = sum(BURST_S) / 2 * (1 / BURSTING - 1)
+    while True:
+        time.sleep(draw.expovariate(1 / pause_s))
+        end_s = time.monotonic() + draw.uniform(*BURST_S)
+        while time.monotonic() < end_s:
+            pass
+
+
+def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
+    """What the runs have in common; a run without a ratio agrees with none."""
+    cells = [peak for peaks in runs for peak in peaks]
+    found = [np.isfinite(_number(cell["estimate_rps"])) for cell in cells]
+    yield Row(BENCHMARK, case, "share of cells with an estimate", float(np.mean(found)), goal=ALL)
+    ratios = np.array([_ratio(peaks) for peaks in runs])
+    pairs = [overlap(one, other) for one, other in combinations(ratios.tolist(), 2)]
+    metric = "share of pairs of runs whose intervals of the sharing ratio overlap"
+    yield Row(BENCHMARK, case, metric, float(np.mean(pairs)), goal=Goal(">=", 0.95, "ours"))
+    between, claimed = float(np.std(np.log(ratios[:, 0]), ddof=1)), _claimed(ratios)
+    metric = "deviation of the ratio between runs / that of its interval"
+    yield Row(BENCHMARK, case, metric, between / claimed, goal=Goal("<=", 1, "ours"))
+    yield Row(BENCHMARK, case, "mean sharing ratio", float(np.mean(ratios[:, 0])))
+    yield Row(BENCHMARK, case, "deviation of the sharing ratio between runs", between)
+    for mix in dict.fromkeys(cell["mix"] for cell in cells):
+        rates = [_number(cell["estimate_rps"]) for cell in cells if cell["mix"] == mix]
+        yield Row(BENCHMARK, case, f"mean peak of {mix}, requests/s", float(np.mean(rates)))
+        metric = f"deviation of the peak of {mix} between runs"
+        yield Row(BENCHMARK, case, metric, float(np.std(np.log(rates), ddof=1)))
+
+
+def _ratio(peaks: Peaks) -> tuple[float, float, float]:
+    """The sharing ratio and the ends of its interval, NaN without one."""
+    (shared,) = (peak for peak in peaks if peak["kind"] != "dedicated")
+    columns = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
+    value, low, high = (_number(shared[column]) for column in columns)
+    return value, low, high
+
+
+def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether the intervals of two (value, low, high) do; not where one is missing."""
+    return one[1] <= other[2] and other[1] <= one[2]
+
+
+def _claimed(ratios: Floats) -> float:
+    """The deviation of a logarithm that the median 95 % interval claims."""
+    return float(np.median(np.log(ratios[:, 2] / ratios[:, 1]))) / (2 * 1.96)
+
+
+def _number(value: float | None) -> float:
+    return np.nan if value is None else value
+
+
+ALL = Goal(">=", 1, "ours")
