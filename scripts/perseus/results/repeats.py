@@ -135,11 +135,14 @@ class RepeatedPeak:
         )
 
     def speed_rps(self, tenant: str) -> float:
-        """What its busy server answered a tenant alone: the geometric mean; NaN if none saw it."""
+        """What its busy server answered a tenant alone; NaN if that was not seen.
+
+        The median of all looks: one that a burst on the host met does not decide.
+        """
         seen = [record.speeds_rps.get(tenant, ()) for record in self.records if record.has_limit]
         speeds = np.array([speed for of_record in seen for speed in of_record])
         known = speeds[np.isfinite(speeds)]
-        return float(np.exp(np.log(known).mean())) if len(known) else np.nan
+        return float(np.median(known)) if len(known) else np.nan
 
     @property
     def mix(self) -> str:

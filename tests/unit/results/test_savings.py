@@ -121,9 +121,11 @@ def test_a_host_that_changes_its_speed_between_cells_does_not_change_the_ratio()
     assert np.std([ratios(0.1, seed, blind=True) for seed in seeds]) > 3 * calm
 
 
+ONE_REPEAT = synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1)
+
+
 def test_how_the_speed_changed_is_told_of_each_tenant():
-    made = synthetic.loaded(synthetic.records(synthetic.Truth({"a": 30.0, "b": 90.0}, repeats=1)))
-    found = group(made, seed=1)
+    found = group(synthetic.loaded(synthetic.records(ONE_REPEAT)), seed=1)
     shared = next(peak for peak in found.values() if not peak.is_dedicated)
     alone = each_alone(shared, dedicated_peaks(list(found.values())))
     slower = replace(
@@ -135,3 +137,12 @@ def test_how_the_speed_changed_is_told_of_each_tenant():
     )
     assert speed_changes(shared, alone) == pytest.approx([1, 1])
     assert speed_changes(slower, alone) == pytest.approx([30 / 33, 1])
+
+
+def test_one_look_at_the_speed_that_met_a_burst_does_not_decide():
+    found = group(synthetic.loaded(synthetic.records(ONE_REPEAT)), seed=1)
+    shared = next(peak for peak in found.values() if not peak.is_dedicated)
+    alone = each_alone(shared, dedicated_peaks(list(found.values())))
+    looks = {"a": (33.0, 16.0, 33.0, 33.0), "b": (99.0, 99.0, 98.0, 100.0)}
+    records = tuple(each.model_copy(update={"speeds_rps": looks}) for each in shared.records)
+    assert speed_changes(replace(shared, records=records), alone) == pytest.approx([1, 1])
