@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.numbers import bounds, chance, percent, significant
@@ -52,6 +53,8 @@ def _sharing(
         "no": f"{who} should not share: {_dearer(len(known), len(savings))}",
         "unclear": f"Too close to tell whether {who} should share",
     }[kind]
+    if kind == "unclear" and np.isfinite([best["ci_low"], best["ci_high"]]).any():
+        headline += f": the saving is {bounds(best['ci_low'], best['ci_high'], percent)}"
     used = _used(best, peaks)
     if len(known) < len(savings):
         headline += f" (no estimate for {', '.join(savings[savings['saving'].isna()]['mix'])})"
