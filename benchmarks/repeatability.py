@@ -115,6 +115,9 @@ def rows_of(case: str, runs: Sequence[Peaks]) -> Iterator[Row]:
     yield Row(BENCHMARK, case, metric, between / claimed, goal=Goal("<=", 1, "ours"))
     yield Row(BENCHMARK, case, "mean sharing ratio", float(np.mean(ratios[:, 0])))
     yield Row(BENCHMARK, case, "deviation of the sharing ratio between runs", between)
+    blind = [_without_speeds(peaks) for peaks in runs]
+    metric = "the same, if the speed of the host were not seen in each cell"
+    yield Row(BENCHMARK, case, metric, float(np.std(np.log(blind), ddof=1)))
     for mix in dict.fromkeys(cell["mix"] for cell in cells):
         rates = [_number(cell["estimate_rps"]) for cell in cells if cell["mix"] == mix]
         yield Row(BENCHMARK, case, f"mean peak of {mix}, requests/s", float(np.mean(rates)))
@@ -128,6 +131,13 @@ def _ratio(peaks: Peaks) -> tuple[float, float, float]:
     columns = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
     value, low, high = (_number(shared[column]) for column in columns)
     return value, low, high
+
+
+def _without_speeds(peaks: Peaks) -> float:
+    """The sharing ratio by the peaks alone: tenants share evenly, each in units of its own peak."""
+    alone_rps = [_number(peak["estimate_rps"]) for peak in peaks if peak["kind"] == "dedicated"]
+    (shared_rps,) = (_number(p["estimate_rps"]) for p in peaks if p["kind"] != "dedicated")
+    return shared_rps / float(np.mean(alone_rps))
 
 
 def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
