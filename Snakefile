@@ -40,7 +40,7 @@ rule measurements:
 
 onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
-        require_gpus(workflow.dag.needrun_jobs())
+        require_machine(workflow.dag.needrun_jobs())
     from perseus.measurement.experiments import procedure
 
     tasks = map(measure_task, STUDY.cells)

@@ -13,11 +13,12 @@ from snakemake.utils import update_config
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-from perseus.host import gpu, starter, workflow_lock
+from perseus.host import cores, gpu, starter, workflow_lock
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
 from perseus.study.fingerprint import Sources
+from perseus.study.launchers import LAUNCHERS
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
@@ -90,11 +91,13 @@ def scenarios_with(model_file):
     return rf"(?:{'|'.join(names)})\.[A-Za-z0-9_.-]+" if names else "(?!)"
 
 
-def require_gpus(jobs):
-    """Stop when some of the jobs that are to run here need GPUs that are not here."""
+def require_machine(jobs):
+    """Stop when some of the jobs that are to run here need cores or GPUs that are not here."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
-    try:
-        for gpus in {STUDY.cells[cell].scenario.server.gpus_here for cell in cells}:
-            gpu.require(gpus)
-    except gpu.GpuError as error:
-        raise WorkflowError(str(error)) from None
+    for server in {STUDY.cells[cell].scenario.server for cell in cells}:
+        try:
+            gpu.require(server.gpus_here)
+            if not LAUNCHERS[server.launcher].elsewhere:
+                cores.split_cores(server.cores)
+        except (gpu.GpuError, cores.TooFewCoresError) as error:
+            raise WorkflowError(f"Server {server.name!r}: {error}") from None

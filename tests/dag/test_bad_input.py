@@ -1,5 +1,9 @@
 """A configuration with mistakes ends `snakemake -n` with all of them, and without a traceback."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 
@@ -55,3 +59,20 @@ def test_an_unknown_key_on_the_command_line_is_refused(empty):
     code, output, errors = empty.plan("--config", "colour=red")
     assert code == 1
     assert "colour: unknown key" in output + errors
+
+
+def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path):
+    workflow, cores = empty.copy(tmp_path / "workflow"), os.cpu_count() + 6
+    price = "price: {instance: n1-standard-1, region: us-central1}"
+    study = tmp_path / "study.yaml"
+    study.write_text(f"servers: [{{name: cpu1, device: cpu, cores: {cores}, {price}}}]")
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "all", "--configfile", str(study)]
+    done = subprocess.run(
+        command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said
+    assert (
+        said.count(f"Server 'cpu1': the server asks for {cores} cores, this process may use") == 1
+    )
+    assert not (workflow.root / "results").exists()

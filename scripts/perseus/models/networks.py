@@ -6,7 +6,8 @@ import contextlib
 import functools
 import importlib.util
 import pickle
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,10 @@ from perseus.study.hints import did_you_mean
 
 if TYPE_CHECKING:
     import torch
+
+
+IMAGENET_CLASSES = 1000
+"""That torchvision's networks tell apart, unless they are told otherwise."""
 
 
 class ExportError(ValueError):
@@ -112,8 +117,8 @@ def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
             return torchvision.models.get_model(architecture, weights=weights)
         except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
             raise ExportError(
-                f"the weights {weights} of {architecture} cannot be loaded safely: {error}. Remove "
-                f"{Path(choice.url).name} from torch's cache, if it is there, and try again."
+                f"the weights {weights} of {architecture} cannot be loaded safely: {_why(error)}. "
+                f"Remove {Path(choice.url).name} from torch's cache, if it is there, and try again."
             ) from error
         except OSError as error:
             raise ExportError(
@@ -133,33 +138,74 @@ def _from_file(architecture: str, path: Path) -> torch.nn.Module:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
         raise ExportError(
-            f"{path} is not a state_dict that can be loaded safely: {error}. "
+            f"{path} is not a state_dict that can be loaded safely: {_why(error)}. "
             "Write it with torch.save(model.state_dict(), path)."
         ) from error
     if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
         raise ExportError(f"{path} holds a {type(state).__name__}, not a state_dict")
-    network = _without_weights(
-        architecture, aux_logits=any(key.lower().startswith("aux") for key in state)
-    )
-    try:
-        missing, unexpected = network.load_state_dict(state, strict=False)
-    except (RuntimeError, TypeError) as error:  # shapes; values that are no tensors
-        raise ExportError(f"{path} does not fit {architecture}: {error}") from error
-    if missing or unexpected:
+    if other := [key for key, value in state.items() if not isinstance(value, torch.Tensor)]:
         raise ExportError(
-            f"{path} does not fit {architecture}: {_some('missing keys', missing)}; "
-            f"{_some('unexpected keys', unexpected)}. Is it a state_dict of this architecture?"
+            f"{path} holds {_some('keys that are no tensors', other)}. "
+            "Write it with torch.save(model.state_dict(), path)."
         )
+    aux_logits = any(key.lower().startswith("aux") for key in state)
+    network = _without_weights(architecture, aux_logits=aux_logits)
+    if classes := _classes(network, state):
+        network = _without_weights(architecture, aux_logits=aux_logits, classes=classes)
+    shapes = {key: value.shape for key, value in network.state_dict().items()}
+    wrong = {
+        "missing keys": [key for key in shapes if key not in state],
+        "unexpected keys": [key for key in state if key not in shapes],
+        "keys of another shape": _unlike(shapes, state),
+    }
+    if any(wrong.values()):
+        named = "; ".join(_some(label, keys) for label, keys in wrong.items() if keys)
+        raise ExportError(
+            f"{path} does not fit {architecture}: {named}. Is it a state_dict of this architecture?"
+        )
+    network.load_state_dict(state)
     return network
 
 
-def _without_weights(architecture: str, *, aux_logits: bool) -> torch.nn.Module:
+def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> int | None:
+    """How many classes a file's network tells apart, where they are not as many as ImageNet's.
+
+    It differs then in its heads alone, in their first dimension, and in all of them alike.
+    """
+    shapes = {key: value.shape for key, value in network.state_dict().items()}
+    found = {
+        (int(state[key].shape[0]) if state[key].shape[1:] == shapes[key][1:] else None)
+        for key in _unlike(shapes, state)
+        if state[key].dim() and shapes[key][0] == IMAGENET_CLASSES
+    }
+    return found.pop() if len(found) == 1 else None
+
+
+def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> list[str]:
+    return [key for key in shapes if key in state and state[key].shape != shapes[key]]
+
+
+def _why(error: Exception) -> str:
+    """Why a file of weights is refused; torch's own words advise to load it all the same."""
+    if isinstance(error, pickle.UnpicklingError):
+        names = re.findall(r"GLOBAL ([\w.]+)", str(error))
+        return (
+            f"it names {names[0]}, which is code"
+            if names
+            else "it is damaged, or holds more than tensors"
+        )
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _without_weights(
+    architecture: str, *, aux_logits: bool, classes: int = IMAGENET_CLASSES
+) -> torch.nn.Module:
     """The network as initialised by torch; `aux_logits` concerns googlenet and inception_v3."""
     _, torchvision = import_torchvision()
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"num_classes": classes}
     if architecture in {"googlenet", "inception_v3"}:
         # Their auxiliary heads serve training alone, and their own initialisation is slow.
-        options = {"init_weights": False, "aux_logits": aux_logits}
+        options |= {"init_weights": False, "aux_logits": aux_logits}
     return torchvision.models.get_model(architecture, weights=None, **options)
 
 

@@ -230,6 +230,36 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
     )
 
 
+def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    for architecture, options in (("squeezenet1_1", {}), ("googlenet", {"init_weights": False})):
+        network = torchvision.models.get_model(architecture, num_classes=10, **options)
+        torch.save(network.state_dict(), tmp_path / "tuned.pth")
+        found = networks.build(architecture, str(tmp_path / "tuned.pth"), np.empty(0))
+        assert found.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 10)
+    state = torchvision.models.squeezenet1_1().state_dict()
+    state["classifier.1.bias"] = torch.zeros(7)  # the two parts of a head do not agree
+    torch.save(state, tmp_path / "odd.pth")
+    task = ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "odd.pth"))
+    refused(task, tmp_path, r"1 keys of another shape \(classifier")
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (lambda torchvision: torchvision.models.squeezenet1_1(), "it names .*SqueezeNet, which is"),
+        (lambda torchvision: {"state_dict": {}, "epoch": 3}, r"2 keys that are no tensors \(state"),
+    ],
+)
+def test_a_file_that_is_no_state_dict_is_refused_without_advice_to_trust_it(tmp_path, content, why):
+    torch, torchvision = networks.import_torchvision()
+    torch.save(content(torchvision), tmp_path / "weights.pth")
+    task = ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "weights.pth"))
+    with pytest.raises(ExportError, match=why) as refusal:
+        onnx_export.export_model(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
+    assert "weights_only" not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [

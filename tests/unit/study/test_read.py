@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from perseus.study import planning
-from perseus.study.checks.models import architectures
+from perseus.study.checks.models import torchvision_weights
 from perseus.study.generated_docs import EXAMPLES, readme, schema_json
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -287,6 +287,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
         ),
         (
+            {"models": [model(weights="IMAGENET1K_V7")]},
+            r"models\[0\]\.weights: squeezenet1_1 has no weights 'IMAGENET1K_V7' \(did you mean"
+            r" 'IMAGENET1K_V1'",
+        ),
+        (
             {"models": [model(weights="a{b}.pt")]},
             r"models\[0\]\.weights: 'a\{b\}\.pt' has a brace",
         ),
@@ -414,6 +419,10 @@ def shared(**experiment):
         (
             scenario(BATCHES, PAIR[1]),
             r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
+        ),
+        (
+            scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
+            r"dynamic_batching: joins requests, and max_batch_size: 1 leaves nothing to join",
         ),
     ],
 )
@@ -580,8 +589,10 @@ def test_a_missing_section_is_named(key):
 
 
 def test_the_architectures_are_those_of_torchvision():
-    assert {"resnet50", "inception_v3", "mobilenet_v3_small"} <= architectures()
-    assert not {"fasterrcnn_resnet50_fpn_v3", "get_model"} & architectures()
+    found = torchvision_weights()
+    assert found["resnet50"] == ("IMAGENET1K_V1", "IMAGENET1K_V2", "DEFAULT")
+    assert {"resnet50", "inception_v3", "mobilenet_v3_small"} <= set(found)
+    assert not {"fasterrcnn_resnet50_fpn_v3", "get_model"} & set(found)
 
 
 # The documentation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 from pathlib import Path
@@ -18,7 +19,7 @@ from perseus.study.problems import Place, Problems
 def problems(study: Definition, folder: Path) -> Problems:
     """`folder` is where paths start from."""
     yield from duplicates("models", [model.name for model in study.models])
-    known = sorted(architectures())
+    known = sorted(torchvision_weights())
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
     for i, model in enumerate(study.models):
         at: Place = ("models", i)
@@ -34,25 +35,38 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
 
 
-def architectures() -> set[str]:
-    """The names of torchvision's classification models, read without importing torch.
+@functools.cache
+def torchvision_weights() -> dict[str, tuple[str, ...]]:
+    """torchvision's classification models, and the names of the weights that each has.
 
-    Empty when torchvision is not installed here.
+    Read without importing torch; empty when torchvision is not installed here.
     """
     spec = importlib.util.find_spec("torchvision")
     if spec is None or not spec.submodule_search_locations:
-        return set()
-    found: set[str] = set()
+        return {}
+    found: dict[str, tuple[str, ...]] = {}
     for path in Path(spec.submodule_search_locations[0], "models").glob("*.py"):
         text = path.read_text()
-        found.update(re.findall(r"@register_model\(\).*?\ndef (\w+)\(", text, re.DOTALL))
+        of_class = {
+            name: tuple(re.findall(r"^    ([A-Z][A-Z0-9_]*) = ", body, re.MULTILINE))
+            for name, body in re.findall(
+                r"^class (\w+)\(WeightsEnum\):\n((?:    .*\n|\n)+)", text, re.MULTILINE
+            )
+        }
+        models = r"@register_model\(\).*?\ndef (\w+)\(\s*\*,\s*weights: Optional\[(\w+)\]"
+        for name, weights in re.findall(models, text, re.DOTALL):
+            found[name] = of_class[weights]
     return found
 
 
 def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
-    if model.weights_file is None:
-        return
     at = (*at, "weights")
+    if model.weights_file is None:
+        known = ["random", *torchvision_weights().get(model.architecture, ())]
+        if len(known) > 1 and model.weights not in known:
+            hint = did_you_mean(model.weights, known) or f" (known: {', '.join(known)})"
+            yield at, f"{model.architecture} has no weights {model.weights!r}{hint}"
+        return
     yield from brace_problems(at, model.weights)
     if not (folder / model.weights).is_file():
         yield (

@@ -99,6 +99,12 @@ def _tenant_problems(
             f"must be <= max_batch_size, which is {tenant.max_batch_size}",
         )
     batching = tenant.dynamic_batching
+    if batching and tenant.max_batch_size == 1:
+        yield (
+            (*at, "dynamic_batching"),
+            "joins requests, and max_batch_size: 1 leaves nothing to join (raise one, or leave the"
+            " other out)",
+        )
     if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):
         yield (
             (*at, "dynamic_batching", "preferred_batch_sizes"),
