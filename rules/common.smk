@@ -84,11 +84,16 @@ def model_of(scenario, tenant):
     return STUDY.scenarios[scenario].tenant(tenant).model
 
 
+def any_of(names):
+    """A pattern of these names, and of nothing where there are none."""
+    return rf"(?:{'|'.join(names)})" if (names := list(names)) else "(?!)"
+
+
 def scenarios_with(model_file):
     """A pattern of the scenarios whose server loads files of this name."""
     servers = STUDY.servers.values()
-    names = [of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file]
-    return rf"(?:{'|'.join(names)})\.[A-Za-z0-9_.-]+" if names else "(?!)"
+    names = any_of(of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file)
+    return rf"{names}\.[A-Za-z0-9_.-]+"
 
 
 def require_machine(jobs):

@@ -1,6 +1,6 @@
-"""Export: torchvision CNN -> ONNX, checked against torch.
+"""Export: torchvision CNN -> ONNX, checked against torch; or an ONNX file of the user's own.
 
-inputs:   a state_dict file, if the model's weights are one; its images, if it has any
+inputs:   a state_dict file, if the model's weights are one, or the ONNX file; its images, if any
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
           it also model.fp16.onnx, model.int8.onnx or model.pt2
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
@@ -9,6 +9,8 @@ steps:    build the network, export it, run it under ONNX Runtime, compare, keep
 
 rule export:
     """A model as ONNX, the answers that torch gave, and how close ONNX Runtime comes to them."""
+    wildcard_constraints:
+        model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -30,6 +32,33 @@ rule export:
         "Exporting {wildcards.model} to ONNX"
     script:
         "../scripts/export.py"
+
+
+rule own_onnx:
+    """A user's ONNX file as exported ones are, its own answers, and how close the copy comes."""
+    wildcard_constraints:
+        model=any_of(name for name, of in STUDY.models.items() if not of.of_torchvision),
+    input:
+        model=lambda w: files.own_onnx(STUDY, w.model),
+        images=lambda w: STUDY.images[w.model],
+    output:
+        model=f"{RESULTS}/models/{{model}}/model.onnx",
+        reference=f"{RESULTS}/models/{{model}}/reference.npz",
+        check=f"{RESULTS}/models/{{model}}/check.json",
+    log:
+        f"{LOGS}/export/{{model}}.log",
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        task=lambda w: planning.own_onnx_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["own_onnx.py"]),
+        versions=provenance.versions(provenance.OWN_ONNX),
+    message:
+        "Taking the ONNX file of {wildcards.model}"
+    script:
+        "../scripts/own_onnx.py"
 
 
 rule convert:

@@ -292,6 +292,25 @@ def test_new_weights_in_the_same_file(edited, downstream):
     assert edited.stale() == exported | {RESNET_PEAK, MIX, *downstream}
 
 
+def test_an_onnx_file_of_ones_own_in_place_of_an_architecture_and_what_stands_in_it(
+    edited, downstream
+):
+    def take(study):
+        (model,) = (each for each in study["models"] if each["name"] == RESNET)
+        for key in ("architecture", "weights"):
+            model.pop(key, None)
+        model["onnx"] = "weights/own.onnx"
+
+    (edited.root / "weights" / "own.onnx").write_bytes(b"a network")
+    reconfigured(edited, take)
+    again = {("own_onnx", RESNET), *repositories(RESNET), CEILING, RESNET_PEAK, MIX, *downstream}
+    assert edited.stale() == again
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    (edited.root / "weights" / "own.onnx").write_bytes(b"another network")
+    assert edited.stale() == again
+
+
 @pytest.mark.parametrize("name", ["8.jpg", "0.png"], ids=["edited", "new"])
 def test_an_image_of_a_model(edited, downstream, name):
     (edited.root / "photos" / name).write_bytes(b"another photo")

@@ -35,6 +35,7 @@ from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 
 if TYPE_CHECKING:
+    import onnxruntime
     import torch
 
 # Deviation between inputs that float32 cannot mistake for rounding (2**-24 = 6e-8 per operation).
@@ -131,8 +132,6 @@ def check_onnx(
     tolerance and batches; raises ExportError where the error exceeds the tolerance or where the
     expected outputs do not depend on the input, so that nothing could be proved.
     """
-    import onnxruntime
-
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))
     if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
@@ -141,15 +140,9 @@ def check_onnx(
             f"output {level:.3g}): no check could notice a wrong answer. "
             "Use other weights or images."
         )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(2, os.cpu_count() or 1)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
     error, parts = 0.0, (slice(0, 1), slice(1, len(images)))
     try:
-        session = onnxruntime.InferenceSession(
-            str(onnx_path), options, providers=["CPUExecutionProvider"]
-        )
+        session = onnx_session(str(onnx_path))
         for part in parts:
             (answers,) = session.run(["output"], {"input": images[part]})
             error = max(error, relative_error(answers, expected[part], scale))
@@ -158,9 +151,9 @@ def check_onnx(
         raise ExportError(f"onnxruntime cannot run {what} as exported: {failure}") from failure
     if not error <= tolerance:
         raise ExportError(
-            f"{what} as exported differs from torch by {error:.3g} of the signal {scale:.3g}, "
-            f"more than {tolerance:g}. The export is wrong (try other versions of torch and onnx), "
-            "or the images are too much alike."
+            f"{what} as exported differs from the original by {error:.3g} of the signal "
+            f"{scale:.3g}, more than {tolerance:g}. The export is wrong (try other versions of "
+            "torch and onnx), or the images are too much alike."
         )
     return {
         "relative_error": error,
@@ -168,6 +161,17 @@ def check_onnx(
         "tolerance": tolerance,
         "batches": [part.stop - part.start for part in parts],
     }
+
+
+def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
+    """ONNX Runtime on at most two cores; `model` is the path of a file, or what stands in it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(2, os.cpu_count() or 1)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[int, int]:

@@ -15,7 +15,7 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 
 
 class Model(Part):
-    """A torchvision CNN with a response-time SLA."""
+    """A CNN of torchvision's, or one of your own, with a response-time SLA."""
 
     name: Name = Field(description="The name of the model in this study.", examples=["resnet50"])
     architecture: Text = Field(
@@ -25,18 +25,26 @@ class Model(Part):
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
         description="`random` (seeded, works offline), `DEFAULT` or another torchvision weights"
-        " name such as IMAGENET1K_V1 (downloaded), or the path of a state_dict file.",
+        " name such as IMAGENET1K_V1 (downloaded), or the path of a state_dict file, which may tell"
+        " apart another number of classes.",
+    )
+    onnx: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None,
+        description="The path of an ONNX file, in place of architecture and weights: one input of"
+        " float32 images (batch, 3, height, width), one output (batch, classes), weights inside.",
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description="A folder with at least four PNG or JPEG files. The first eight by name are"
         " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
-        " `DEFAULT`); the first is the request. Default, seeded random images.",
+        " `DEFAULT`, for `onnx` as for resnet50); the first is the request. Default, seeded random"
+        " images.",
     )
     input_size: Annotated[Whole, Field(ge=32, le=1024)] | None = Field(
         default=None,
         description="Height and width of the input in pixels. Default, what the weights were made"
-        " for. The resize before the crop of `images` keeps its proportion to the crop.",
+        " for, or what the ONNX file says. The resize before the crop of `images` keeps its"
+        " proportion to the crop.",
     )
     precision: Precision = Field(
         default="fp32",
@@ -47,6 +55,11 @@ class Model(Part):
         description="The response-time target that every measured load must keep.",
         examples=[{"latency_ms": 100.0}],
     )
+
+    @property
+    def of_torchvision(self) -> bool:
+        """Whether it is built by torchvision, and so known to torch."""
+        return self.onnx is None
 
     @property
     def weights_file(self) -> str | None:

@@ -15,6 +15,7 @@ from perseus.study.tasks.measure import (
     MeasuredTenant,
     MeasureTask,
 )
+from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 from perseus.study.tasks.tables import TablesTask
 from perseus.study.tasks.tensorrt import TensorRtTask
@@ -29,6 +30,13 @@ def export_task(study: Study, model: str) -> ExportTask:
         seed=study.definition.seed,
         input_size=of.input_size,
         images=study.images[model],
+    )
+
+
+def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
+    of = study.models[model]
+    return OwnOnnxTask(
+        seed=study.definition.seed, input_size=of.input_size, images=study.images[model]
     )
 
 

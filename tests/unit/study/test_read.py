@@ -287,6 +287,14 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             r"models\[0\]\.weights: there is no file 'weights/none\.pt' \(a state_dict file",
         ),
         (
+            {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},
+            r"models\[0\]\.weights: is of torchvision's models, and onnx: is given",
+        ),
+        (
+            {"models": [model("own", onnx="own.onnx")]},
+            r"models\[0\]\.onnx: there is no file 'own\.onnx'",
+        ),
+        (
             {"models": [model(weights="IMAGENET1K_V7")]},
             r"models\[0\]\.weights: squeezenet1_1 has no weights 'IMAGENET1K_V7' \(did you mean"
             r" 'IMAGENET1K_V1'",

@@ -23,13 +23,16 @@ def problems(study: Definition, folder: Path) -> Problems:
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
     for i, model in enumerate(study.models):
         at: Place = ("models", i)
-        if known and model.architecture not in known:
+        if model.onnx is not None:
+            yield from _onnx_problems(at, model, model.onnx, folder)
+        elif known and model.architecture not in known:
             key = "architecture" if "architecture" in model.model_fields_set else "name"
             hint = did_you_mean(model.architecture, known)
             hint = hint or " (set architecture: to the name of a torchvision model)"
             name = repr(model.architecture)
             yield (*at, key), f"{name} is not a torchvision classification model{hint}"
-        yield from _weights_problems(at, model, folder)
+        if model.of_torchvision:
+            yield from _weights_problems(at, model, folder)
         yield from _images_problems(at, model, folder)
         if model.name not in served:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
@@ -74,6 +77,15 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
             f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
+
+
+def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems:
+    for key in ("architecture", "weights"):
+        if key in model.model_fields_set:
+            yield (*at, key), "is of torchvision's models, and onnx: is given (leave one out)"
+    yield from brace_problems((*at, "onnx"), file)
+    if not (folder / file).is_file():
+        yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"
 
 
 def _images_problems(at: Place, model: Model, folder: Path) -> Problems:

@@ -11,7 +11,7 @@ from perseus.study.hints import did_you_mean
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.model import Model
 from perseus.study.problems import Place, Problems, path
-from perseus.study.runtimes import RUNTIMES
+from perseus.study.runtimes import PROGRAM, RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
 from perseus.study.tenant import Tenant
@@ -87,6 +87,15 @@ def _tenant_problems(
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
     for server in servers if tenant.model in models else ():
         yield from _precision_problems((*at, "model"), models[tenant.model], server)
+        if (
+            RUNTIMES[server.runtime].model_file == PROGRAM
+            and not models[tenant.model].of_torchvision
+        ):
+            yield (
+                (*at, "model"),
+                f"{tenant.model!r} is an ONNX file, which runtime {server.runtime!r} of server"
+                f" {server.name!r} cannot run (take another runtime)",
+            )
         if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "priority"),

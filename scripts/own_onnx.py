@@ -1,0 +1,18 @@
+"""Take a user's own ONNX file and prove that it is served as it is."""
+
+from pathlib import Path
+
+from perseus.host.files import write_json
+from perseus.host.job import job
+from perseus.models.networks import ExportError
+from perseus.models.own_onnx import take_onnx
+from perseus.study.tasks.own_onnx import OwnOnnxTask
+
+with job(snakemake.log[0], ExportError):
+    check = take_onnx(
+        OwnOnnxTask.model_validate(snakemake.params.task),
+        Path(snakemake.input.model),
+        Path(snakemake.output.model),
+        Path(snakemake.output.reference),
+    )
+    write_json(Path(snakemake.output.check), check)

@@ -1,0 +1,186 @@
+"""A user's own ONNX file, made ready to be served as an exported CNN is, and proved to be the same.
+
+Nothing of the file is executed but by ONNX Runtime, which knows no code in models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from perseus.host.files import whole
+from perseus.models.answers import Array
+from perseus.models.images import random_images, read_images
+from perseus.models.networks import ExportError, preset
+from perseus.models.onnx_export import MAX_IR_VERSION, check_onnx, onnx_session, sha256
+from perseus.study.image_files import MIN_IMAGES
+from perseus.study.tasks.own_onnx import OwnOnnxTask
+
+if TYPE_CHECKING:
+    import onnx
+
+PREPROCESSED_LIKE = "resnet50"
+"""Whose preprocessing the `images` of a file without weights of torchvision's have."""
+
+
+def take_onnx(
+    task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path
+) -> dict[str, Any]:
+    """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
+
+    The file gets the names, the dynamic batch and the IR version of exported ones. The reference
+    are the answers of `source` itself under ONNX Runtime, image by image (or in batches of the size
+    that it is fixed to).
+
+    Raises ExportError for a file that is no CNN of one image input and one output, that keeps its
+    weights elsewhere, or whose answers depend on how images are batched.
+    """
+    import onnx
+
+    model = _read(source)
+    batch, size = _input(model, source, task.input_size)
+    images = _images(task, size)
+    output = _answers(model, images, batch, source)
+    with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
+        onnx.save_model(_as_served(model, size), str(onnx_file))
+        try:
+            check = check_onnx(onnx_file, images, output, what=source.name)
+        except ExportError as error:
+            if batch is None:
+                raise
+            raise ExportError(
+                f"{source} takes batches of {batch} only, and gives no or other answers to others:"
+                f" export it with a dynamic batch axis ({error})"
+            ) from error
+        with npz.open("wb") as stream:
+            np.savez(stream, input=images, output=output)
+        digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
+    return {
+        "source_sha256": sha256(source),
+        "images": list(task.images),
+        "input_shape": [3, size, size],
+        "classes": int(output.shape[1]),
+        **check,
+        "sha256": digest,
+        "size_bytes": size_bytes,
+    }
+
+
+def _read(source: Path) -> onnx.ModelProto:
+    import onnx
+    from google.protobuf.message import DecodeError
+
+    try:
+        model = onnx.load_model(str(source), load_external_data=False)
+    except DecodeError as error:
+        raise ExportError(f"{source} is not an ONNX file") from error
+    outside = [each.name for each in model.graph.initializer if each.external_data]
+    if outside:
+        raise ExportError(
+            f"{source} keeps {len(outside)} of its weights in another file (external data, such as"
+            f" {outside[0]}): save it as one file, with onnx.save(onnx.load(path), path)"
+        )
+    if not model.graph.node:
+        raise ExportError(f"{source} is not an ONNX file")
+    return model
+
+
+def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple[int | None, int]:
+    """(the batch size that a file is fixed to, None if to none; height and width in pixels).
+
+    Raises ExportError unless it maps one batch of float32 images (batch, 3, H, W) to one output
+    (batch, classes).
+    """
+    weights = {each.name for each in model.graph.initializer}
+    inputs = [each for each in model.graph.input if each.name not in weights]
+    _require_one(source, "inputs", [each.name for each in inputs])
+    _require_one(source, "outputs", [each.name for each in model.graph.output])
+    name, (given, made) = inputs[0].name, (inputs[0], model.graph.output[0])
+    dims, answered = _dims(given), _dims(made)
+    if given.type.tensor_type.elem_type != 1 or len(dims) != 4 or dims[1] not in (3, None):
+        raise ExportError(
+            f"{source}: its input {name!r} is {_shape(given)}; images are float32 (batch, 3,"
+            " height, width)"
+        )
+    if len(answered) != 2:
+        raise ExportError(
+            f"{source}: its output {made.name!r} is {_shape(made)}; answers are (batch, classes)"
+        )
+    sizes_px = {px for px in (*dims[2:], wanted_px) if px is not None}
+    if len(sizes_px) != 1:
+        problem = "images must be square, and of input_size" if sizes_px else "set input_size"
+        raise ExportError(f"{source}: its input {name!r} is {_shape(given)}: {problem}")
+    return dims[0], sizes_px.pop()
+
+
+def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
+    if len(names) != 1:
+        raise ExportError(f"{source} has {len(names)} {what} ({', '.join(names)}), not one")
+
+
+def _dims(of: onnx.ValueInfoProto) -> list[int | None]:
+    """Its sizes, None where they are open."""
+    return [dim.dim_value or None for dim in of.type.tensor_type.shape.dim]
+
+
+def _shape(of: onnx.ValueInfoProto) -> str:
+    import onnx
+
+    kind = onnx.TensorProto.DataType.Name(of.type.tensor_type.elem_type).lower()
+    sizes = ", ".join("?" if size is None else str(size) for size in _dims(of))
+    return f"{kind} ({sizes})"
+
+
+def _images(task: OwnOnnxTask, size: int) -> Array:
+    """The images to ask about, (n, 3, size, size)."""
+    if not task.images:
+        return random_images(MIN_IMAGES, size, task.seed)
+    transform = preset(PREPROCESSED_LIKE, "DEFAULT", size)
+    return read_images([Path(name) for name in task.images], transform)
+
+
+def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: Path) -> Array:
+    """What a file itself answers, shape (n, classes)."""
+    each = batch or 1
+    asked = np.resize(images, (-(-len(images) // each) * each, *images.shape[1:]))
+    try:
+        session = onnx_session(model.SerializeToString())
+        name = session.get_inputs()[0].name
+        parts = [session.run(None, {name: part})[0] for part in np.split(asked, len(asked) // each)]
+        answers: Array = np.concatenate(parts)[: len(images)]
+    except Exception as error:  # onnxruntime's errors share no base class below Exception
+        raise ExportError(f"onnxruntime cannot run {source}: {error}") from error
+    if answers.dtype != np.float32:
+        raise ExportError(f"{source} answers in {answers.dtype}; answers are float32")
+    return answers
+
+
+def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
+    """The same network from "input" float32 [batch, 3, size, size] to "output" [batch, classes]."""
+    import onnx
+    from onnx import helper
+
+    served = onnx.compose.add_prefix(model, "own/")
+    graph = served.graph
+    weights = {each.name for each in graph.initializer}
+    (given,) = (each for each in graph.input if each.name not in weights)
+    (made,) = graph.output
+    before = helper.make_node("Identity", ["input"], [given.name])
+    after = helper.make_node("Identity", [made.name], ["output"])
+    nodes = [before, *graph.node, after]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    # What a fixed batch made known of the shapes in between does not hold any more.
+    del graph.value_info[:]
+    given.name, made.name = "input", "output"
+    for of, sizes in ((given, (3, size, size)), (made, tuple(_dims(made)[1:]))):
+        shape = of.type.tensor_type.shape
+        shape.dim[0].dim_param = "batch"
+        for dim, px in zip(list(shape.dim)[1:], sizes, strict=True):
+            if px is not None:
+                dim.dim_value = px
+    served.ir_version = min(served.ir_version, MAX_IR_VERSION)
+    return served

@@ -1,0 +1,117 @@
+"""A user's own ONNX file: what is taken, what it becomes, and what is refused with which words."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import onnx_session
+from perseus.models.own_onnx import take_onnx
+from perseus.study.tasks.own_onnx import OwnOnnxTask
+
+FLOAT, CLASSES = TensorProto.FLOAT, 5
+
+
+def network(
+    batch="n", pixels=(32, 32), channels=3, kind=FLOAT, more_inputs=(), more_outputs=(), by=None
+):
+    """A pooling, a flattening and a matrix; `by` is the constant batch that it is reshaped to."""
+    rng = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(rng.normal(size=(channels, CLASSES)).astype(np.float32), "w"),
+        numpy_helper.from_array(np.array([by or -1, channels]), "shape"),
+    ]
+    dtype = {FLOAT: [], TensorProto.FLOAT16: [helper.make_node("Cast", ["x"], ["x32"], to=FLOAT)]}
+    nodes = [
+        *dtype[kind],
+        helper.make_node("GlobalMaxPool", ["x" if kind == FLOAT else "x32"], ["pooled"]),
+        helper.make_node("Reshape", ["pooled", "shape"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "w"], ["input"]),  # a name that is ours otherwise
+        helper.make_node("Identity", ["input"], ["scores"]),
+        *(helper.make_node("Identity", ["input"], [name]) for name in more_outputs),
+    ]
+    image = helper.make_tensor_value_info("x", kind, [batch, channels, *pixels])
+    others = [helper.make_tensor_value_info(name, FLOAT, [1]) for name in more_inputs]
+    made = [
+        helper.make_tensor_value_info(name, FLOAT, [batch, CLASSES])
+        for name in ("scores", *more_outputs)
+    ]
+    graph = helper.make_graph(nodes, "own", [image, *others], made, weights)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def taken(model, folder, **task):
+    """The record, and the file that is served, of a model in a file of its own."""
+    onnx.save(model, folder / "own.onnx")
+    served = folder / "model.onnx"
+    record = take_onnx(OwnOnnxTask(**task), folder / "own.onnx", served, folder / "reference.npz")
+    return record, served
+
+
+@pytest.mark.parametrize("batch", ["n", 1, 3])
+def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path, batch):
+    record, served = taken(network(batch), tmp_path)
+    assert record["input_shape"] == [3, 32, 32] and record["classes"] == CLASSES
+    session = onnx_session(str(served))
+    (given,), (made,) = session.get_inputs(), session.get_outputs()
+    assert (given.name, given.shape) == ("input", ["batch", 3, 32, 32])
+    assert (made.name, made.shape) == ("output", ["batch", CLASSES])
+    reference = np.load(tmp_path / "reference.npz")
+    (answers,) = session.run(None, {"input": reference["input"][:2]})
+    np.testing.assert_allclose(answers, reference["output"][:2], rtol=1e-5)
+    model = onnx.load(tmp_path / "own.onnx")
+    (weight,) = (each for each in model.graph.initializer if each.name == "w")
+    pooled = reference["input"].max(axis=(2, 3))
+    expected = pooled @ numpy_helper.to_array(weight)
+    np.testing.assert_allclose(reference["output"], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
+    record, _ = taken(network(pixels=("h", "w")), tmp_path, input_size=48)
+    assert record["input_shape"] == [3, 48, 48]
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (network(more_inputs=("size",)), r"has 2 inputs \(x, size\), not one"),
+        (network(more_outputs=("boxes",)), r"has 2 outputs \(scores, boxes\), not one"),
+        (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
+        (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
+        (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
+        (network(pixels=(32, 64)), "images must be square"),
+        (network(batch=2, by=2), "takes batches of 2 only.* export it with a dynamic batch axis"),
+    ],
+)  # fmt: skip
+def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model, why):
+    with pytest.raises(ExportError, match=why):
+        taken(model, tmp_path)
+    assert not (tmp_path / "model.onnx").exists()
+
+
+def test_another_size_than_the_files_own_is_refused(tmp_path):
+    with pytest.raises(ExportError, match="images must be square, and of input_size"):
+        taken(network(), tmp_path, input_size=48)
+
+
+def test_weights_in_another_file_are_refused(tmp_path):
+    onnx.save(network(), tmp_path / "own.onnx", save_as_external_data=True, size_threshold=0)
+    with pytest.raises(ExportError, match=r"keeps \d of its weights in another file .*onnx.save"):
+        take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07"])
+def test_a_file_that_is_no_onnx_is_refused(tmp_path, content):
+    (tmp_path / "own.onnx").write_bytes(content)
+    with pytest.raises(ExportError, match="is not an ONNX file"):
+        take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
+
+
+def test_an_operator_that_onnxruntime_does_not_know_is_its_reason(tmp_path):
+    model = network()
+    model.graph.node[0].op_type = "Mystery"
+    with pytest.raises(ExportError, match=r"onnxruntime cannot run .*Mystery"):
+        taken(model, tmp_path)
