@@ -98,7 +98,7 @@ def test_wrong_answers_stop_a_measurement(network, tmp_path):
         images, outputs = arrays["input"], arrays["output"]
     wrong = tmp_path / "wrong.npz"
     np.savez(wrong, input=images, output=np.roll(outputs, 1, axis=0))
-    with pytest.raises(VerificationError, match="differ from torch's"):
+    with pytest.raises(VerificationError, match="differ from the original network's"):
         serve_and_verify(
             network, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong
         )

@@ -36,7 +36,7 @@ def _verified(tenant: TenantUnderTest) -> float:
     limit = TOLERANCES[tenant.settings.precision]
     if not error <= limit:
         raise VerificationError(
-            f"the server's answers of {tenant.name} differ from torch's by a relative error of"
+            f"the server's answers of {tenant.name} differ from the original network's by a relative error of"
             f" {error:.2g} (allowed: {limit:g}); nothing was measured. See server.log"
         )
     return error

@@ -30,5 +30,5 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
     monkeypatch.setattr(verify, "_answers", answers(None))
     assert verify.verify(tenants) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answers(wrong_image))
-    with pytest.raises(verify.VerificationError, match="differ from torch's"):
+    with pytest.raises(verify.VerificationError, match="differ from the original network's"):
         verify.verify(tenants)
