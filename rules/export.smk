@@ -39,7 +39,7 @@ rule own_onnx:
     wildcard_constraints:
         model=any_of(name for name, of in STUDY.models.items() if not of.of_torchvision),
     input:
-        model=lambda w: files.own_onnx(STUDY, w.model),
+        model=lambda w: STUDY.models[w.model].onnx,
         images=lambda w: STUDY.images[w.model],
     output:
         model=f"{RESULTS}/models/{{model}}/model.onnx",

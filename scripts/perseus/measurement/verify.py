@@ -1,4 +1,4 @@
-"""Check that a server answers as torch did when the model was exported."""
+"""Check that a server answers as the network did when it was exported."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from perseus.traffic.transport import RequestFailedError
 
 
 class VerificationError(RuntimeError):
-    """A server answers otherwise than torch."""
+    """A server answers otherwise than the network did."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """The relative error of each tenant's answers, over the very path that will be measured.
 
-    The requests are one image alone, all as one batch, and those that the load will consist of.
+    The requests are the smallest that are sent, all images as one batch as far as the server takes
+    that, and those that the load will consist of.
     Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
@@ -27,8 +28,9 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
 
 def _verified(tenant: TenantUnderTest) -> float:
     expected = tenant.answers
-    whole = list(range(min(len(expected), tenant.settings.max_batch_size)))
-    parts = [[0], whole, *tenant.load_images]
+    smallest, largest = tenant.settings.request_batch_size, tenant.settings.max_batch_size
+    sizes = (smallest, min(max(smallest, len(expected)), largest))
+    parts = [[i % len(expected) for i in range(size)] for size in sizes] + tenant.load_images
     error = max(
         relative_error(answer, expected[part], signal(expected))
         for answer, part in zip(_answers(tenant, parts), parts, strict=True)
@@ -36,8 +38,9 @@ def _verified(tenant: TenantUnderTest) -> float:
     limit = TOLERANCES[tenant.settings.precision]
     if not error <= limit:
         raise VerificationError(
-            f"the server's answers of {tenant.name} differ from the original network's by a relative error of"
-            f" {error:.2g} (allowed: {limit:g}); nothing was measured. See server.log"
+            f"the server's answers of {tenant.name} differ from the original network's by a"
+            f" relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
+            " See server.log"
         )
     return error
 

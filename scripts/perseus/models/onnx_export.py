@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
@@ -124,11 +125,13 @@ def check_onnx(
     *,
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
+    batch: int | None = None,
 ) -> dict[str, Any]:
     """Run the ONNX file under onnxruntime on the CPU and compare it with `expected`.
 
     images: (n, 3, H, W); expected: (n, classes). The first image goes alone and the others as one
-    batch: two sizes prove that the batch axis is dynamic. Returns relative_error, signal,
+    batch: two sizes prove that the batch axis is dynamic. With `batch` all go in batches of that
+    size, some twice. Returns relative_error, signal,
     tolerance and batches; raises ExportError where the error exceeds the tolerance or where the
     expected outputs do not depend on the input, so that nothing could be proved.
     """
@@ -140,7 +143,8 @@ def check_onnx(
             f"output {level:.3g}): no check could notice a wrong answer. "
             "Use other weights or images."
         )
-    error, parts = 0.0, (slice(0, 1), slice(1, len(images)))
+    error, numbers = 0.0, np.arange(len(images))
+    parts = in_batches(numbers, batch) if batch else [numbers[:1], numbers[1:]]
     try:
         session = onnx_session(str(onnx_path))
         for part in parts:
@@ -159,8 +163,14 @@ def check_onnx(
         "relative_error": error,
         "signal": scale,
         "tolerance": tolerance,
-        "batches": [part.stop - part.start for part in parts],
+        "batches": [len(part) for part in parts],
     }
+
+
+def in_batches(rows: NDArray[Any], size: int) -> list[NDArray[Any]]:
+    """All rows in batches of a size; where they do not fill the last, it has first ones again."""
+    count = -(-len(rows) // size)
+    return np.split(np.resize(rows, (count * size, *rows.shape[1:])), count)
 
 
 def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:

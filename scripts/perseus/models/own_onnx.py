@@ -15,7 +15,13 @@ from perseus.host.files import whole
 from perseus.models.answers import Array
 from perseus.models.images import random_images, read_images
 from perseus.models.networks import ExportError, preset
-from perseus.models.onnx_export import MAX_IR_VERSION, check_onnx, onnx_session, sha256
+from perseus.models.onnx_export import (
+    MAX_IR_VERSION,
+    check_onnx,
+    in_batches,
+    onnx_session,
+    sha256,
+)
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
@@ -33,7 +39,7 @@ def take_onnx(
 
     The file gets the names, the dynamic batch and the IR version of exported ones. The reference
     are the answers of `source` itself under ONNX Runtime, image by image (or in batches of the size
-    that it is fixed to).
+    that it is fixed to, where it is and nothing else is asked for).
 
     Raises ExportError for a file that is no CNN of one image input and one output, that keeps its
     weights elsewhere, or whose answers depend on how images are batched.
@@ -51,10 +57,13 @@ def take_onnx(
         except ExportError as error:
             if batch is None:
                 raise
-            raise ExportError(
-                f"{source} takes batches of {batch} only, and gives no or other answers to others:"
-                f" export it with a dynamic batch axis ({error})"
-            ) from error
+            if set(task.batches) != {batch}:
+                raise ExportError(
+                    f"{source} takes batches of {batch} only, and its tenants ask for"
+                    f" {' to '.join(map(str, task.batches))}: export it with a dynamic batch axis,"
+                    f" or give them max_batch_size: {batch} and request_batch_size: {batch}"
+                ) from error
+            check = check_onnx(onnx_file, images, output, what=source.name, batch=batch)
         with npz.open("wb") as stream:
             np.savez(stream, input=images, output=output)
         digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
@@ -144,12 +153,10 @@ def _images(task: OwnOnnxTask, size: int) -> Array:
 
 def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: Path) -> Array:
     """What a file itself answers, shape (n, classes)."""
-    each = batch or 1
-    asked = np.resize(images, (-(-len(images) // each) * each, *images.shape[1:]))
     try:
         session = onnx_session(model.SerializeToString())
         name = session.get_inputs()[0].name
-        parts = [session.run(None, {name: part})[0] for part in np.split(asked, len(asked) // each)]
+        parts = [session.run(None, {name: part})[0] for part in in_batches(images, batch or 1)]
         answers: Array = np.concatenate(parts)[: len(images)]
     except Exception as error:  # onnxruntime's errors share no base class below Exception
         raise ExportError(f"onnxruntime cannot run {source}: {error}") from error

@@ -97,12 +97,6 @@ def weights(study: Study, model: str) -> list[str]:
     return [file] if file else []
 
 
-def own_onnx(study: Study, model: str) -> list[str]:
-    """The ONNX file that is a model, if one is."""
-    file = study.models[model].onnx
-    return [file] if file else []
-
-
 def trace(study: Study) -> list[str]:
     """The file of a trace of arrivals, if there is one."""
     file = study.definition.measurement.arrivals.trace

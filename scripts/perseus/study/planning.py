@@ -35,8 +35,18 @@ def export_task(study: Study, model: str) -> ExportTask:
 
 def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
     of = study.models[model]
+    tenants = (each for scenario in study.scenarios.values() for each in scenario.tenants)
+    batches = {
+        size
+        for each in tenants
+        if each.model == model
+        for size in (each.request_batch_size, each.max_batch_size)
+    }
     return OwnOnnxTask(
-        seed=study.definition.seed, input_size=of.input_size, images=study.images[model]
+        seed=study.definition.seed,
+        input_size=of.input_size,
+        images=study.images[model],
+        batches=tuple(sorted(batches)),
     )
 
 

@@ -69,6 +69,12 @@ def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path
     np.testing.assert_allclose(reference["output"], expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_batch_that_stays_fixed_is_taken_where_nothing_else_is_asked_for(tmp_path, batch):
+    record, _ = taken(network(batch, by=batch), tmp_path, batches=(batch,))
+    assert set(record["batches"]) == {batch}
+
+
 def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
     record, _ = taken(network(pixels=("h", "w")), tmp_path, input_size=48)
     assert record["input_shape"] == [3, 48, 48]
@@ -83,7 +89,7 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
         (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
         (network(pixels=(32, 64)), "images must be square"),
-        (network(batch=2, by=2), "takes batches of 2 only.* export it with a dynamic batch axis"),
+        (network(batch=2, by=2), "takes batches of 2 only, and its tenants ask for 1: export"),
     ],
 )  # fmt: skip
 def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model, why):
