@@ -70,8 +70,10 @@ window passes. Inputs lie in system shared memory.
     "coverage": """## The proof of the intervals
 
 Searches with the preset `quick` against simulated servers, in virtual time; the truth is a long
-run. The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the certified
-rates may lie above the truth; the interval of the estimate must have the truth in 95 % of searches.
+run, and on a host that wanders the limit at the median speed of the search (docs/method.md,
+"Presets"). The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the
+certified rates may lie above the truth; the interval of the estimate must have the truth in 95 % of
+searches.
 """,
     "repeats": """## The proof of the intervals from few repeats
 

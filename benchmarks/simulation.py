@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.signal import lfilter
 
 from perseus.peak.lindley import departures_s
 from perseus.peak.stats import Floats
@@ -59,6 +60,33 @@ def as_recorded(step_s: float, factors: Floats) -> Slowness:
 
 def _as_recorded(step_s: float, factors: Floats, seconds: Floats) -> Floats:
     return factors[(seconds / step_s).astype(np.int64) % len(factors)]
+
+
+STEP_S = 0.05
+"""Of the speed of a host that wanders."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """How the speed of a host wanders: a Gaussian process of memory, and bursts of something else.
+
+    `deviation` is that of the logarithm of the work, which it forgets in `memory_s`. Every
+    `burst_every_s`, in the mean, work takes twice as long for 0.2 to 2 s.
+    """
+
+    deviation: float = 0.0
+    memory_s: float = 1.0
+    burst_every_s: float = np.inf
+
+    def factors(self, rng: np.random.Generator, seconds: float) -> Floats:
+        """Factors on work, one for each STEP_S."""
+        steps = int(seconds / STEP_S)
+        kept = np.exp(-STEP_S / self.memory_s)
+        shocks = rng.standard_normal(steps) * self.deviation * np.sqrt(1 - kept**2)
+        factors = np.exp(lfilter([1.0], [1.0, -kept], shocks))
+        for begin in np.flatnonzero(rng.random(steps) < STEP_S / self.burst_every_s):
+            factors[begin : begin + int(rng.uniform(0.2, 2) / STEP_S)] *= 2
+        return np.asarray(factors)
 
 
 # Partial functions, not closures: processes can hand them to each other.
@@ -142,6 +170,11 @@ def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats
     return done
 
 
+def processor_sharing(arrival: Floats, work: Floats) -> Floats:
+    """One worker that works on all requests at once."""
+    return one_core(arrival, work, np.arange(len(work)))
+
+
 @dataclass
 class SimulatedServer:
     """A queue shared by all tenants, served by `discipline`; with `instances`, `one_core` instead.
@@ -150,7 +183,7 @@ class SimulatedServer:
     request of tenant i in seconds. `leak` is the share of requests that are never answered; during
     `stall` = (start_s, length_s) of each window the server stands still; `slowness` is a factor on
     the work of requests by their time since the first window; `send_lag_s` delays every send, as a
-    slow client would.
+    slow client would, and `lag_per_request_s` for each request that is in flight.
     """
 
     service: Sequence[Service]
@@ -161,6 +194,7 @@ class SimulatedServer:
     stall: tuple[float, float] = (0.0, 0.0)
     slowness: Slowness = even
     send_lag_s: float = 0.0
+    lag_per_request_s: float = 0.0
     arrivals: Arrivals = field(default_factory=Arrivals)
     clock_s: float = 1.0
     offered_s: float = 0.0
@@ -170,11 +204,16 @@ class SimulatedServer:
     def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[SimulatedLoad]:
         """A window; virtual time goes on only as far as the window is looked at."""
         times = [self.arrivals.times_s(rate, duration_s, self.rng) for rate in rates_rps]
-        sent = [intended + self.send_lag_s for intended in times]
-        owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(sent)])
-        done, queued = self._serve(np.concatenate(sent), owner)
-        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, self.send_lag_s)) as it:
-            yield it
+        owner = np.concatenate([np.full(len(t), i) for i, t in enumerate(times)])
+        intended, work = np.concatenate(times), self._work_s(owner)
+        lag = np.full(len(intended), self.send_lag_s)
+        if self.lag_per_request_s:
+            punctual, _ = self._serve(intended, owner, work)
+            lag += self.lag_per_request_s * _in_flight(intended, np.concatenate(punctual))
+        done, queued = self._serve(intended + lag, owner, work)
+        lags = [lag[owner == i] for i in range(len(times))]
+        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, lags)) as load:
+            yield load
 
     @contextmanager
     def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[SimulatedLoad]:
@@ -183,14 +222,15 @@ class SimulatedServer:
         shortest_s = min(work for work, n in zip(mean_s, in_flight, strict=True) if n)
         rounds = int(min(1.5 * duration_s / shortest_s, MOST_ROUNDS))
         owner = np.tile(np.repeat(np.arange(len(in_flight)), in_flight), rounds + 1)
-        done, queued = self._serve(np.zeros(len(owner)), owner)
+        done, queued = self._serve(np.zeros(len(owner)), owner, self._work_s(owner))
         # Each request is sent when an answer leaves room for it.
         times = [
             np.append(np.zeros(n), np.sort(each))[: len(each)]
             for n, each in zip(in_flight, done, strict=True)
         ]
         done = [np.sort(each) for each in done]
-        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, 0.0)) as load:
+        lags = [np.zeros(len(each)) for each in times]
+        with self._passing(SimulatedLoad(self.clock_s, times, done, queued, lags)) as load:
             yield load
 
     @contextmanager
@@ -200,13 +240,17 @@ class SimulatedServer:
         self.offered_s += load.elapsed_s
         self.offered_requests += sum(int(np.sum(t < load.elapsed_s)) for t in load.arrival_s)
 
-    def _serve(
-        self, arrival: Floats, owner: NDArray[np.int64]
-    ) -> tuple[list[Floats], list[Floats]]:
-        """Completion and queue times of each tenant's requests; a request that leaks never ends."""
-        work = np.empty(len(arrival))
+    def _work_s(self, owner: NDArray[np.int64]) -> Floats:
+        """The work of each request, by its tenant."""
+        work = np.empty(len(owner))
         for i, draw in enumerate(self.service):
             work[owner == i] = draw(self.rng, int(np.sum(owner == i)))
+        return work
+
+    def _serve(
+        self, arrival: Floats, owner: NDArray[np.int64], work: Floats
+    ) -> tuple[list[Floats], list[Floats]]:
+        """Completion and queue times of each tenant's requests; a request that leaks never ends."""
         # In a closed loop work follows work, elsewhere it begins soon after the request came.
         closed, slowed = not arrival.any(), work
         for _ in range(3 if closed else 1):
@@ -237,32 +281,39 @@ class SimulatedLoad:
     arrival_s: Sequence[Floats]
     done_s: Sequence[Floats]
     queued_s: Sequence[Floats]
-    send_lag_s: float
+    lag_s: Sequence[Floats]
     elapsed_s: float = 0.0
 
     def until(self, elapsed_s: float) -> Observation:
         self.elapsed_s = elapsed_s
         tenants, readings = [], []
-        for arrival, done, queued in zip(self.arrival_s, self.done_s, self.queued_s, strict=True):
+        columns = (self.arrival_s, self.done_s, self.queued_s, self.lag_s)
+        for arrival, done, queued, lag in zip(*columns, strict=True):
             readings.append(_readings(done, queued, elapsed_s))
             so_far = arrival < elapsed_s
-            arrival, done = arrival[so_far], done[so_far]
+            arrival, done, lag = arrival[so_far], done[so_far], lag[so_far]
             pending = done > elapsed_s
             tenants.append(
                 Requests(
                     intended_ns=self._ns(arrival),
-                    sent_ns=self._ns(arrival + self.send_lag_s),
+                    sent_ns=self._ns(arrival + lag),
                     done_ns=np.where(pending, 0, self._ns(np.where(pending, 0, done))),
                     status=np.where(pending, Status.PENDING, Status.OK).astype(np.uint8),
                 )
             )
         start_ns = round(self.start_s * 1e9)
         # A client that is late by itself has much to do.
-        cpu = (0.5 if self.send_lag_s else 0.0,) * len(tenants)
+        cpu = tuple(0.5 if lag.any() else 0.0 for lag in self.lag_s)
         return Observation(start_ns, elapsed_s, tuple(tenants), cpu, queue_ms=tuple(readings))
 
     def _ns(self, seconds: Floats) -> NDArray[np.int64]:
         return np.round((self.start_s + seconds) * 1e9).astype(np.int64)
+
+
+def _in_flight(arrival_s: Floats, done_s: Floats) -> Floats:
+    """How many requests are under way when each comes, those of all tenants."""
+    before = np.searchsorted(np.sort(arrival_s), arrival_s)
+    return (before - np.searchsorted(np.sort(done_s), arrival_s)).astype(float)
 
 
 def _readings(done_s: Floats, queued_s: Floats, elapsed_s: float) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from benchmarks import (
     ramp,
     repeatability,
     search_cost,
+    servers,
 )
 from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
 from benchmarks.page import PAGE, RESULTS, page
@@ -28,7 +30,7 @@ from benchmarks.peer_search import Level, Mode
 from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_levels
 from benchmarks.ramp import REQUESTS, Pass
 from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
-from benchmarks.simulation import SimulatedServer, deterministic, exponential
+from benchmarks.simulation import STEP_S, Host, SimulatedServer, deterministic, exponential
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
@@ -191,19 +193,45 @@ def test_the_ramp_comes_near_the_limit_of_a_simulated_server():
 
 def test_coverage_is_counted_against_the_truth():
     found = [
-        coverage.Found(100, 90, 95, 105, 60),
-        coverage.Found(104, 102, 101, 108, 60),
-        coverage.Found(np.nan, np.nan, np.nan, np.nan, 20),
+        servers.Found(100, 100, 90, 95, 105, 60),
+        servers.Found(50, 52, 51, 50.5, 54, 60),
+        servers.Found(100, np.nan, np.nan, np.nan, np.nan, 20),
     ]
-    figures = {row.metric: row.ours for row in coverage.rows_of("server", 100.0, found)}
+    figures = {row.metric: row.ours for row in coverage.rows_of("server", found)}
     above, covered, *_ = figures.values()
     assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert figures["certified / truth"] == pytest.approx(0.96)
 
 
 def test_the_truth_of_a_simulated_server_is_that_of_theory():
-    server = coverage.SERVERS["M/M/1, 5 ms, p95 <= 50 ms"]
-    assert coverage.limit_rps(server) == pytest.approx(MM1_LIMIT_RPS, rel=0.02)
+    server = servers.KNOWN["M/M/1, 5 ms, p95 <= 50 ms"]
+    assert servers.limit_rps(server) == pytest.approx(MM1_LIMIT_RPS, rel=0.02)
+
+
+def test_on_a_host_that_wanders_the_truth_is_the_limit_at_the_median_speed():
+    slow = Host(deviation=1e-9, burst_every_s=1e-9)  # one burst after the other: half as fast
+    server = replace(servers.KNOWN["M/D/1, 5 ms, p95 <= 50 ms"], host=slow)
+    factors = slow.factors(np.random.default_rng(0), 100.0)
+    _, found = servers.search(server, 170.0, seed=1)
+    assert np.median(factors) > 1 and found.truth_rps < 170
+    steady = replace(server, host=Host(deviation=0.1, memory_s=5))
+    assert servers.search(steady, 170.0, seed=1)[1].truth_rps == pytest.approx(170, rel=0.1)
+
+
+def test_a_host_wanders_as_far_and_as_long_as_it_is_said():
+    log_work = np.log(Host(deviation=0.08, memory_s=20).factors(np.random.default_rng(1), 20_000))
+    later = int(20 / STEP_S)
+    assert np.std(log_work) == pytest.approx(0.08, rel=0.1)
+    assert np.corrcoef(log_work[later:], log_work[:-later])[0, 1] == pytest.approx(0.37, abs=0.1)
+
+
+def test_sends_are_later_for_each_request_in_flight():
+    server = SimulatedServer([deterministic(1.0)], np.random.default_rng(2), lag_per_request_s=0.01)
+    with server.offer([2.0], 5.0) as load:
+        (requests,) = load.until(5.0).requests
+    lag_ms = requests.send_lag_ms(load.until(5.0).now_ns)
+    busy = np.floor(lag_ms / 10 + 0.5)
+    assert lag_ms == pytest.approx(10 * busy) and busy[0] == 0 and np.ptp(busy) > 2
 
 
 # --- the distance to the limit

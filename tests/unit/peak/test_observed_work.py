@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.simulation import batching, one_core, workers
+from benchmarks.simulation import batching, processor_sharing, workers
 from perseus.peak.lindley import departures_s
 from perseus.peak.observed_work import luck_of_work, observed_work
 
@@ -19,11 +19,6 @@ def windows(rng, discipline, work_s, load=0.8, away_s=0.0):
         done.append(discipline(arrival + away_s / 2, part) + away_s / 2)
         works.append(part)
     return arrivals, done, works
-
-
-def shared_out(arrival, work):
-    """A server that works on all requests at once (processor sharing)."""
-    return one_core(arrival, work, np.arange(len(work)))
 
 
 @pytest.fixture
@@ -50,7 +45,7 @@ def test_the_work_of_a_single_server_is_read_off(rng, even, away_s):
         (workers(4), 0.020, 3.2),
         (workers(2), 0.010, 1.7),
         (batching(8, 0.002, 0.004), 0.001, 0.5),
-        (shared_out, 0.005, 0.8),
+        (processor_sharing, 0.005, 0.8),
     ],
 )
 @pytest.mark.parametrize("even", [False, True])

@@ -1,0 +1,290 @@
+"""Simulated servers of known limit, and one search against one of them, in virtual time.
+
+With the preset `quick`. KNOWN are those on which constants of the estimator were tuned, HELD_OUT
+those on which none was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.queueing import stalling
+from benchmarks.serving import SEED
+from benchmarks.simulation import (
+    STEP_S,
+    Discipline,
+    Host,
+    Service,
+    SimulatedServer,
+    as_recorded,
+    batching,
+    deterministic,
+    even,
+    exponential,
+    processor_sharing,
+    workers,
+)
+from perseus.peak.lindley import departures_s
+from perseus.peak.line_model import LineModel
+from perseus.peak.load_line import LoadLine
+from perseus.peak.outcome import Peak
+from perseus.peak.search import _Search, find_peak
+from perseus.peak.stats import Floats
+from perseus.peak.verdict import Verdict
+from perseus.peak.virtual_queue import VirtualQueue
+from perseus.peak.window import Phase
+from perseus.study.presets import PRESETS
+from perseus.study.sla import Sla
+
+QUICK = PRESETS["quick"].settings
+TRUTH_REQUESTS = 400_000
+
+SPEED_POWER = 1.15
+"""Of the speed, with which a limit rises: that of M/D/1 with an SLA of ten times the work."""
+
+LONGEST_S = 2000.0
+"""Of a search on a host that wanders."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A simulated server: work, SLA and share of the load of each tenant, and its discipline.
+
+    `start_rps` is the rate of all tenants that a search begins at, `alone_works` what a request
+    takes without load, in multiples of its work. With `instances` the tenants share a core. On a
+    `host` its speed wanders; sends are `lag_per_request_s` later for each request in flight.
+    """
+
+    services: tuple[Service, ...]
+    slas: tuple[Sla, ...]
+    start_rps: float
+    shares: tuple[float, ...] = (1.0,)
+    discipline: Discipline = departures_s
+    instances: bool = False
+    alone_works: float = 1.0
+    batching: bool = False
+    host: Host | None = None
+    lag_per_request_s: float = 0.0
+
+    @property
+    def line(self) -> LoadLine:
+        """Its scale is the rate of all tenants."""
+        return LoadLine((0.0,) * len(self.shares), self.shares)
+
+    def simulated(self, rng: np.random.Generator) -> SimulatedServer:
+        return SimulatedServer(
+            self.services, rng, discipline=self.discipline, instances=self.instances
+        )
+
+    def unloaded_ms(self, rng: np.random.Generator) -> list[Floats]:
+        return [1000 * self.alone_works * draw(rng, 40) for draw in self.services]
+
+
+def single(service: Service, sla: Sla, start_rps: float, **more: Any) -> Server:
+    return Server((service,), (sla,), start_rps, **more)
+
+
+def one_core(works_s: Mapping[float, float], start_rps: float, shares: tuple[float, ...]) -> Server:
+    """Models that share a core: work with 5 % jitter -> SLA in ms."""
+    services = tuple(jittered(work_s) for work_s in works_s)
+    slas = tuple(Sla(latency_ms=limit_ms) for limit_ms in works_s.values())
+    return Server(services, slas, start_rps, shares=shares, instances=True)
+
+
+def batches(largest: int) -> Server:
+    """One that joins up to so many requests of 1 ms, and 4 ms for each batch."""
+    return single(
+        deterministic(0.001),
+        Sla(latency_ms=30),
+        120,
+        discipline=batching(largest, 0.002, 0.004),
+        alone_works=7.0,
+        batching=True,
+    )
+
+
+# Partial functions, not closures: processes can hand them to each other.
+
+
+def jittered(mean_s: float) -> Service:
+    """As a CNN's: hardly ever faster, now and then 5 % slower."""
+    return partial(_jittered, mean_s)
+
+
+def _jittered(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return mean_s * (1 + 0.05 * np.abs(rng.standard_normal(n)))
+
+
+def rarely_slow(mean_s: float) -> Service:
+    """One request in ten takes eleven times as long as the others."""
+    return partial(_rarely_slow, mean_s)
+
+
+def _rarely_slow(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return np.where(rng.random(n) < 0.9, 0.5, 5.5) * mean_s
+
+
+def gamma(mean_s: float, variation: float) -> Service:
+    """Work of that coefficient of variation."""
+    return partial(_gamma, mean_s, variation**-2)
+
+
+def _gamma(mean_s: float, shape: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.gamma(shape, mean_s / shape, n)
+
+
+def lognormal(mean_s: float, sigma: float) -> Service:
+    return partial(_lognormal, np.log(mean_s) - sigma**2 / 2, sigma)
+
+
+def _lognormal(mu: float, sigma: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.lognormal(mu, sigma, n)
+
+
+def hyperexponential(mean_s: float) -> Service:
+    """Four requests in five are exponential of half the mean, the fifth of three times the mean."""
+    return partial(_hyperexponential, mean_s)
+
+
+def _hyperexponential(mean_s: float, rng: np.random.Generator, n: int) -> Floats:
+    return rng.exponential(np.where(rng.random(n) < 0.8, 0.5, 3.0) * mean_s)
+
+
+def rare_stalls(rng: np.random.Generator, n: int) -> Floats:
+    """5 ms, and 300 ms more in each 500 requests: a window begins anywhere between two of them."""
+    return stalling(0.005, 0.3, every=500)(rng, n + 500)[rng.integers(500) :][:n]
+
+
+P50 = Sla(latency_ms=50)
+
+KNOWN = {
+    "M/M/1, 5 ms, p95 <= 50 ms": single(exponential(0.005), P50, 120),
+    "M/D/1, 5 ms, p95 <= 50 ms": single(deterministic(0.005), P50, 120),
+    "M/D/1, 25 ms, p95 <= 120 ms": single(deterministic(0.025), Sla(latency_ms=120), 24),
+    "M/D/4, 20 ms, p95 <= 100 ms": single(
+        deterministic(0.02), Sla(latency_ms=100), 120, discipline=workers(4)
+    ),
+    "M/M/2, 10 ms, p95 <= 60 ms": single(
+        exponential(0.01), Sla(latency_ms=60), 120, discipline=workers(2)
+    ),
+    "6 ms with 5 % jitter, p95 <= 30 ms": single(jittered(0.006), Sla(latency_ms=30), 100),
+    "one request in ten slow, 5 ms, p95 <= 50 ms": single(rarely_slow(0.005), P50, 120),
+    "batches of up to 8, p95 <= 30 ms": batches(8),
+    "two models on one core, 4 and 12 ms, p95 <= 40 and 80 ms": one_core(
+        {0.004: 40, 0.012: 80}, 80, (0.75, 0.25)
+    ),
+    "two models on one core, 5 and 25 ms, p95 <= 60 and 120 ms": one_core(
+        {0.005: 60, 0.025: 120}, 70, (6 / 7, 1 / 7)
+    ),
+}
+
+SHARED_OUT = "all at once, exponential, 5 ms, p95 <= 50 ms"
+STALLS = "a stall of 300 ms in each 500 requests, 5 ms, p95 <= 50 ms"
+TIES = "two tenants of equal limits, 5 ms, p95 <= 50 ms"
+WANDERS = Host(deviation=0.08, memory_s=20)
+HELD_OUT = {
+    "gamma work, deviation 0.5, 5 ms, p95 <= 50 ms": single(gamma(0.005, 0.5), P50, 120),
+    "lognormal work, deviation 0.7, 5 ms, p99 <= 80 ms": single(
+        lognormal(0.005, 0.63), Sla(percentile=99, latency_ms=80), 120
+    ),
+    "hyperexponential work, 5 ms, p95 <= 80 ms": single(
+        hyperexponential(0.005), Sla(latency_ms=80), 120
+    ),
+    "M/D/2, 10 ms, p95 <= 60 ms": single(
+        deterministic(0.01), Sla(latency_ms=60), 120, discipline=workers(2)
+    ),
+    "batches of up to 4, p95 <= 30 ms": batches(4),
+    "all at once, 5 ms, p95 <= 50 ms": single(
+        deterministic(0.005), P50, 120, discipline=processor_sharing
+    ),
+    SHARED_OUT: single(exponential(0.005), P50, 120, discipline=processor_sharing),
+    STALLS: single(rare_stalls, P50, 120),
+    "gamma work on a host that wanders by 8 % within 20 s": single(
+        gamma(0.005, 0.5), P50, 120, host=WANDERS
+    ),
+    TIES: Server((deterministic(0.005),) * 2, (P50,) * 2, 120, shares=(0.5, 0.5)),
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one search found, beside the truth; rates in requests/s."""
+
+    truth_rps: float
+    estimate_rps: float
+    certified_rps: float
+    low_rps: float
+    high_rps: float
+    seconds: float
+
+    @classmethod
+    def of(cls, peak: Peak, truth_rps: float, seconds: float) -> Found:
+        ends = np.quantile(peak.posterior, [0.025, 0.975]) if len(peak.posterior) else [np.nan] * 2
+        low, high = map(float, ends)
+        return cls(truth_rps, peak.estimate, peak.certified, low, high, seconds)
+
+
+def limit_rps(server: Server) -> float:
+    """The rate above which some tenant's percentile of a long run exceeds its SLA, to 0.1 %.
+
+    On a quiet host.
+    """
+    low, high = 0.0, 8 * server.start_rps
+    while high - low > 0.001 * high:
+        middle = (low + high) / 2
+        if _keeps_slas(server, middle):
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
+
+
+def _keeps_slas(server: Server, rate_rps: float) -> bool:
+    simulated, seconds = server.simulated(np.random.default_rng(0)), TRUTH_REQUESTS / rate_rps
+    with simulated.offer(server.line.rates_rps(rate_rps), seconds) as load:
+        tenants = zip(load.arrival_s, load.done_s, server.slas, strict=True)
+        return all(
+            np.mean(1000 * (done - arrival) > sla.latency_ms) <= sla.allowed
+            for arrival, done, sla in tenants
+        )
+
+
+def passes(server: Server, rate_rps: float, seed: int) -> bool:
+    """Whether a window that certifies passes at this rate; a spoilt one is tried again."""
+    rng = np.random.default_rng([SEED, seed])
+    lag_s, unloaded_ms = server.lag_per_request_s, server.unloaded_ms(rng)
+    system = replace(server.simulated(rng), lag_per_request_s=lag_s)
+    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in server.slas], server.batching)
+    model = LineModel(server.line, server.slas, system.arrivals, queue)
+    names = ("tenant",) * len(server.slas)
+    begun = _Search(system, model, QUICK, names, rate_rps, unloaded_ms, rng, lambda *_: None)
+    return begun._measure(Phase.CONFIRM, rate_rps).verdict is Verdict.PASS
+
+
+def search(server: Server, limit_rps: float, seed: int) -> tuple[Peak, Found]:
+    """One search; on a host that wanders, the truth is the limit at the median speed in it."""
+    rng = np.random.default_rng([SEED, seed])
+    host_rng = np.random.default_rng([SEED, seed, 1])
+    factors = server.host.factors(host_rng, LONGEST_S) if server.host else np.ones(1)
+    slowness = as_recorded(STEP_S, factors) if server.host else even
+    system = replace(
+        server.simulated(rng), slowness=slowness, lag_per_request_s=server.lag_per_request_s
+    )
+    peak = find_peak(
+        system,
+        server.line,
+        server.slas,
+        QUICK,
+        start=server.start_rps,
+        unloaded_ms=server.unloaded_ms(rng),
+        names=[f"tenant {i}" for i in range(len(server.services))],
+        rng=rng,
+        batching=server.batching,
+    )
+    slowed = float(np.median(factors[: int(system.offered_s / STEP_S) + 1])) ** SPEED_POWER
+    return peak, Found.of(peak, limit_rps / slowed, system.offered_s)
