@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
-python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [repeats]
-    [repeatability] [noise]
+python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
+    [repeats] [repeatability] [noise]
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import (
+    ablation,
     client,
     coverage,
     honesty,
@@ -93,6 +94,11 @@ def _coverage(at: Place, say: Say) -> Iterator[Row]:
     return coverage.run(say)
 
 
+def _ablation(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
+    return ablation.run(say)
+
+
 def _repeats(at: Place, say: Say) -> Iterator[Row]:
     return repeats.run(say)
 
@@ -108,6 +114,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "live": _live,
     "limit": limit.run,
     "coverage": _coverage,
+    "ablation": _ablation,
     "repeats": _repeats,
     "repeatability": repeatability.run,
     "noise": noise.run,

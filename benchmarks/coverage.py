@@ -15,11 +15,10 @@ import numpy as np
 
 from benchmarks.results import Goal, Row
 from benchmarks.servers import (
+    GAPS,
     HELD_OUT,
     KNOWN,
     QUICK,
-    SHARED_OUT,
-    STALLS,
     TIES,
     WANDERS,
     Found,
@@ -71,7 +70,7 @@ LATE = {
 }
 """A late p99 of 1 ms spoils a window: hardly any near the limit, the busier ones, and all."""
 
-CASES = {**ORDINARY, SHARED_OUT: HELD_OUT[SHARED_OUT], STALLS: HELD_OUT[STALLS], **LATE}
+CASES = {**ORDINARY, **GAPS, **LATE}
 
 
 def run(say: Say) -> Iterator[Row]:

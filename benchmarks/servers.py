@@ -1,7 +1,7 @@
 """Simulated servers of known limit, and one search against one of them, in virtual time.
 
-With the preset `quick`. KNOWN are those on which constants of the estimator were tuned, HELD_OUT
-those on which none was.
+With the preset `quick`. KNOWN and GAPS are those on which constants of the estimator were tuned,
+HELD_OUT those on which none was.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ class Server:
     discipline: Discipline = departures_s
     instances: bool = False
     alone_works: float = 1.0
-    batching: bool = False
     host: Host | None = None
     lag_per_request_s: float = 0.0
 
@@ -104,7 +103,6 @@ def batches(largest: int) -> Server:
         120,
         discipline=batching(largest, 0.002, 0.004),
         alone_works=7.0,
-        batching=True,
     )
 
 
@@ -160,6 +158,11 @@ def rare_stalls(rng: np.random.Generator, n: int) -> Floats:
     return stalling(0.005, 0.3, every=500)(rng, n + 500)[rng.integers(500) :][:n]
 
 
+def rare_pauses(rng: np.random.Generator, n: int) -> Floats:
+    """5 ms, and 200 ms more for one request in 400, at random."""
+    return np.where(rng.random(n) < 1 / 400, 0.205, 0.005)
+
+
 P50 = Sla(latency_ms=50)
 
 KNOWN = {
@@ -187,6 +190,10 @@ SHARED_OUT = "all at once, exponential, 5 ms, p95 <= 50 ms"
 STALLS = "a stall of 300 ms in each 500 requests, 5 ms, p95 <= 50 ms"
 TIES = "two tenants of equal limits, 5 ms, p95 <= 50 ms"
 WANDERS = Host(deviation=0.08, memory_s=20)
+GAPS = {
+    SHARED_OUT: single(exponential(0.005), P50, 120, discipline=processor_sharing),
+    STALLS: single(rare_stalls, P50, 120),
+}
 HELD_OUT = {
     "gamma work, deviation 0.5, 5 ms, p95 <= 50 ms": single(gamma(0.005, 0.5), P50, 120),
     "lognormal work, deviation 0.7, 5 ms, p99 <= 80 ms": single(
@@ -202,8 +209,7 @@ HELD_OUT = {
     "all at once, 5 ms, p95 <= 50 ms": single(
         deterministic(0.005), P50, 120, discipline=processor_sharing
     ),
-    SHARED_OUT: single(exponential(0.005), P50, 120, discipline=processor_sharing),
-    STALLS: single(rare_stalls, P50, 120),
+    "a pause of 200 ms after one request in 400, 5 ms, p95 <= 50 ms": single(rare_pauses, P50, 120),
     "gamma work on a host that wanders by 8 % within 20 s": single(
         gamma(0.005, 0.5), P50, 120, host=WANDERS
     ),
@@ -259,7 +265,7 @@ def passes(server: Server, rate_rps: float, seed: int) -> bool:
     rng = np.random.default_rng([SEED, seed])
     lag_s, unloaded_ms = server.lag_per_request_s, server.unloaded_ms(rng)
     system = replace(server.simulated(rng), lag_per_request_s=lag_s)
-    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in server.slas], server.batching)
+    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in server.slas])
     model = LineModel(server.line, server.slas, system.arrivals, queue)
     names = ("tenant",) * len(server.slas)
     begun = _Search(system, model, QUICK, names, rate_rps, unloaded_ms, rng, lambda *_: None)
@@ -284,7 +290,6 @@ def search(server: Server, limit_rps: float, seed: int) -> tuple[Peak, Found]:
         unloaded_ms=server.unloaded_ms(rng),
         names=[f"tenant {i}" for i in range(len(server.services))],
         rng=rng,
-        batching=server.batching,
     )
     slowed = float(np.median(factors[: int(system.offered_s / STEP_S) + 1])) ** SPEED_POWER
     return peak, Found.of(peak, limit_rps / slowed, system.offered_s)

@@ -12,6 +12,7 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from benchmarks import (
+    ablation,
     client,
     coverage,
     honesty,
@@ -31,6 +32,7 @@ from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_l
 from benchmarks.ramp import REQUESTS, Pass
 from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
 from benchmarks.simulation import STEP_S, Host, SimulatedServer, deterministic, exponential
+from perseus.peak import tenant_limit
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
@@ -232,6 +234,34 @@ def test_sends_are_later_for_each_request_in_flight():
     lag_ms = requests.send_lag_ms(load.until(5.0).now_ns)
     busy = np.floor(lag_ms / 10 + 0.5)
     assert lag_ms == pytest.approx(10 * busy) and busy[0] == 0 and np.ptp(busy) > 2
+
+
+# --- the worth of each rule
+
+
+def test_a_rule_is_off_only_where_it_is_said():
+    with ablation.off({"tenant_limit.SETTLES": 7.0}):
+        assert tenant_limit.SETTLES == 7.0
+    assert tenant_limit.SETTLES < 1
+
+
+def test_every_rule_stands_beside_all_rules():
+    found = servers.Found(100, 100, 90, 95, 105, 60)
+    other = servers.Found(100, 110, 90, 101, 121, 60)
+    rules = (ablation.ALL, *ablation.RULES, ablation.MORE_WINDOWS)
+    of_search = dict.fromkeys(rules, other) | {ablation.ALL: found}
+    rows = list(ablation.rows_of("servers", [[of_search] * 2, [of_search]]))
+    assert len(rows) == 3 * len(rules) - 2
+    widths = [(row.ours, row.peer) for row in rows if "width" in row.metric]
+    assert widths == [pytest.approx((0.2, 0.1))] * (len(rules) - 1)
+    assert {(row.ours, row.peer) for row in rows if "share" in row.metric} == {(0.0, 1.0)}
+
+
+def test_without_the_work_of_requests_the_interval_of_m_d_1_is_wide():
+    found = ablation.by_rule(servers.KNOWN["M/D/1, 5 ms, p95 <= 50 ms"], 169.9, seed=3)
+    assert set(found) == {ablation.ALL, *ablation.RULES, ablation.MORE_WINDOWS}
+    widths = {rule: each.high_rps - each.low_rps for rule, each in found.items()}
+    assert widths["the work of requests is read off"] > 1.2 * widths[ablation.ALL]
 
 
 # --- the distance to the limit

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from perseus.peak.stats import Floats
 
@@ -43,6 +42,10 @@ SPREAD = 1.5
 """Factor by which work may scatter more than latencies without load: of 40 of those, exponential
 work scatters 1.3 times as much by chance, and batches twice as much or more."""
 
+RARE = 0.01
+"""Share of requests that may take long without a bearing on how work scatters: pauses of a server
+are hardly ever seen without load."""
+
 LAGS, CORRELATED = 4, 0.15
 """Neighbours whose work must not go together, and how far it may: by chance up to 0.06 where work
 varies, while that of batches does by 0.2, and even work of two or four workers by 0.4 to 0.8."""
@@ -51,23 +54,16 @@ LAG_ERRORS = 4
 """Standard errors of a correlation of independent work that chance may explain: each of several
 lags may refuse a server."""
 
-WANDER, SURE, LITTLE = 200, 0.999, 0.005
-"""Requests in a row whose mean work may differ from that of others, how sure that must be, and a
-standard deviation of those means that changes nothing, as a share of the work: half a percent of it
-moves a limit by as much, far less than its interval is wide."""
-
 
 @dataclass(frozen=True)
 class ObservedWork:
     """Service times of each window's requests, in their order, and the rest of a latency.
 
-    `away_s` is what a request takes beside waiting and work: the way to the server and back. The
-    work of so many neighbours as `run` says goes together.
+    `away_s` is what a request takes beside waiting and work: the way to the server and back.
     """
 
     windows_s: tuple[Floats, ...]
     away_s: float
-    run: int
 
 
 def observed_work(
@@ -99,7 +95,6 @@ def observed_work(
             for work_s, arrival in zip(found.works_s, arrivals_s, strict=True)
         ),
         away_s,
-        WANDER if _wanders(found.works_s) else 1,
     )
 
 
@@ -140,8 +135,9 @@ def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
 
 
 def _spread(values: Floats) -> float:
-    """Mean absolute deviation: a rare pause of the server, unseen without load, counts little."""
-    return float(np.mean(np.abs(values - np.median(values))))
+    """Mean absolute deviation, in which the largest count as the least of them."""
+    away = np.abs(values - np.median(values))
+    return float(np.mean(np.minimum(away, np.quantile(away, 1 - RARE))))
 
 
 def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[Floats, Floats]:
@@ -183,26 +179,6 @@ def _independent(works_s: Sequence[Floats]) -> bool:
         if abs(float(products.mean())) > allowed * variance:
             return False
     return True
-
-
-def _wanders(works_s: Sequence[Floats]) -> bool:
-    """Whether the work of neighbours goes together, as it does where the speed of a host wanders.
-
-    The variance of the means of WANDER requests, beside what chance explains and what matters.
-    """
-    means = [
-        float(part.mean())
-        for work in works_s
-        for part in np.split(work, range(WANDER, len(work), WANDER))
-        if len(part) == WANDER
-    ]
-    if len(means) < 2:
-        return False
-    freedom = len(means) - 1
-    chance = float(np.concatenate(works_s).var()) / WANDER
-    matters = (LITTLE * float(np.mean(means))) ** 2
-    by_chance = chance * float(stats.chi2.ppf(SURE, freedom)) / freedom
-    return float(np.var(means, ddof=1)) > max(by_chance, matters)
 
 
 BLOCKS = 40

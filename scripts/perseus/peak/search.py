@@ -74,16 +74,14 @@ def find_peak(
     unloaded_ms: Sequence[stats.Floats],
     names: Sequence[str],
     rng: np.random.Generator,
-    batching: bool = False,
     on_window: Callable[[Window, float], None] = lambda window, seconds_left: None,
 ) -> Peak:
     """Search along `line` from scale `start`; one entry per tenant in `slas` and `names`.
 
-    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `batching` says
-    that the server joins requests, so that its limit is estimated with less trust. `on_window` is
+    `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
     called after each window with a guess of the seconds that the rest will take.
     """
-    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas], batching)
+    queue = VirtualQueue.of(unloaded_ms, [sla.latency_ms for sla in slas])
     model = LineModel(line, tuple(slas), system.arrivals, queue)
     search = _Search(system, model, settings, tuple(names), start, unloaded_ms, rng, on_window)
     if problem := search.warm_up():

@@ -12,7 +12,7 @@ server unlike it gets a wider interval, not a wrong one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,16 +22,10 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.observed_work import luck_of_work
 from perseus.peak.posterior import LateCounts, Posterior
 from perseus.peak.replay import Replay
-from perseus.peak.stats import PRIOR_EPISODES, Floats
+from perseus.peak.stats import Floats
 
 LONG_RUN = 100_000
 """Requests of a run of the virtual queue that stands for its steady state."""
-
-NEAR = 0.1
-"""Loads that differ from the limit by this fraction count for less where the server joins requests:
-it has the virtual queue's curve in the neighbourhood only, for its own is steeper. (With all
-windows counted alike, the limit is 1.4 % too high, and 95 % intervals hold it in 87 % of searches.)
-"""
 
 SETTLES = 0.3
 """Share of late requests above which a queue does not get to its steady state within a window."""
@@ -83,25 +77,12 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     requests = LONG_RUN if draws.count else LONG_RUN // 8
     curve = ExceedanceCurve.of(replay.model, tenant, requests)
     counts = _without_luck(replay, curve)
-    near_only = replay.queue.batching and draws.count > 0
-    posterior = _posterior(counts, curve, replay.trust.slope_spread, near_only)
+    posterior = Posterior.of(counts, curve, replay.trust.slope_spread)
     limits = np.exp(posterior.at([0.5, *draws.levels]))
     if replay.queue.observed:
         (rate_rps,) = model.line.rates_rps(float(limits[0]))
         limits[1:] *= luck_of_work(replay.queue.work_s[0], rate_rps, draws.count, draws.rng)
     return Limit(limits, replay.queue.observed)
-
-
-def _posterior(
-    counts: LateCounts, curve: ExceedanceCurve, slope_spread: float, near_only: bool
-) -> Posterior:
-    """Fitted a second time where only what is near the first limit is to count."""
-    found = Posterior.of(counts, curve, slope_spread)
-    if not near_only:
-        return found
-    distances = (counts.log_scales - found.at(0.5)) / NEAR
-    near = counts.weights * np.exp(-0.5 * distances**2)
-    return Posterior.of(replace(counts, weights=near), curve, slope_spread)
 
 
 def _without_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
@@ -134,12 +115,4 @@ def _without_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
         late=np.clip(real - slope * surplus, 0, requests),
         requests=requests,
         weights=np.minimum(1, replay.worth / remains),
-        freedom=_freedom(windows),
-    )
-
-
-def _freedom(windows: Sequence[Evidence]) -> float:
-    """Episodes that were seen, and those that the prior is worth: how well dispersion is known."""
-    return PRIOR_EPISODES + sum(
-        seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

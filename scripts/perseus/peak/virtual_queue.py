@@ -20,22 +20,16 @@ class VirtualQueue:
 
     `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
     on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
-    that the work was read off the real requests, for waiting and work. So many neighbours as `run`
-    says are drawn together. `batching` says that the real server joins requests, which this one
-    does not.
+    that the work was read off the real requests, for waiting and work.
     """
 
     work_s: tuple[Floats, ...]
     spare_s: tuple[float, ...]
     observed: bool = False
-    run: int = 1
     slowness: float = 1.0
-    batching: bool = False
 
     @classmethod
-    def of(
-        cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float], batching: bool
-    ) -> VirtualQueue:
+    def of(cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float]) -> VirtualQueue:
         """One whose work takes as long as latencies without load; the SLAs are `limits_ms`."""
         return cls(
             work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
@@ -43,7 +37,6 @@ class VirtualQueue:
                 max(limit_ms - percentile(ms, 50), 0) / 1000
                 for limit_ms, ms in zip(limits_ms, unloaded_ms, strict=True)
             ),
-            batching=batching,
         )
 
     def slowed(self, factor: float) -> VirtualQueue:
@@ -67,22 +60,13 @@ class VirtualQueue:
         for i in range(draws):
             rng = np.random.default_rng(first + i)
             pairs = zip(self.work_s, counts, strict=True)
-            work_s[i] = np.concatenate(
-                [_chosen(work, count, self.run, rng) for work, count in pairs]
-            )
+            work_s[i] = np.concatenate([rng.choice(work, count) for work, count in pairs])
         arrival_s = np.concatenate(arrivals_s)
         order = np.argsort(arrival_s, kind="stable")
         places = np.empty(len(order), np.int64)
         places[order] = np.arange(len(order))
         ends = np.cumsum(counts)[:-1]
         return Drawn(arrival_s[order], work_s[:, order], tuple(np.split(places, ends)))
-
-
-def _chosen(work_s: Floats, count: int, run: int, rng: np.random.Generator) -> Floats:
-    """So many service times, in runs of neighbours that begin anywhere; shape (count,)."""
-    begins = rng.integers(0, len(work_s), -(-count // run))
-    places = (begins[:, None] + np.arange(run)).ravel()[:count]
-    return work_s[places % len(work_s)]
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,6 @@ def search(
     service=None,
     sla: Sla = MM1_SLA,
     settings=QUICK,
-    batching=False,
     start=120,
     kind=SimulatedServer,
     **server,
@@ -68,7 +67,6 @@ def search(
         unloaded_ms=[1000 * service(rng, 40)],
         names=["tenant"],
         rng=rng,
-        batching=batching,
     )
 
 
@@ -115,7 +113,7 @@ SERVERS = {
         182.8,
     ),
     "batching": (
-        {"discipline": batching(8, 0.002, 0.004), "batching": True},
+        {"discipline": BATCHING},
         deterministic(0.001),
         Sla(latency_ms=30),
         577.6,

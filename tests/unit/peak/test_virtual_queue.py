@@ -45,13 +45,3 @@ def test_each_tenant_waits_for_the_work_of_all():
     for tenant, expected in enumerate(np.split(waits, [len(arrivals_s[0])])):
         (found,) = queue.spent_s(drawn, tenant)
         assert found == pytest.approx(expected, abs=1e-9) and found.max() > 0.01
-
-
-def test_work_is_drawn_in_runs_of_neighbours():
-    work_s = np.arange(1000.0)
-    for run, share in ((200, 0.995), (1, 0.0)):
-        queue = VirtualQueue((work_s,), (1.0,), run=run)
-        (drawn,) = queue.draw([np.arange(5000.0)], draws=1).work_s
-        together = np.mean(np.diff(drawn) % 1000 == 1)
-        assert together == pytest.approx(share, abs=0.01)
-        assert set(drawn) <= set(work_s) and len(set(drawn)) > 900

@@ -89,7 +89,6 @@ def _search(cell: CellUnderTest, server: ServerUnderTest, line: LoadLine, start:
                 unloaded_ms=[server.unloaded_ms[name] for name in task.tenant_names],
                 names=task.tenant_names,
                 rng=cell.stream(len(task.tenants)),
-                batching=any(tenant.dynamic_batching for tenant in task.tenants),
                 on_window=partial(keep, cell, system),
             )
     except ServerError as error:

@@ -1,0 +1,202 @@
+"""What is each rule of the estimator worth? Off in turn, on the windows of the same searches.
+
+In virtual time, with the preset `quick`, against servers on which constants were tuned and others.
+A rule is switched off here, by a patch of the library, which has no such switches.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from benchmarks.results import Row
+from benchmarks.servers import GAPS, HELD_OUT, KNOWN, Found, Server, limit_rps, search
+from benchmarks.serving import Say
+from perseus.peak import replay, tenant_limit
+from perseus.peak.evidence import Evidence
+from perseus.peak.exceedance_curve import ExceedanceCurve
+from perseus.peak.line_limit import ABOVE, valid_near
+from perseus.peak.line_model import LineModel
+from perseus.peak.outcome import Peak
+from perseus.peak.posterior import WANDERS, LateCounts
+from perseus.peak.replay import IN_TURN, OUT_OF_TURN, Replay, Trust
+from perseus.peak.search import _Search
+from perseus.peak.stats import Floats
+from perseus.peak.tenant_limit import Draws, Limit
+from perseus.peak.window import Window
+
+BENCHMARK = "ablation"
+SEEDS = 8
+"""Searches of each server. They are the same for each rule, so that what differs is the rule."""
+
+GROUPS = {"known servers": {**KNOWN, **GAPS}, "servers held out": HELD_OUT}
+
+Patches = Mapping[str, Any]
+"""What stands in for functions and constants of `perseus.peak`, by their names there."""
+
+
+def always(value: object) -> Callable[..., Any]:
+    return lambda *args, **more: value
+
+
+def with_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
+    """Late requests as they were seen."""
+    return LateCounts(
+        log_scales=np.log([seen.scale for seen in replay.windows]),
+        late=np.array([float(seen.late.sum()) for seen in replay.windows]),
+        requests=np.array([len(seen.late) for seen in replay.windows]),
+        weights=replay.worth,
+    )
+
+
+def no_luck_of_work(
+    work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator
+) -> Floats:
+    return np.ones(draws)
+
+
+def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+    """As fast as without load."""
+    drawn = [model.queue.draw(seen.arrivals_s, replay.WORK_DRAWS) for seen in windows]
+    return Replay(model, tenant, windows, drawn)
+
+
+def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+    """Without the windows that certify."""
+    others = [seen for seen in windows if not seen.confirms] or windows
+    return of_all(model, tenant, others)
+
+
+def of_all(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+    found = replay._observed(model, tenant, windows)
+    return found or replay._fitted(model, tenant, windows)
+
+
+def at_other_levels(
+    model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws
+) -> Limit:
+    levels = draws.rng.permutation(draws.levels)
+    return tenant_limit.tenant_limit(model, tenant, windows, Draws(levels, draws.rng))
+
+
+def chosen_once(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
+    return valid_near(windows, scale, min(above, ABOVE))
+
+
+ONE_SLOPE = 0.01
+"""Spread of the slope that leaves the virtual queue's."""
+
+ALL = "all rules"
+RULES: Mapping[str, Patches] = {
+    "the work of requests is read off": {"replay._observed": always(None)},
+    "not where work scatters more than latencies alone": {"observed_work._as_alone": always(True)},
+    "the luck of arrivals is removed": {"tenant_limit._without_luck": with_luck},
+    "little work seen widens": {"tenant_limit.luck_of_work": no_luck_of_work},
+    "windows that certify count where work is seen": {"replay.Replay.of": of_the_root},
+    "windows that certify do not count elsewhere": {"replay.Replay.of": of_all},
+    "the virtual queue's speed is fitted": {"replay._fitted": unfitted},
+    "work is drawn eight times": {"replay.WORK_DRAWS": 1},
+    "less trust where answers overtake each other": {"replay.OUT_OF_TURN": IN_TURN},
+    "episodes that the virtual queue missed": {
+        "replay.IN_TURN": Trust(1e-9, IN_TURN.slope_spread),
+        "replay.OUT_OF_TURN": Trust(1e-9, OUT_OF_TURN.slope_spread),
+    },
+    "a free slope": {
+        "replay.IN_TURN": Trust(IN_TURN.unforeseen, ONE_SLOPE),
+        "replay.OUT_OF_TURN": Trust(OUT_OF_TURN.unforeseen, ONE_SLOPE),
+    },
+    "each window has a limit of its own": {
+        "posterior._wander_prior": always(np.eye(len(WANDERS))[0])
+    },
+    "which is a draw of Student's t": {"posterior.TAILS": 1e6},
+    "windows at similar loads share their episodes": {"stats.SIMILAR": 1e-9},
+    "six more long runs": {"exceedance_curve.MORE_RUNS": 0},
+    "windows are chosen again by the limit": {"line_limit.valid_near": chosen_once},
+    "tenants are drawn at the same levels": {"line_limit.tenant_limit": at_other_levels},
+    "the speed of the busy server widens": {"speed.wander": always(0.0)},
+}
+
+MORE_WINDOWS = "more windows where the interval is wide"
+"""This rule belongs to the course of a search, which is run anew without it."""
+
+
+def run(say: Say) -> Iterator[Row]:
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for group, servers in GROUPS.items():
+            found: list[list[dict[str, Found]]] = []
+            for name, server in servers.items():
+                limit = limit_rps(server)
+                found.append(list(pool.map(partial(by_rule, server, limit), range(SEEDS))))
+                say(f"{name}: true limit {limit:.1f}/s, {SEEDS} searches")
+            yield from rows_of(group, found)
+
+
+def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
+    """What a search finds, and what it finds in the same windows without each of the rules."""
+    kept: list[tuple[_Search, Peak]] = []
+    peak_of = _Search.peak
+
+    def keep(self: _Search, *args: Any) -> Peak:
+        peak = peak_of(self, *args)
+        kept.append((self, peak))
+        return peak
+
+    with patch.object(_Search, "peak", keep):
+        _, found = search(server, limit, seed)
+    ((begun, peak),) = kept
+    certified = None if peak.certified_window < 0 else peak.certified_window
+    without: dict[str, Found] = {}
+    for rule, patches in {ALL: {}, **RULES}.items():
+        begun.rng = np.random.default_rng(seed)
+        with off(patches):
+            again = peak_of(begun, *begun.estimate(peak.estimate), certified)
+        without[rule] = Found.of(again, found.truth_rps, found.seconds)
+    with off({"search.MOST_ROOT": 1}):
+        without[MORE_WINDOWS] = search(server, limit, seed)[1]
+    return without
+
+
+@contextmanager
+def off(patches: Patches) -> Iterator[None]:
+    with ExitStack() as stack:
+        for name, value in patches.items():
+            stack.enter_context(patch(f"perseus.peak.{name}", value))
+        yield
+
+
+def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Iterator[Row]:
+    """Without each rule beside with all; `found` has a search's findings by rule, by server."""
+    figures = {
+        rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
+        for rule in (ALL, *RULES, MORE_WINDOWS)
+    }
+    for rule in (*RULES, MORE_WINDOWS):
+        for metric, without, with_all in zip(METRICS, figures[rule], figures[ALL], strict=True):
+            if metric != LOAD or rule == MORE_WINDOWS:
+                yield Row(BENCHMARK, f"{rule}; {group}", metric, without, with_all, ALL)
+
+
+LOAD = "seconds of load"
+METRICS = (
+    "share of 95 % intervals with the truth",
+    "width of the interval / truth",
+    "error of the estimate / truth",
+    LOAD,
+)
+
+
+def _figures(found: Sequence[Found]) -> tuple[float, ...]:
+    """METRICS of searches of one server; the error is the root of the mean square."""
+    truth, estimate, low, high, seconds = np.array(
+        [(f.truth_rps, f.estimate_rps, f.low_rps, f.high_rps, f.seconds) for f in found]
+    ).T
+    covered = (low <= truth) & (truth <= high)
+    error = np.sqrt(np.mean((estimate / truth - 1) ** 2))
+    return tuple(map(float, (covered.mean(), ((high - low) / truth).mean(), error, seconds.mean())))
