@@ -16,14 +16,15 @@ def ends(workflow, cell, outcome, reason):
     record_of(workflow, cell).write_text(json.dumps({"outcome": outcome, "reason": reason}))
 
 
-@pytest.fixture
-def blocked(edited):
+@pytest.fixture(scope="module")
+def blocked(finished, tmp_path_factory):
     """(workflow, output): one dedicated peak was not found, so that the mix is blocked."""
-    ends(edited, RESNET, "unsteady", "it changed its speed")
-    assert ("measure", f"cpu1.{MIX}.r1") in edited.stale()
-    edited.run("--cores", "2", "all")
-    ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (unsteady)")
-    return edited, edited.run("--cores", "2", "all")
+    workflow = finished.copy(tmp_path_factory.mktemp("blocked") / "workflow")
+    ends(workflow, RESNET, "unsteady", "it changed its speed")
+    assert ("measure", f"cpu1.{MIX}.r1") in workflow.stale()
+    workflow.accept()
+    ends(workflow, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (unsteady)")
+    return workflow, workflow.run("--cores", "2", "all")
 
 
 def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocked):
@@ -37,8 +38,8 @@ def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocke
     ]
 
 
-def test_again_measures_these_and_what_depends_on_them(blocked):
-    workflow, _ = blocked
+def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
+    workflow = blocked[0].copy(tmp_path / "workflow")
     before = record_of(workflow, MOBILENET).stat().st_mtime_ns
     output = workflow.python("scripts/again.py", "--cores", "2")
     record = "results/edits/raw/cpu1.resnet18.peak.r1/record.json"
