@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from bisect import bisect_right
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -134,12 +135,13 @@ def _in_batches(
     max_batch_size: int, max_queue_delay_s: float, overhead_s: float, arrival: Floats, work: Floats
 ) -> Floats:
     done, first, free_s = np.empty(len(arrival)), 0, 0.0
-    while first < len(arrival):
-        begin_s = max(free_s, arrival[first] + max_queue_delay_s)
+    arrived_s = arrival.tolist()  # of which single ones are had much faster
+    while first < len(arrived_s):
+        begin_s = max(free_s, arrived_s[first] + max_queue_delay_s)
         full = first + max_batch_size - 1
-        if full < len(arrival):
-            begin_s = min(begin_s, max(free_s, arrival[full]))
-        waiting = int(np.searchsorted(arrival, begin_s, side="right"))
+        if full < len(arrived_s):
+            begin_s = min(begin_s, max(free_s, arrived_s[full]))
+        waiting = bisect_right(arrived_s, begin_s)
         last = max(first + 1, min(waiting, first + max_batch_size))
         free_s = begin_s + overhead_s + float(work[first:last].sum())
         done[first:last] = free_s
