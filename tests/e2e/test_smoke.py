@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import invariants
@@ -46,8 +46,53 @@ def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         text=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        timeout=800,  # 400 for each attempt at all cells
+        timeout=200,
     )
+
+
+@contextlib.contextmanager
+def running(root: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Snakemake in a session of its own, as from a terminal; it writes to output.txt."""
+    with (root / "output.txt").open("w") as output:
+        process = subprocess.Popen(
+            [*SNAKEMAKE, *arguments, *SMOKE],
+            cwd=root,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(60)
+
+
+def started_by(process: subprocess.Popen[bytes]) -> dict[int, str]:
+    """Command lines of the processes that a process has started, by their ids."""
+    found = {}
+    for each in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            found[each.pid] = " ".join(each.cmdline())
+    return found
+
+
+def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 200
+    while not holds():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.1)
+
+
+def kill_server(root: Path, process: subprocess.Popen[bytes], said: str, count: int = 1) -> None:
+    """A second after something has been said so often."""
+    wait_until(lambda: (root / "output.txt").read_text().count(said) >= count, process)
+    time.sleep(1)
+    commands = started_by(process).items()
+    (server,) = (pid for pid, words in commands if "/tritonserver --" in words)
+    os.kill(server, signal.SIGKILL)
+    wait_until(lambda: server not in started_by(process), process)
 
 
 def left_behind(root: Path) -> list[str]:
@@ -62,11 +107,29 @@ def left_behind(root: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory) -> tuple[Path, str]:
-    """(folder, terminal output) of a complete run."""
+    """(folder, terminal output) of a complete run, in which the first server under load dies."""
     root = workflow_copy(tmp_path_factory.mktemp("smoke"))
-    done = snakemake(root, "all")
-    assert done.returncode == 0, done.stdout[-5000:]
-    return root, done.stdout
+    with running(root, "all") as process:
+        kill_server(root, process, "warm_up ")
+        status = process.wait(800)  # 400 for each attempt at all cells
+    output = (root / "output.txt").read_text()
+    assert status == 0, output[-5000:]
+    return root, output
+
+
+def cell_whose_server_died(root: Path) -> Path:
+    records = (root / "results/smoke/raw").glob("*/record.json")
+    (died,) = (
+        record.parent
+        for record in records
+        if "died" in json.loads(record.read_text())["attempts"][0]["reason"]
+    )
+    return died
+
+
+def other_cells(root: Path) -> set[Path]:
+    """All whose servers lived, until they were ended."""
+    return set((root / "results/smoke/raw").iterdir()) - {cell_whose_server_died(root)}
 
 
 def test_everything_is_there_and_nothing_contradicts(finished):
@@ -90,18 +153,18 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
 
 
 def test_served_answers_equal_those_of_torch(finished):
-    for record in (finished[0] / "results/smoke/raw").glob("*/record.json"):
-        found = json.loads(record.read_text())
+    for cell in other_cells(finished[0]):
+        found = json.loads((cell / "record.json").read_text())
         errors = found["relative_errors"]
         assert errors and all(error < 1e-3 for error in errors.values())
         assert set(found["errors"]) == set(errors) and not any(found["errors"].values())
         # A mix of models without a dedicated peak, as on a busy host, needs no client.
-        windows = pq.read_table(record.with_name("windows.parquet")).num_rows
+        windows = pq.read_table(cell / "windows.parquet").num_rows
         assert found["host"]["client_realtime"] in ((True, False) if windows else (None,))
 
 
 def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):
-    for cell in (finished[0] / "results/smoke/raw").iterdir():
+    for cell in other_cells(finished[0]):
         requests = pq.read_table(cell / "requests.parquet").to_pandas()
         windows = pq.read_table(cell / "windows.parquet").to_pandas()
         assert set(requests["window"]) == set(windows["window"])
@@ -114,14 +177,14 @@ def test_every_request_of_every_window_is_kept_and_sent_on_time(finished):
 
 def test_the_servers_own_counters_agree_with_the_clients(finished):
     """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
-    for cell in (finished[0] / "results/smoke/raw").iterdir():
+    for cell in other_cells(finished[0]):
         monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
         served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
         requests = pq.read_table(cell / "requests.parquet").to_pandas()
         answered = (requests["status"] == "ok").sum()
         cancelled = (requests["status"] == "pending").sum()
         record = json.loads((cell / "record.json").read_text())
-        servers = len(record["attempts"]) * len(record.get("capacities_rps", [1]))
+        servers = len(record["attempts"]) * max(1, len(record.get("capacities_rps", [])))
         assert answered <= served <= answered + cancelled + 120 * servers
 
 
@@ -152,84 +215,54 @@ def test_a_model_that_does_not_load_fails_its_job_with_the_servers_reason(finish
     assert left_behind(root) == []
 
 
-def measuring_again(root: Path) -> subprocess.Popen[bytes]:
-    """Measure a finished cell once more; returns when its clients have started."""
-    command = [*SNAKEMAKE, RECORD, "--forcerun", RECORD, *SMOKE]
-    with (root / "output.txt").open("w") as output:
-        process = subprocess.Popen(
-            command, cwd=root, stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    wait_until(lambda: any("sender.main" in each for each in started_by(process).values()), process)
-    return process
-
-
-def started_by(process: subprocess.Popen[bytes]) -> dict[int, str]:
-    """Command lines of the processes that a process has started, by their ids."""
-    found = {}
-    for each in psutil.Process(process.pid).children(recursive=True):
-        with contextlib.suppress(psutil.Error):  # it has just ended
-            found[each.pid] = " ".join(each.cmdline())
-    return found
-
-
-def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline and process.poll() is None
-        time.sleep(0.1)
+def has_clients(process: subprocess.Popen[bytes]) -> bool:
+    return any("sender.main" in each for each in started_by(process).values())
 
 
 def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path):
     root = tmp_path / "interrupted"
     shutil.copytree(finished[0], root, symlinks=True)
     for number in (signal.SIGINT, signal.SIGTERM):
-        process = measuring_again(root)
-        time.sleep(1)  # of load
-        os.killpg(process.pid, number)
-        assert process.wait(60) != 0
+        with running(root, RECORD, "--forcerun", RECORD) as process:
+            wait_until(lambda process=process: has_clients(process), process)
+            time.sleep(1)  # of load
+            os.killpg(process.pid, number)
+            assert process.wait(60) != 0
         assert left_behind(root) == [], number
         assert not (root / RECORD).exists()
     planned = snakemake(root, "--dry-run", "measurements")
     assert planned.returncode == 0 and "Measuring cpu1.squeezenet1_1.peak.r1" in planned.stdout
 
 
-def kill_server(root: Path, process: subprocess.Popen[bytes], times: int) -> None:
-    """Each time that another server is under load, up to so many."""
-    log = root / "output.txt"
-    for count in range(1, times + 1):
-        wait_until(lambda count=count: log.read_text().count("warm_up ") >= count, process)
-        time.sleep(1)  # into the next window
-        commands = started_by(process).items()
-        (server,) = (pid for pid, words in commands if "/tritonserver --" in words)
-        os.kill(server, signal.SIGKILL)
-        wait_until(lambda server=server: server not in started_by(process), process)
-
-
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_server_that_dies_under_load_is_measured_once_more_on_a_fresh_one(
-    finished, tmp_path, times
-):
-    root = tmp_path / "died"
-    shutil.copytree(finished[0], root, symlinks=True)
-    process = measuring_again(root)
-    kill_server(root, process, times)
-    assert process.wait(300) == 0
-    record = json.loads((root / RECORD).read_text())
+def test_a_server_that_dies_under_load_is_measured_once_more_on_a_fresh_one(finished):
+    root, output = finished
+    cell = cell_whose_server_died(root)
+    record = json.loads((cell / "record.json").read_text())
     ends = [each["outcome"] for each in record["attempts"]]
     assert (len(ends), record["attempt"]) == (2, 2)
-    assert [end == "failed" for end in ends] == [True, times == 2]
-    assert "died" in record["attempts"][0]["reason"]
-    assert "refused" in record["errors"]["squeezenet1_1"]
-    windows = pq.read_table(root / RECORD.replace("record.json", "windows.parquet")).to_pandas()
-    requests = pq.read_table(root / RECORD.replace("record.json", "requests.parquet"))
-    assert set(windows["attempt"]) == {1, 2} and len(requests) > 100
+    assert [end == "failed" for end in ends] == [True, False]
+    (errors,) = record["errors"].values()
+    assert "refused" in errors
+    assert all(error < 1e-3 for error in record["relative_errors"].values())
+    windows = pq.read_table(cell / "windows.parquet").to_pandas()
+    assert set(windows["attempt"]) == {1, 2}
     if record["certified_window"] >= 0:
         row = windows[windows["window"] == record["certified_window"]].iloc[0]
         assert (row["attempt"], row["phase"], row["verdict"]) == (2, "confirm", "pass")
         assert row["scale"] == pytest.approx(record["certified_scale"])
-    output = (root / "output.txt").read_text()
     assert "the server died in mid-run; once more, with a fresh server" in output
-    if times == 2:
-        assert (record["outcome"], record["certified_scale"]) == ("failed", None)
-        assert "cpu1.squeezenet1_1.peak.r1: failed: the server died" in output
+
+
+def test_a_cell_whose_servers_die_twice_has_failed(finished, tmp_path):
+    root = tmp_path / "died"
+    shutil.copytree(finished[0], root, symlinks=True)
+    with running(root, RECORD, "--forcerun", RECORD) as process:
+        for count in (1, 2):
+            kill_server(root, process, "s] about ", count)  # in the warm-up
+        assert process.wait(100) == 0
+    record = json.loads((root / RECORD).read_text())
+    assert [each["outcome"] for each in record["attempts"]] == ["failed", "failed"]
+    assert (record["outcome"], record["certified_scale"]) == ("failed", None)
+    said = (root / "output.txt").read_text()
+    assert "cpu1.squeezenet1_1.peak.r1: failed: the server died" in said
     assert left_behind(root) == []

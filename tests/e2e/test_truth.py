@@ -30,8 +30,8 @@ from perseus.traffic.route import Route, inline
 
 pytestmark = pytest.mark.alone
 
-# What is certified is only held against the truth: half as long a window does.
-SETTINGS = replace(PRESETS["quick"].settings, confirm=Effort(requests=1000, max_s=8, looks=1))
+# What is certified is only held against the truth: a window a quarter as long does.
+SETTINGS = replace(PRESETS["quick"].settings, confirm=Effort(requests=500, max_s=4, looks=1))
 SERVICE_MS = 6.0
 SLA = Sla(latency_ms=40.0)
 BACKEND = """
@@ -124,7 +124,7 @@ def test_the_limit_of_a_sleeping_server_is_found_within_ten_percent(tmp_path: Pa
     found = f"{peak.estimate:.1f}/s ({peak.outcome}), true {truth_rps:.1f}/s, {service_ms:.2f} ms"
     print(found)
     assert SERVICE_MS < service_ms < 1.2 * slept_ms
-    if peak.outcome is Outcome.CLIENT_LIMITED:
+    if peak.outcome in (Outcome.CLIENT_LIMITED, Outcome.DISTURBED):
         pytest.skip(f"this host is too busy to measure on: {peak.reason}")
     assert peak.outcome in (Outcome.OK, Outcome.UNCERTIFIED), found
     assert peak.estimate == pytest.approx(truth_rps, rel=0.1), found
