@@ -2,7 +2,7 @@
 # make again  measure again the cells that have no answer for trouble that may pass, and what depends
 #             on them (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
-# make test-slurm   run the smoke study on a Slurm of this machine; root, Debian's slurm-wlm and munge
+# make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
 #             ablation, repeats, repeatability, noise)
@@ -44,8 +44,8 @@ lint: environment
 	@$(BIN)/snakemake --lint
 
 test: lint
-	@echo "== pytest: unit tests, the DAG, servers that are not measured; two at a time =="
-	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 2 --dist worksteal
+	@echo "== pytest: unit tests, the DAG, servers that are not measured; three at a time, for some wait =="
+	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
@@ -59,7 +59,7 @@ test-slurm: environment
 	    --disable-pip-version-check $(patsubst %,-r %,$(wildcard profiles/*/requirements.txt)) && \
 	  cat profiles/*/requirements.txt > $(CLUSTERS)/requirements.txt; \
 	fi
-	@echo "== pytest: the smoke study on a Slurm of one node =="
+	@echo "== pytest: a study on a Slurm of one node =="
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
 

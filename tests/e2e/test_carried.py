@@ -65,7 +65,6 @@ def carried(tmp_path_factory) -> Path:
     return folder / "perseus-carried"
 
 
-@pytest.mark.alone
 def test_one_command_exports_serves_and_measures(carried, tmp_path):
     command = [sys.executable, "-I", carried / "run.py", "results", "--limit-s", "240"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
@@ -98,7 +97,6 @@ def with_another_study(carried: Path, folder: Path, job: str) -> Path:
     return folder / "run.py"
 
 
-@pytest.mark.alone
 def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
     job = json.loads((carried / "study.json").read_text()) | {"models": {}}  # none to export
     program = with_another_study(carried, tmp_path / "carried", json.dumps(job))
