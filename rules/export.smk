@@ -9,8 +9,6 @@ steps:    build the network, export it, run it under ONNX Runtime, compare, keep
 
 rule export:
     """A model as ONNX, the answers that torch gave, and how close ONNX Runtime comes to them."""
-    wildcard_constraints:
-        model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
     input:
         weights=lambda w: files.weights(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
@@ -20,6 +18,8 @@ rule export:
         check=f"{RESULTS}/models/{{model}}/check.json",
     log:
         f"{LOGS}/export/{{model}}.log",
+    wildcard_constraints:
+        model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
     conda:
         "../envs/perseus.yaml"
     resources:
@@ -36,8 +36,6 @@ rule export:
 
 rule own_onnx:
     """A user's ONNX file as exported ones are, its own answers, and how close the copy comes."""
-    wildcard_constraints:
-        model=any_of(name for name, of in STUDY.models.items() if not of.of_torchvision),
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         images=lambda w: STUDY.images[w.model],
@@ -47,6 +45,8 @@ rule own_onnx:
         check=f"{RESULTS}/models/{{model}}/check.json",
     log:
         f"{LOGS}/export/{{model}}.log",
+    wildcard_constraints:
+        model=any_of(name for name, of in STUDY.models.items() if not of.of_torchvision),
     conda:
         "../envs/perseus.yaml"
     resources:
