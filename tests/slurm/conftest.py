@@ -1,4 +1,4 @@
-"""The smoke study on a Slurm of one node, and what its tests share."""
+"""A study on a Slurm of one node, and what its tests share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 import one_node
 import psutil
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
@@ -33,7 +34,8 @@ SOON = {
     "slurm": ["--slurm-init-seconds-before-status-checks", "1", "--slurm-no-account"],
     "cluster-generic": ["--seconds-between-status-checks", "1"],
 }
-CELL = "cpu1.squeezenet1_1.peak.r1"
+LOOPS = {"kind": "concurrency", "concurrencies": [1, 2, 4, 8, 16]}
+CELL = "cpu1.shared.concurrency.r1"  # the shortest one
 RECORD = f"results/smoke/raw/{CELL}/record.json"
 
 
@@ -46,8 +48,15 @@ def slurm() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def finished(slurm, tmp_path_factory) -> Path:
-    """The folder of a complete run of the smoke study by profiles/slurm. To read only."""
+    """The folder of a complete run by profiles/slurm. To read only.
+
+    The study is smoke with one experiment: more cells of other kinds are the same to Slurm.
+    """
     root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    path = root / "config" / "studies" / "smoke.yaml"
+    study = yaml.safe_load(path.read_text())
+    study["scenarios"][0]["experiments"] = [LOOPS]
+    path.write_text(yaml.safe_dump(study))
     process = start(root, "slurm", "all")
     assert process.wait(900) == 0, said(root)
     return root

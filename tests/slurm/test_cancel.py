@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 
 import one_node
+import psutil
 import pytest
 from conftest import CELL, RECORD, left_behind, locally, said, start, until
 
@@ -30,13 +31,16 @@ def unmeasured(finished, tmp_path) -> Path:
 
 
 def start_measuring(root: Path, profile: str):
-    """Measure the cell; returns when its first window is over."""
+    """Measure the cell; returns when its server is under load."""
     process = start(root, profile, RECORD)
-    until(
-        lambda: (root / LOG).exists() and "warm_up " in (root / LOG).read_text(), lambda: said(root)
-    )
+    until(client_runs, lambda: said(root))
     assert any("tritonserver" in found for found in left_behind(root))
     return process
+
+
+def client_runs() -> bool:
+    processes = psutil.process_iter(["cmdline"])
+    return any("sender.main" in " ".join(each.info["cmdline"] or []) for each in processes)
 
 
 def running() -> list[str]:
