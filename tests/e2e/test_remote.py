@@ -274,8 +274,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
-        assert wait_until(lambda: "s] about " in (root / "output.txt").read_text(), 60)
-        time.sleep(1)  # into the warm-up
+        assert wait_until(lambda: "warm_up " in (root / "output.txt").read_text(), 60)
         elsewhere.process.kill()
         assert process.wait(60) == 0
         record = json.loads((root / PEAK / "record.json").read_text())
