@@ -53,6 +53,7 @@ def with_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
         late=np.array([float(seen.late.sum()) for seen in replay.windows]),
         requests=np.array([len(seen.late) for seen in replay.windows]),
         weights=replay.worth,
+        freedom=tenant_limit._freedom(replay.windows),
     )
 
 
@@ -116,6 +117,7 @@ RULES: Mapping[str, Patches] = {
         "posterior._wander_prior": always(np.eye(len(WANDERS))[0])
     },
     "which is a draw of Student's t": {"posterior.TAILS": 1e6},
+    "the dispersion is uncertain": {"posterior.DISPERSIONS": 1},
     "windows at similar loads share their episodes": {"stats.SIMILAR": 1e-9},
     "six more long runs": {"exceedance_curve.MORE_RUNS": 0},
     "windows are chosen again by the limit": {"line_limit.valid_near": chosen_once},

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 from scipy.linalg import toeplitz
 
 from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.stats import Floats
+
+DISPERSIONS = 5
+"""Quantiles of the uncertain dispersion over which the posterior is averaged."""
 
 REACH = float(np.log(1.5))
 """How far beyond the loads that were offered a limit is looked for, as a logarithm."""
@@ -34,13 +38,15 @@ TAILS = 3
 class LateCounts:
     """How many of the requests of each window were late; shape (k,) each.
 
-    `weights` says how many independent requests one of them is worth.
+    `weights` says how many independent requests one of them is worth, which rests on a dispersion
+    that is known like a variance with so much `freedom`.
     """
 
     log_scales: Floats
     late: Floats
     requests: Floats
     weights: Floats
+    freedom: float
 
     @property
     def weighted(self) -> Floats:
@@ -57,7 +63,8 @@ class Posterior:
     logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
     lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. Each
     window has a limit of its own, for hosts change their speed: off by a factor whose logarithm is
-    a draw of Student's t, of a scale that the windows tell themselves.
+    a draw of Student's t, of a scale that the windows tell themselves. The density is averaged
+    over how uncertain the dispersion is.
     """
 
     log_limits: Floats
@@ -74,14 +81,20 @@ class Posterior:
         logit = curve.level + slopes[:, None, None] * shape
         # log p = logit - log(1 + exp(logit)), and log(1 - p) without the first term.
         likelihood = logit * weighted[:, :1] - np.logaddexp(0, logit) * weighted.sum(1)[:, None]
-        highest = likelihood.max(axis=-1, keepdims=True)
-        relative = np.exp(likelihood - highest)
-        log_density = [
-            prior[:, None] + np.sum(np.log(relative @ moved + TINY) + highest, axis=1)
-            for moved in (_wandering(log_limits, wander) for wander in WANDERS)
-        ]
-        joint = np.exp(log_density - np.max(log_density)) * _wander_prior()[:, None, None]
-        return cls(log_limits, joint.sum(axis=(0, 1)))
+        density = np.zeros(POINTS)
+        levels = (np.arange(DISPERSIONS) + 0.5) / DISPERSIONS
+        wandering = [_wandering(log_limits, wander) for wander in WANDERS]
+        for factor in stats.chi2.ppf(levels, counts.freedom) / counts.freedom:
+            own = factor * likelihood
+            highest = own.max(axis=-1, keepdims=True)
+            log_density = [
+                prior[:, None]
+                + np.sum(np.log(np.exp(own - highest) @ moved + TINY) + highest, axis=1)
+                for moved in wandering
+            ]
+            joint = np.exp(log_density - np.max(log_density)) * _wander_prior()[:, None, None]
+            density += joint.sum(axis=(0, 1)) / joint.sum()
+        return cls(log_limits, density)
 
     def at(self, shares: float | Sequence[float]) -> Floats:
         """Quantiles of the logarithm of the limit."""

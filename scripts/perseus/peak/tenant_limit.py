@@ -22,7 +22,7 @@ from perseus.peak.line_model import LineModel
 from perseus.peak.observed_work import luck_of_work
 from perseus.peak.posterior import LateCounts, Posterior
 from perseus.peak.replay import Replay
-from perseus.peak.stats import Floats
+from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
 """Requests of a run of the virtual queue that stands for its steady state."""
@@ -115,4 +115,12 @@ def _without_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
         late=np.clip(real - slope * surplus, 0, requests),
         requests=requests,
         weights=np.minimum(1, replay.worth / remains),
+        freedom=_freedom(windows),
+    )
+
+
+def _freedom(windows: Sequence[Evidence]) -> float:
+    """Episodes that were seen, and those that the prior is worth: how well dispersion is known."""
+    return PRIOR_EPISODES + sum(
+        seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

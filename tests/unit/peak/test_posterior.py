@@ -20,6 +20,7 @@ def ends(rates_rps, late, requests=600):
         late=np.array(late, float),
         requests=np.full(count, float(requests)),
         weights=np.full(count, 0.2),
+        freedom=20.0,
     )
     low, high = np.exp(Posterior.of(counts, CURVE, 1.0).at([0.025, 0.975]))
     return low, high
