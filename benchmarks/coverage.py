@@ -13,6 +13,7 @@ from functools import partial
 
 import numpy as np
 
+from benchmarks.noise import recordings
 from benchmarks.results import Goal, Row
 from benchmarks.servers import (
     GAPS,
@@ -30,18 +31,18 @@ from benchmarks.servers import (
     single,
 )
 from benchmarks.serving import Say
-from benchmarks.simulation import Host, deterministic
+from benchmarks.simulation import Host, RecordedHost, deterministic
 from perseus.study.sla import Sla
 
 BENCHMARK = "coverage"
 SEEDS, MORE_SEEDS = 100, 200
 """Searches of each case, and of those whose shares are small."""
 
-HOSTS = {
+HOSTS: dict[str, Host | RecordedHost] = {
     "on a host that wanders by 8 % within 20 s": WANDERS,
     "on a host that wanders by 15 % within 5 min": Host(deviation=0.15, memory_s=300),
     "on a host half as fast for 0.2 to 2 s, each 12 s or so": Host(0.04, 60, burst_every_s=12),
-}
+} | {f"on a host as recorded, {each.name}": each.as_host for each in recordings()}
 SLOW_SLA = Sla(latency_ms=4000)
 
 ORDINARY = {

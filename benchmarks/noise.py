@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from benchmarks.limit import Cell, exported, served
 from benchmarks.results import Row
 from benchmarks.serving import Place, Say
+from benchmarks.simulation import RecordedHost
 from perseus.host import machine
 from perseus.host.files import whole
 from perseus.peak.stats import Floats
@@ -65,6 +66,10 @@ class Recording:
         slug = "-".join([*self.host.lower().replace("(r)", "").split(), self.model])
         with whole(FOLDER / f"{slug}.parquet") as partial:
             pq.write_table(table, partial, compression="zstd")
+
+    @property
+    def as_host(self) -> RecordedHost:
+        return RecordedHost(self.factors, STEP_S)
 
     def deviation(self, over_s: float) -> float:
         """Standard deviation of the logarithm of the mean factors over so many seconds."""

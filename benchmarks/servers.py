@@ -19,6 +19,7 @@ from benchmarks.simulation import (
     STEP_S,
     Discipline,
     Host,
+    RecordedHost,
     Service,
     SimulatedServer,
     as_recorded,
@@ -67,7 +68,7 @@ class Server:
     discipline: Discipline = departures_s
     instances: bool = False
     alone_works: float = 1.0
-    host: Host | None = None
+    host: Host | RecordedHost | None = None
     lag_per_request_s: float = 0.0
 
     @property

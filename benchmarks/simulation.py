@@ -90,6 +90,19 @@ class Host:
         return np.asarray(factors)
 
 
+@dataclass(frozen=True)
+class RecordedHost:
+    """A host whose speed wanders as one did: `recorded` are factors on work, each of `step_s`."""
+
+    recorded: Floats
+    step_s: float
+
+    def factors(self, rng: np.random.Generator, seconds: float) -> Floats:
+        """Factors on work, one for each STEP_S, from anywhere in the recording on."""
+        each = np.repeat(self.recorded, round(self.step_s / STEP_S))
+        return np.resize(np.roll(each, -rng.integers(len(each))), int(seconds / STEP_S))
+
+
 # Partial functions, not closures: processes can hand them to each other.
 
 

@@ -106,6 +106,9 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
     assert found.factors == pytest.approx(factors)
     assert found.deviation(60) == pytest.approx(np.log(1.1 / 0.9) / 2, rel=0.06)
     assert found.deviation(120) == pytest.approx(0, abs=1e-9)
+    replayed = found.as_host.factors(np.random.default_rng(0), 1200)
+    assert len(replayed) == 1200 / STEP_S and np.mean(replayed) == pytest.approx(1)
+    assert np.count_nonzero(np.diff(replayed)) in (19, 20)
 
 
 # --- perf_analyzer
