@@ -11,7 +11,7 @@ import pytest
 from perseus.peak.evidence import Evidence
 from perseus.peak.stats import Exceedances
 from perseus.peak.system import Observation
-from perseus.peak.verdict import TenantWindow, counted, judge
+from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, counted, judge
 from perseus.peak.window import Phase, Window
 from perseus.study.sla import Sla
 from perseus.traffic.requests import Requests, Status
@@ -273,6 +273,25 @@ def test_the_longest_lag_is_that_of_any_tenant():
         for seen in (alone, together)
     ]
     assert found == ["fail", "invalid"]
+
+
+@pytest.mark.parametrize(
+    ("latency_ms", "cpu", "tolerance", "found"),
+    [
+        (90, 0.1, QUIET, "invalid"),
+        (90, 0.1, NO_QUIET, "pass"),
+        (90, 0.5, NO_QUIET, "invalid"),  # the client's own work may be what makes it late
+        (120, 0.1, NO_QUIET, "invalid"),  # on time it might have been within the SLA
+        (300, 0.1, NO_QUIET, "fail"),
+    ],
+)
+def test_sends_held_up_for_long_spoil_no_answers_within_the_sla_where_there_is_no_quiet(
+    latency_ms, cpu, tolerance, found
+):
+    part = sent_late(requests(latency_ms=latency_ms), 40)
+    seen = Observation(int(part.intended_ns[0]), SECONDS + 1, (part,), (cpu,))
+    given = {"rate_rps": RATE_RPS, "settle_s": 0.0, "grace_s": 0.0, "confidence": 0.95}
+    assert judge(seen, 0, SLA, tolerance=tolerance, **given).verdict == found
 
 
 def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
