@@ -1,6 +1,6 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
-# make again  measure again the cells that have no answer for trouble that may pass, and what depends
-#             on them (of another study: make again CONFIGFILE=config/studies/paper.yaml)
+# make again  measure again what met trouble that may pass, and what depends on it
+#             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md

@@ -7,7 +7,6 @@ What differs is the host. Recordings are kept, one file for each kind of process
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +29,7 @@ BENCHMARK = "noise"
 FOLDER = Path(__file__).parent / "noise"
 CELLS = (Cell("squeezenet1_1", "onnxruntime", 1), Cell("mobilenet_v3_small", "onnxruntime", 1))
 IN_FLIGHT = 4
-MINUTES = int(os.environ.get("PERSEUS_NOISE_MINUTES", "30"))
+MINUTES = 30
 BLOCK_S, SETTLE_S, STEP_S = 60.0, 1.0, 0.2
 """Of one closed loop, of its beginning that does not count, and of a mean over gaps."""
 

@@ -219,11 +219,11 @@ class _Bench:
             say(f"{pixels} px x {images}: {fastest_rps:.0f} requests/s in closed loop")
             seen: list[TenantWindow] = []
 
-            def window(rate_rps: float) -> TenantWindow:
+            def offer(rate_rps: float) -> Open:
                 seen.append(open_loop(system, rate_rps, tolerance))
-                return seen[-1]
+                return judged(seen[-1], tolerance)
 
-            tried = highest_valid(fastest_rps, window, tolerance)
+            tried = highest_valid(fastest_rps, offer)
             disturbed = what_disturbed(closed, seen)
             say("; ".join(filter(None, (f"{pixels} px x {images}: {describe(tried)}", disturbed))))
         return closed, tried, disturbed
@@ -276,9 +276,7 @@ def open_loop(system: LiveSystem, rate_rps: float, tolerance: Tolerance) -> Tena
     )
 
 
-def highest_valid(
-    fastest_rps: float, window: Callable[[float], TenantWindow], tolerance: Tolerance
-) -> list[Open]:
+def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
     """Rates that were tried, downwards: the first valid one is the ceiling.
 
     They are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
@@ -288,7 +286,7 @@ def highest_valid(
     def valid(number: int) -> bool:
         rate_rps = float(SHARES[number] * fastest_rps)
         for _ in range(ATTEMPTS):
-            tried.append(_judged(rate_rps, window(rate_rps), tolerance))
+            tried.append(offer(rate_rps))
             if tried[-1].valid:
                 return True
         return False
@@ -302,12 +300,12 @@ def highest_valid(
     return sorted(tried, key=lambda each: -each.rate_rps)
 
 
-def _judged(rate_rps: float, seen: TenantWindow, tolerance: Tolerance) -> Open:
+def judged(seen: TenantWindow, tolerance: Tolerance) -> Open:
     """Valid, and punctual even where the server is late, too, and all but everything answered."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(SLA.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
-        rate_rps=rate_rps,
+        rate_rps=seen.offered_rps,
         send_lag_p99_ms=seen.send_lag_p99_ms,
         client_cpu=seen.client_cpu,
         valid=valid,

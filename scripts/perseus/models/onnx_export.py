@@ -14,7 +14,7 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -94,7 +94,7 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
         "architecture", task.architecture, torchvision.models.list_models(torchvision.models)
     )
     size = task.input_size or default_input_size(task.architecture, task.weights)
-    images = _images(task, size)
+    images = images_to_ask(task.images, size, task.seed, (task.architecture, task.weights))
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(task.seed)
         typical = random_images(16, size, task.seed + 1)
@@ -110,12 +110,14 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
     return network, images, output
 
 
-def _images(task: ExportTask, size: int) -> Array:
-    """The images to ask the network about, (n, 3, size, size)."""
-    if not task.images:
-        return random_images(MIN_IMAGES, size, task.seed)
-    transform = preset(task.architecture, task.weights, size)
-    return read_images([Path(name) for name in task.images], transform)
+def images_to_ask(files: Sequence[str], size: int, seed: int, like: tuple[str, str]) -> Array:
+    """The images to ask a network about, (n, 3, size, size): random ones without files.
+
+    Files are preprocessed as torchvision does for this architecture and weights.
+    """
+    if not files:
+        return random_images(MIN_IMAGES, size, seed)
+    return read_images([Path(name) for name in files], preset(*like, size))
 
 
 def check_onnx(
@@ -131,9 +133,9 @@ def check_onnx(
 
     images: (n, 3, H, W); expected: (n, classes). The first image goes alone and the others as one
     batch: two sizes prove that the batch axis is dynamic. With `batch` all go in batches of that
-    size, some twice. Returns relative_error, signal,
-    tolerance and batches; raises ExportError where the error exceeds the tolerance or where the
-    expected outputs do not depend on the input, so that nothing could be proved.
+    size, some twice. Returns relative_error, signal, tolerance and batches; raises ExportError
+    where the error exceeds the tolerance or where the expected outputs do not depend on the input,
+    so that nothing could be proved.
     """
     scale = signal(expected)
     level = float(np.max(np.abs(expected)))

@@ -13,23 +13,22 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import Array
-from perseus.models.images import random_images, read_images
-from perseus.models.networks import ExportError, preset
+from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
     check_onnx,
+    images_to_ask,
     in_batches,
     onnx_session,
     sha256,
 )
-from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 if TYPE_CHECKING:
     import onnx
 
-PREPROCESSED_LIKE = "resnet50"
-"""Whose preprocessing the `images` of a file without weights of torchvision's have."""
+PREPROCESSED_LIKE = "resnet50", "DEFAULT"
+"""The architecture and weights whose preprocessing the images of a user's own network have."""
 
 
 def take_onnx(
@@ -48,7 +47,7 @@ def take_onnx(
 
     model = _read(source)
     batch, size = _input(model, source, task.input_size)
-    images = _images(task, size)
+    images = images_to_ask(task.images, size, task.seed, PREPROCESSED_LIKE)
     output = _answers(model, images, batch, source)
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         onnx.save_model(_as_served(model, size), str(onnx_file))
@@ -103,13 +102,18 @@ def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple
     Raises ExportError unless it maps one batch of float32 images (batch, 3, H, W) to one output
     (batch, classes).
     """
-    weights = {each.name for each in model.graph.initializer}
-    inputs = [each for each in model.graph.input if each.name not in weights]
+    import onnx
+
+    inputs = _image_inputs(model.graph)
     _require_one(source, "inputs", [each.name for each in inputs])
     _require_one(source, "outputs", [each.name for each in model.graph.output])
     name, (given, made) = inputs[0].name, (inputs[0], model.graph.output[0])
     dims, answered = _dims(given), _dims(made)
-    if given.type.tensor_type.elem_type != 1 or len(dims) != 4 or dims[1] not in (3, None):
+    if (
+        given.type.tensor_type.elem_type != onnx.TensorProto.FLOAT
+        or len(dims) != 4
+        or dims[1] not in (3, None)
+    ):
         raise ExportError(
             f"{source}: its input {name!r} is {_shape(given)}; images are float32 (batch, 3,"
             " height, width)"
@@ -123,6 +127,12 @@ def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple
         problem = "images must be square, and of input_size" if sizes_px else "set input_size"
         raise ExportError(f"{source}: its input {name!r} is {_shape(given)}: {problem}")
     return dims[0], sizes_px.pop()
+
+
+def _image_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Old files list their weights among their inputs, too."""
+    weights = {each.name for each in graph.initializer}
+    return [each for each in graph.input if each.name not in weights]
 
 
 def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
@@ -141,14 +151,6 @@ def _shape(of: onnx.ValueInfoProto) -> str:
     kind = onnx.TensorProto.DataType.Name(of.type.tensor_type.elem_type).lower()
     sizes = ", ".join("?" if size is None else str(size) for size in _dims(of))
     return f"{kind} ({sizes})"
-
-
-def _images(task: OwnOnnxTask, size: int) -> Array:
-    """The images to ask about, (n, 3, size, size)."""
-    if not task.images:
-        return random_images(MIN_IMAGES, size, task.seed)
-    transform = preset(PREPROCESSED_LIKE, "DEFAULT", size)
-    return read_images([Path(name) for name in task.images], transform)
 
 
 def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: Path) -> Array:
@@ -172,9 +174,7 @@ def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
 
     served = onnx.compose.add_prefix(model, "own/")
     graph = served.graph
-    weights = {each.name for each in graph.initializer}
-    (given,) = (each for each in graph.input if each.name not in weights)
-    (made,) = graph.output
+    (given,), (made,) = _image_inputs(graph), graph.output
     before = helper.make_node("Identity", ["input"], [given.name])
     after = helper.make_node("Identity", [made.name], ["output"])
     nodes = [before, *graph.node, after]

@@ -13,9 +13,11 @@ from perseus.measurement.ceiling import (
     ATTEMPTS,
     SHARES,
     Closed,
+    Open,
     Shape,
     describe,
     highest_valid,
+    judged,
     what_disturbed,
 )
 from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
@@ -61,6 +63,11 @@ def client_up_to(
     return window
 
 
+def tried_with(client, tolerance=QUIET) -> list[Open]:
+    """The rates that are tried with a client that 2000 requests/s are too fast for at all."""
+    return highest_valid(2000, lambda rate_rps: judged(client(rate_rps), tolerance))
+
+
 def ceiling_rps(tried) -> float:
     assert [each.rate_rps for each in tried] == sorted((t.rate_rps for t in tried), reverse=True)
     return next(each.rate_rps for each in tried if each.valid)
@@ -69,7 +76,7 @@ def ceiling_rps(tried) -> float:
 @pytest.mark.parametrize("steps", range(len(SHARES)))
 def test_the_ceiling_is_the_highest_valid_rate_of_the_ladder(steps):
     rate_rps = 2000 * SHARES[steps]
-    tried = highest_valid(2000, client_up_to(1.001 * rate_rps), QUIET)
+    tried = tried_with(client_up_to(1.001 * rate_rps))
     assert ceiling_rps(tried) == pytest.approx(rate_rps)
     assert f"ceiling {rate_rps:.0f} requests/s" in describe(tried)
     above = {each.rate_rps for each in tried if not each.valid}
@@ -78,15 +85,15 @@ def test_the_ceiling_is_the_highest_valid_rate_of_the_ladder(steps):
 
 
 def test_a_client_that_is_faster_than_the_path_has_the_first_rate_as_its_ceiling():
-    (only,) = highest_valid(2000, client_up_to(1e6), QUIET)
+    (only,) = tried_with(client_up_to(1e6))
     assert only.valid and only.rate_rps == pytest.approx(0.9 * 2000)
 
 
 @pytest.mark.parametrize("hiccup", range(9))
 def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
-    steady = highest_valid(2000, client_up_to(1000), QUIET)
+    steady = tried_with(client_up_to(1000))
     assert len(steady) == 9
-    shaken = highest_valid(2000, client_up_to(1000, spoilt=frozenset({hiccup})), QUIET)
+    shaken = tried_with(client_up_to(1000, spoilt=frozenset({hiccup})))
     assert ceiling_rps(shaken) == ceiling_rps(steady)
     assert len(shaken) <= len(steady) + 1
 
@@ -100,7 +107,7 @@ def test_one_hiccup_does_not_lower_the_ceiling(hiccup):
     ],
 )
 def test_a_client_that_cannot_send_or_a_server_that_does_not_answer_has_no_ceiling(client):
-    tried = highest_valid(2000, client, QUIET)
+    tried = tried_with(client)
     assert not any(each.valid for each in tried)
     assert tried[-1].rate_rps == 2000 * SHARES[-1]
     assert len(tried) % ATTEMPTS == 0 and len(tried) <= 12
@@ -177,8 +184,8 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
 
 def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():
     slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
-    assert ceiling_rps(highest_valid(2000, slow, QUIET)) < 1000
-    assert ceiling_rps(highest_valid(2000, slow, NO_QUIET)) == pytest.approx(0.9 * 2000)
+    assert ceiling_rps(tried_with(slow)) < 1000
+    assert ceiling_rps(tried_with(slow, NO_QUIET)) == pytest.approx(0.9 * 2000)
 
 
 @pytest.mark.parametrize("process", ["poisson", "constant", "gamma", "trace"])
