@@ -13,7 +13,7 @@ rule report:
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
         records=files.raw(STUDY, CELLS, "record.json"),
     output:
-        f"{RESULTS}/report.html",
+        report(f"{RESULTS}/report.html", category="Answer", labels={"page": "report"}),
     log:
         f"{LOGS}/report.log",
     conda:

@@ -13,7 +13,11 @@ rule tables:
         windows=files.raw(STUDY, CELLS, "windows.parquet"),
         ceilings=files.ceilings(STUDY),
     output:
-        TABLE_FILES,
+        expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
+        [
+            report(f"{RESULTS}/tables/{name}.csv", category="Tables", labels={"table": name})
+            for name in TABLES
+        ],
     log:
         f"{LOGS}/tables.log",
     conda:
