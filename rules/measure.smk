@@ -1,7 +1,7 @@
 """Measure: one cell on a server of its own.
 
-inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants,
-          the trace of arrivals, if they come from one, the container's image, if it is a file
+inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
+          and of the cells that decide on its mix, the trace of arrivals, if they come from one, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """
@@ -15,6 +15,7 @@ rule measure:
         dedicated=lambda w: files.raw(
             STUDY, STUDY.dedicated_cells(STUDY.cells[w.cell]), "record.json"
         ),
+        earlier=lambda w: files.raw(STUDY, STUDY.earlier_cells(STUDY.cells[w.cell]), "record.json"),
         trace=files.trace(STUDY),
         image=lambda w: files.image(STUDY.cells[w.cell].scenario.server),
     output:

@@ -17,6 +17,7 @@ with job(snakemake.log[0], *FAILURES) as say:
             repository=Path(snakemake.input.repository[0]).parents[1],
             references=dict(zip(task.tenant_names, references, strict=True)),
             dedicated_records=[Path(record) for record in snakemake.input.dedicated],
+            earlier_records=[Path(record) for record in snakemake.input.earlier],
             trace=next((Path(trace) for trace in snakemake.input.trace), None),
         ),
         Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),

@@ -147,6 +147,7 @@ def _repeats(
                 "outcome": "ok",
                 "reason": "",
                 "line": {"base_rps": list(base), "direction_rps": list(direction)},
+                "weights": list(run.weights),
                 "estimate_scale": float(estimate),
                 "certified_scale": float(0.9 * estimate),
                 "certified_window": 7,
@@ -252,8 +253,9 @@ def sweep_record() -> Plain:
     """A closed loop of both tenants on a server that carries 100 requests/s of each."""
     search = with_failures(records(Truth(TRUTH.capacities, repeats=1)))[-1]
     run = ConcurrencyRun(concurrencies=LEVELS)
-    parts = ("line", "dedicated_rps", "estimate_scale", "certified_scale", "certified_window")
-    searched = {*parts, "first_failing_scale", "cliff", "posterior_scales", "speeds_rps"}
+    parts = ("line", "weights", "dedicated_rps", "estimate_scale", "certified_scale")
+    found = {"certified_window", "first_failing_scale", "cliff", "posterior_scales", "speeds_rps"}
+    searched = {*parts, *found}
     levels = [
         {
             "concurrency": level,

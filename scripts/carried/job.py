@@ -12,11 +12,13 @@ from perseus.study.tasks.tables import TablesTask
 class Job(Part):
     """All tasks of a study: exports by model, tenants by scenario, and the cells in turn.
 
-    `dedicated` names, by cell, the cells whose peaks it needs.
+    `dedicated` names, by cell, the cells whose peaks it needs, `earlier` those that decide on its
+    mix.
     """
 
     models: dict[str, ExportTask]
     tenants: dict[str, tuple[RepositoryTask, ...]]
     cells: tuple[MeasureTask, ...]
     dedicated: dict[str, tuple[str, ...]]
+    earlier: dict[str, tuple[str, ...]]
     tables: TablesTask

@@ -96,6 +96,10 @@ def job_of(study: Study) -> Job:
             cell.id: tuple(each.id for each in study.dedicated_cells(cell))
             for cell in study.cells.values()
         },
+        earlier={
+            cell.id: tuple(each.id for each in study.earlier_cells(cell))
+            for cell in study.cells.values()
+        },
         tables=planning.tables_task(study),
     )
 

@@ -147,8 +147,11 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
 
     task = next(each for each in job.cells if each.cell == name)
     work = results.resolve() / "work"
-    records = [work / "raw" / each / "record.json" for each in job.dedicated[name]]
-    missing = [path.parent.name for path in records if not path.exists()]
+    dedicated, earlier = (
+        [work / "raw" / each / "record.json" for each in cells[name]]
+        for cells in (job.dedicated, job.earlier)
+    )
+    missing = [path.parent.name for path in [*dedicated, *earlier] if not path.exists()]
     if missing:
         sys.exit(f"not measured: it needs {', '.join(missing)}")
     outputs = {path.split(".")[0]: work / "raw" / name / path for path in RAW}
@@ -162,7 +165,8 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
                     tenant.name: work / "models" / tenant.model / "reference.npz"
                     for tenant in task.tenants
                 },
-                dedicated_records=records,
+                dedicated_records=dedicated,
+                earlier_records=earlier,
                 trace=None,
             ),
             Outputs(**outputs),

@@ -208,6 +208,17 @@ def test_starts_of_a_server_added_and_one_more(edited, downstream):
     assert edited.stale() == {cell, drawn, *downstream}
 
 
+def test_a_frontier_added_and_one_more_point(edited, downstream):
+    """Each point follows those before it, so that one more leaves them alone."""
+    points = [("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2, 3)]
+    frontier = {"kind": "frontier", "points": 2}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
+    assert edited.stale() == {*points[:2], *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(points=3))
+    assert edited.stale() == {points[2], *downstream}
+
+
 def test_the_noise_of_the_host_asked_for(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "aa"}))
     assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}

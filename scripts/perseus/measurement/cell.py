@@ -21,12 +21,14 @@ class Inputs:
     """The files that a cell is measured from.
 
     `references` are by tenant; `dedicated_records` are of all cells that measured one of the
-    tenants alone on the same server, none for a dedicated cell; `trace` is of arrivals.
+    tenants alone on the same server, none for a dedicated cell, `earlier_records` of those that
+    decide on its mix; `trace` is of arrivals.
     """
 
     repository: Path
     references: Mapping[str, Path]
     dedicated_records: Sequence[Path]
+    earlier_records: Sequence[Path]
     trace: Path | None
 
 

@@ -12,11 +12,8 @@ from perseus.peak.outcome import Outcome, found_limit
 from perseus.study.tasks.measure import MeasureTask
 
 
-class DedicatedRecord(BaseModel):
-    """What is needed of the record.json of a cell that measured one tenant alone.
-
-    On its load line the scale is the rate itself.
-    """
+class SearchRecord(BaseModel):
+    """What is needed of the record.json of a cell that searched a peak."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -24,15 +21,19 @@ class DedicatedRecord(BaseModel):
     posterior_scales: tuple[float, ...]
 
     @property
-    def tenant(self) -> str:
-        (tenant,) = self.task.tenants
-        return tenant.name
-
-    @property
-    def peak_rps(self) -> float | None:
+    def limit_scale(self) -> float | None:
         """The estimate, where a limit of the server was found."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
+
+
+class DedicatedRecord(SearchRecord):
+    """That of a cell that measured one tenant alone: the scale of its load line is the rate."""
+
+    @property
+    def tenant(self) -> str:
+        (tenant,) = self.task.tenants
+        return tenant.name
 
 
 def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
@@ -44,8 +45,8 @@ def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
     for path in records:
         record = DedicatedRecord.model_validate_json(path.read_bytes())
         of_tenant = found.setdefault(record.tenant, [])
-        if record.peak_rps is not None:
-            of_tenant.append(record.peak_rps)
+        if record.limit_scale is not None:
+            of_tenant.append(record.limit_scale)
     return {name: float(np.mean(peaks)) if peaks else float("nan") for name, peaks in found.items()}
 
 

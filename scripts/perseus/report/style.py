@@ -38,12 +38,11 @@ def panels(
 
 def short(row: pd.Series) -> str:
     """A load line in a few characters, for axes whose legend names the tenants."""
-    line = str(row["load_line"])
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
     if row["kind"] == "mix":
-        return "mix " + line.removeprefix("mix-").replace("-", " : ")
-    held, percent = line.removeprefix("hold-").rsplit("-", 1)
+        return f"mix {row['weights']}"
+    held, percent = str(row["load_line"]).removeprefix("hold-").rsplit("-", 1)
     return f"{held} held at {percent} %"
 
 

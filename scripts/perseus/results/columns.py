@@ -21,6 +21,7 @@ LOAD_LINE = [
     *_SCENARIO,
     column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
     column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (one stays)"),
+    column("weights", TEXT, "", "of a mix, in the order of the tenants, such as 3 : 1"),
     column("models", TEXT, "", "models of the tenants"),
     column(
         "mix", TEXT, "", "the load line in words; weights and percentages are of dedicated peaks"
@@ -62,6 +63,7 @@ def load_line(peak: RepeatedPeak) -> Row:
         **_scenario(task),
         "load_line": task.run.name,
         "kind": peak.line,
+        "weights": " : ".join(map(str, peak.weights)),
         "models": " + ".join(tenant.model for tenant in task.tenants),
         "mix": peak.mix,
         "verdict": peak.verdict,

@@ -144,6 +144,10 @@ class PeakRecord(Record):
         description="the load line r(s) = base + s x direction: `base_rps` and `direction_rps`,"
         " requests/s, one entry per tenant"
     )
+    weights: tuple[int, ...] = Field(
+        default=(),
+        description="per tenant, the weights of the mix that was measured; empty on other lines",
+    )
     dedicated_rps: dict[str, Number] = Field(
         description="per tenant, the dedicated peak that the load line was made from, requests/s;"
         " empty in a dedicated cell"

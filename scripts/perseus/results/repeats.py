@@ -145,15 +145,20 @@ class RepeatedPeak:
         return float(np.median(known)) if len(known) else np.nan
 
     @property
+    def weights(self) -> tuple[int, ...]:
+        """Of a mix, in the order of the tenants; empty on other load lines."""
+        return self.records[0].weights or self.records[0].run.weights
+
+    @property
     def mix(self) -> str:
         """The load line in words; weights and percentages are of dedicated peaks."""
         run, names = self.records[0].run, self.tenants
         if self.is_dedicated:
             return names[0]
         if run.line == "mix" and len(names) == 2:
-            return "{} {} : {} {}".format(names[0], *run.weights, names[1])
+            return "{} {} : {} {}".format(names[0], *self.weights, names[1])
         if run.line == "mix":
-            pairs = zip(names, run.weights, strict=True)
+            pairs = zip(names, self.weights, strict=True)
             return " : ".join(f"{name} {weight}" for name, weight in pairs)
         others = " + ".join(name for name in names if name != run.held)
         return f"{others} beside {run.held} held at {run.held_percent} %"

@@ -108,6 +108,14 @@ class Study:
             for repeat in range(1, self.repeats + 1)
         )
 
+    def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
+        """The cells of its scenario whose results decide on what `of` measures."""
+        return tuple(
+            self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
+            for name in of.run.needs_runs
+            for repeat in range(1, self.repeats + 1)
+        )
+
 
 def _scenarios(definition: Definition) -> Iterator[Scenario]:
     """The scenarios on each of their servers, and before them the dedicated ones that they need."""

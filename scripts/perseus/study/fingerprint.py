@@ -31,6 +31,7 @@ LEFT_OUT: Final = (
     # A job uses one entry of each, which its task holds, or which decides on what code and on which
     # versions it depends: it has nothing to do with the others.
     "perseus.study.experiments.KINDS",
+    "perseus.study.experiments.SEARCHES",
     "perseus.study.experiments.OTHER_KINDS",
     "perseus.study.launchers.LAUNCHERS",
     "perseus.study.presets.PRESETS",

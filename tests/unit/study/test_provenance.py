@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perseus.study import provenance
-from perseus.study.experiments import KINDS
+from perseus.study.experiments import KINDS, OTHER_KINDS
 from perseus.study.fingerprint import LEFT_OUT, Sources
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.presets import PRESETS
@@ -88,7 +88,7 @@ def test_a_measurement_depends_on_its_own_kind_of_experiment_only():
     ("package", "names"),
     [
         ("perseus.study.experiments", KINDS),
-        ("perseus.measurement.experiments", KINDS),
+        ("perseus.measurement.experiments", ("peak", *OTHER_KINDS)),
         ("perseus.serving.launchers", LAUNCHERS),
         ("perseus.models.runtimes", RUNTIMES),
     ],

@@ -404,6 +404,7 @@ def shared(**experiment):
         ),
         (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
         (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
+        (shared(kind="frontier", points=0), r"points: must be >= 1, not 0"),
         (shared(kind="aa", windows=1), r"windows: must be >= 2, not 1"),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),

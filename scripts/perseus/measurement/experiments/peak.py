@@ -10,11 +10,13 @@ from typing import cast
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.measured_mixes import measured_mixes
 from perseus.measurement.progress import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
 from perseus.peak.certifiable import too_slow
 from perseus.peak.durations import expected_s, longest_s
+from perseus.peak.frontier import next_weights
 from perseus.peak.load_line import LoadLine, load_line
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.search import find_peak
@@ -30,10 +32,9 @@ def measure(cell: CellUnderTest) -> Findings:
     """Search the peak; scales are points of the load line."""
     task, first_window = cell.task, cell.raw.requests.windows
     dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
+    run = with_weights(cell)
     with server_under_test(cell) as server:
-        line, start = load_line(
-            cast(Run, task.run), task.tenant_names, dedicated_rps, server.unloaded_p50_ms
-        )
+        line, start = load_line(run, task.tenant_names, dedicated_rps, server.unloaded_p50_ms)
         if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
             reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
             peak = no_peak(Outcome.BLOCKED, reason)
@@ -52,6 +53,7 @@ def measure(cell: CellUnderTest) -> Findings:
         "outcome": peak.outcome,
         "reason": peak.reason,
         "line": asdict(line),
+        "weights": run.weights,
         "dedicated_rps": dedicated_rps,
         "estimate_scale": peak.estimate,
         "certified_scale": peak.certified,
@@ -62,6 +64,18 @@ def measure(cell: CellUnderTest) -> Findings:
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
     return Findings(record, watched_window=certified)
+
+
+def with_weights(cell: CellUnderTest) -> Run:
+    """What the cell does; the mix of a frontier is chosen by those that were measured before."""
+    run = cast(Run, cell.task.run)
+    if not run.point:
+        return run
+    measured = measured_mixes(cell.inputs.earlier_records)
+    weights = next_weights(len(cell.task.tenants), measured)
+    pairs = zip(cell.task.tenant_names, weights, strict=True)
+    cell.say("mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs))
+    return run.model_copy(update={"weights": weights})
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

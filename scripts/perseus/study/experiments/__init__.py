@@ -15,11 +15,14 @@ from typing import Any, Final
 
 from pydantic import BeforeValidator
 
-KINDS: Final = ("peak", "concurrency", "startup", "aa")
+KINDS: Final = ("peak", "concurrency", "startup", "aa", "frontier")
 """In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
 and a class `Run`, what one cell does."""
 
-OTHER_KINDS: Final = KINDS[1:]
+SEARCHES: Final = ("peak", "frontier")
+"""Those that ask for peaks: their runs are those of `peak`, and so is all that comes after."""
+
+OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
 """Those whose table and figure have the kind's own name; a peak has several."""
 
 

@@ -19,6 +19,11 @@ class ExperimentRun(Part):
         """Whether its rates are shares of the dedicated peaks, which are measured before then."""
         return False
 
+    @property
+    def needs_runs(self) -> tuple[str, ...]:
+        """Names of the runs of its scenario whose results decide on what it measures."""
+        return ()
+
 
 class ExperimentSettings(Part):
     """What a scenario asks of one kind of experiment."""

@@ -22,13 +22,15 @@ class Run(ExperimentRun):
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
-    rise).
+    rise). The weights of a `point` of a frontier, counted from 1, are chosen when those before it
+    are measured.
     """
 
     kind: Literal["peak"] = "peak"
     name: str
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
+    point: int = 0
     held: str = ""
     held_percent: int = 0
 
@@ -40,6 +42,11 @@ class Run(ExperimentRun):
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
+    def frontier(cls, point: int) -> Run:
+        """A mix that is chosen by those of the points before it."""
+        return cls(line="mix", name=_point(point), point=point)
+
+    @classmethod
     def hold(cls, held: str, percent: int) -> Run:
         """Tenant `held` stays at `percent` % of its dedicated peak, the others rise."""
         return cls(line="hold", name=f"hold-{held}-{percent}", held=held, held_percent=percent)
@@ -47,6 +54,14 @@ class Run(ExperimentRun):
     @property
     def needs_dedicated_peaks(self) -> bool:
         return self.line != "dedicated"
+
+    @property
+    def needs_runs(self) -> tuple[str, ...]:
+        return tuple(_point(before) for before in range(1, self.point))
+
+
+def _point(number: int) -> str:
+    return f"frontier-{number}"
 
 
 DEDICATED = Run(line="dedicated", name="peak")

@@ -1,0 +1,37 @@
+"""The mixes of a frontier that other cells have measured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from perseus.measurement.dedicated_peaks import SearchRecord
+from perseus.peak.frontier import MeasuredMix
+from perseus.peak.stats import Interval
+
+
+class MixRecord(SearchRecord):
+    """What is needed of the record.json of a cell that measured a mix."""
+
+    weights: tuple[int, ...]
+
+
+def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
+    """Each mix once, with all its repeats that found a limit of the server."""
+    of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
+    for path in records:
+        record = MixRecord.model_validate_json(path.read_bytes())
+        of_mix.setdefault(record.weights, []).append(record)
+    return [MeasuredMix(weights, _ratio(repeats)) for weights, repeats in of_mix.items()]
+
+
+def _ratio(repeats: Sequence[MixRecord]) -> Interval:
+    """The mean estimate, and the quantiles of all posteriors' draws."""
+    limits = [record.limit_scale for record in repeats if record.limit_scale is not None]
+    if not limits:
+        return Interval(np.nan, np.nan, np.nan)
+    draws = [scale for record in repeats for scale in record.posterior_scales]
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Interval(float(np.mean(limits)), float(low), float(high))

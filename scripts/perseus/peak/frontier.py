@@ -1,0 +1,82 @@
+"""Which mix of tenants to measure next (docs/method.md, "Frontier")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from perseus.peak.stats import Interval
+
+UNKNOWN = 1.0
+"""The doubt about the sharing ratio of a mix without an estimate: a whole dedicated server."""
+ALONE = Interval(1.0, 1.0, 1.0)
+"""The sharing ratio at both ends of a frontier, where one tenant has the server to itself."""
+
+
+@dataclass(frozen=True)
+class MeasuredMix:
+    """A mix that was measured: its weights, and its sharing ratio, NaN without an estimate.
+
+    The ratio is the scale of the load line (docs/method.md, "What is asked").
+    """
+
+    weights: tuple[int, ...]
+    ratio: Interval
+
+    @property
+    def share(self) -> Fraction:
+        """That of the first of two tenants."""
+        return Fraction(self.weights[0], sum(self.weights))
+
+    @property
+    def doubt(self) -> float:
+        """Half the width of the interval of the ratio."""
+        half = (self.ratio.high - self.ratio.low) / 2
+        return float(half) if np.isfinite(half) else UNKNOWN
+
+
+def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ...]:
+    """The weights of the next mix, after those that were measured.
+
+    Of two tenants it lies in the middle of a gap between neighbouring shares: that whose width
+    times (bend + doubt) is largest. The bend is how far the ratio at an end of the gap is from the
+    straight line between that end's own neighbours, the doubt half the width of the intervals.
+    Raises IndexError when there is no other mix of three tenants and more.
+    """
+    if tenants > 2:
+        return rays(tenants)[len(measured)]
+    ends = [MeasuredMix((0, 1), ALONE), MeasuredMix((1, 0), ALONE)]
+    mixes = sorted([*ends, *measured], key=lambda mix: mix.share)
+    bends = _bends(mixes)
+    worth = [
+        float(b.share - a.share) * (max(bends[i : i + 2]) + (a.doubt + b.doubt) / 2)
+        for i, (a, b) in enumerate(pairwise(mixes))
+    ]
+    widest = int(np.argmax(worth))
+    middle = (mixes[widest].share + mixes[widest + 1].share) / 2
+    return middle.numerator, middle.denominator - middle.numerator
+
+
+def rays(tenants: int) -> list[tuple[int, ...]]:
+    """Mixes of three tenants and more: all equally, each pair, and twice as much of each one."""
+    pairs = [
+        tuple(int(i in pair) for i in range(tenants)) for pair in combinations(range(tenants), 2)
+    ]
+    more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
+    return [(1,) * tenants, *pairs, *more]
+
+
+def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:
+    """How far each ratio is from the line between its known neighbours; 0 at ends and unknown."""
+    known = [i for i, mix in enumerate(mixes) if np.isfinite(mix.ratio.value)]
+    found = [0.0] * len(mixes)
+    for before, i, after in zip(known, known[1:], known[2:], strict=False):
+        shares = [float(mixes[j].share) for j in (before, i, after)]
+        ratios = [mixes[j].ratio.value for j in (before, i, after)]
+        between = np.interp(shares[1], [shares[0], shares[2]], [ratios[0], ratios[2]])
+        found[i] = abs(ratios[1] - float(between))
+    return found

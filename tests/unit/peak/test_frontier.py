@@ -1,0 +1,87 @@
+"""Which mixes a frontier is measured at."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from perseus.peak.frontier import MeasuredMix, next_weights, rays
+from perseus.peak.stats import Interval
+from perseus.study.experiments.frontier import Settings, most_points
+
+NOTHING = Interval(math.nan, math.nan, math.nan)
+
+
+def measured(ratio, half, count):
+    """So many mixes, each chosen by those before it.
+
+    `ratio` and `half` are functions of the share of the first tenant.
+    """
+    mixes = []
+    for _ in range(count):
+        weights = next_weights(2, mixes)
+        share = weights[0] / sum(weights)
+        found = ratio(share)
+        mixes.append(
+            MeasuredMix(weights, Interval(found, found - half(share), found + half(share)))
+        )
+    return mixes
+
+
+def shares(mixes):
+    return sorted(mix.weights[0] / sum(mix.weights) for mix in mixes)
+
+
+def test_it_begins_in_the_middle_and_goes_on_to_the_quarters():
+    mixes = measured(lambda share: 1.1, lambda share: 0.05, 3)
+    assert [mix.weights for mix in mixes] == [(1, 1), (1, 3), (3, 1)]
+
+
+def test_it_goes_where_the_frontier_bends():
+    """A tenant that gives way at a share of 0.8: the peak of the ratio is found within 0.05."""
+    mixes = measured(lambda share: 1 + min(share, 4 * (1 - share)), lambda share: 0.01, 9)
+    near = [share for share in shares(mixes) if 0.7 <= share <= 0.9]
+    assert len(near) >= 4
+    assert min(abs(share - 0.8) for share in near) < 0.05
+
+
+def test_it_goes_where_the_frontier_is_uncertain():
+    mixes = measured(lambda share: 1.0, lambda share: 0.4 if share > 0.6 else 0.01, 9)
+    assert sum(share > 0.5 for share in shares(mixes)) >= 6
+
+
+def test_a_mix_without_an_estimate_is_not_asked_again_but_its_neighbours_are():
+    mixes = [MeasuredMix((1, 1), NOTHING)]
+    for _ in range(6):
+        mixes.append(MeasuredMix(next_weights(2, mixes), Interval(1.0, 0.99, 1.01)))
+    assert len(set(shares(mixes))) == len(mixes)
+    assert max(abs(share - 0.5) for share in shares(mixes)[2:5]) <= 0.25
+
+
+def test_without_bend_or_doubt_it_still_divides_the_widest_gap():
+    mixes = measured(lambda share: 1.0, lambda share: 0.0, 7)
+    assert len(set(shares(mixes))) == 7
+
+
+@pytest.mark.parametrize("tenants", [3, 4, 12])
+def test_of_more_tenants_all_come_first_then_pairs_then_more_of_each(tenants):
+    mixes = []
+    while len(mixes) < most_points(tenants):
+        mixes.append(MeasuredMix(next_weights(tenants, mixes), NOTHING))
+    weights = [mix.weights for mix in mixes]
+    assert weights == rays(tenants)
+    assert len(set(weights)) == len(weights)
+    assert weights[0] == (1,) * tenants
+    assert all(sum(each) == 2 for each in weights[1 : 1 + math.comb(tenants, 2)])
+    assert all(sum(each) == tenants + 1 for each in weights[-tenants:])
+    with pytest.raises(IndexError):
+        next_weights(tenants, mixes)
+
+
+@pytest.mark.parametrize(
+    ("tenants", "points", "place"), [("a", 5, ()), ("abc", 8, ("points",)), ("abc", 7, None)]
+)
+def test_what_it_cannot_have_is_said(tenants, points, place):
+    problems = list(Settings(kind="frontier", points=points).problems(list(tenants)))
+    assert [at for at, _ in problems] == ([] if place is None else [place])
