@@ -5,7 +5,7 @@
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
-#             ablation, repeats, repeatability, noise)
+#             ablation, repeats, repeatability, noise, planning)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml

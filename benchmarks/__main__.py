@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
-    [repeats] [repeatability] [noise]
+    [repeats] [repeatability] [noise] [planning]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks import (
     honesty,
     limit,
     noise,
+    planning,
     repeatability,
     repeats,
     search_cost,
@@ -118,6 +119,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "repeats": _repeats,
     "repeatability": repeatability.run,
     "noise": noise.run,
+    "planning": planning.run,
 }
 
 

@@ -104,6 +104,11 @@ A model is kept busy by a closed loop of four, and the gaps between its answers 
 requests took. Recordings lie in `benchmarks/noise/`; the part on the intervals replays them.
 *Deviation* is the standard deviation of the logarithm of the mean over so many seconds.
 """,
+    "planning": """## Planning ten thousand cells
+
+A dry run of the study `scale` from an empty folder, and one of a workflow whose only rule makes as
+many files, in turn; medians of three.
+""",
 }
 
 HOST = (

@@ -11,6 +11,7 @@ ALONE = {"cpu1.squeezenet1_1.peak.r1", "cpu1.mobilenet_v3_small.peak.r1"}
 
 
 STUDIES = sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml"))
+STUDIES.remove("scale")  # a minute: make bench BENCH=planning
 
 
 def shared(*tenants, servers=("cpu1",), **experiment):
@@ -96,6 +97,10 @@ VARIANTS = {
     "the same again on restarted servers": (
         shared(SQUEEZE, MOBILENET, kind="aa", restarts=2),
         ALONE | {"cpu1.shared.aa.r1"},
+    ),
+    "a frontier of three mixes": (
+        shared(SQUEEZE, MOBILENET, kind="frontier", points=3),
+        ALONE | {f"cpu1.shared.frontier-{point}.r1" for point in (1, 2, 3)},
     ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
