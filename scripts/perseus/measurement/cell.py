@@ -28,8 +28,8 @@ class Inputs:
     repository: Path
     references: Mapping[str, Path]
     dedicated_records: Sequence[Path]
-    earlier_records: Sequence[Path]
     trace: Path | None
+    earlier_records: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)
