@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from perseus.measurement.pairs import all_pairs
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
+from perseus.study.experiments.background import Run as BackgroundRun
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
+from perseus.study.experiments.slowdown import Run as SlowdownRun
 from perseus.study.experiments.startup import Run as StartupRun
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
@@ -90,6 +93,31 @@ def records(
         direction = tuple(0.0 if n == held else peaks[n] / (len(names) - 1) for n in names)
         run = Run.hold(held, percent)
         made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
+    return made
+
+
+def background_records(
+    truth: Truth = TRUTH,
+    percents: Sequence[int] = (25, 50, 75),
+    rates_rps: Sequence[tuple[float, ...]] = (),
+) -> list[Plain]:
+    """Each tenant searched beside the others, which stay; without those of the dedicated cells."""
+    rng, peaks, everyone = np.random.default_rng(1), truth.capacities, tuple(truth.capacities)
+    made = []
+    for searched in everyone:
+        runs = [
+            BackgroundRun(name=f"background-{searched}-{n}", searched=searched, held_percent=n)
+            for n in percents
+        ]
+        runs += [
+            BackgroundRun(name=f"background-{searched}-at-{i}", searched=searched, rates_rps=rates)
+            for i, rates in enumerate(rates_rps)
+        ]
+        direction = tuple(float(n == searched) * peaks[n] for n in everyone)
+        for run in runs:
+            held = run.held_rps(everyone, peaks)
+            base = tuple(held.get(n, 0.0) for n in everyone)
+            made += _repeats(truth, rng, everyone, "shared", run, peaks, base, direction)
     return made
 
 
@@ -310,6 +338,48 @@ def aa_record() -> Plain:
     run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
     task = _task(tuple(TRUTH.capacities), "shared", run, 1)
     return sweep | {"cell": task.plain(), "capacities_rps": [list(rates) for rates in AA_RPS]}
+
+
+PAIR_SLOWDOWN, ROUNDS = 1.6, 3
+
+
+def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
+    """Every tenant beside every other, which makes each slower by PAIR_SLOWDOWN, at 9 requests/s.
+
+    Alone, it has a mean latency of 10 ms.
+    """
+    rng, sweep = np.random.default_rng(0), sweep_record()
+    del sweep["levels"]
+    run = SlowdownRun(name="slowdown-30", percent_of_peak=30, rate_rps=None, rounds=ROUNDS)
+    steps = [
+        {
+            "round": number,
+            "tenants": [names[i] for i in step],
+            "outcome": "ok",
+            "reason": "",
+            "seen": {names[i]: _latency(rng, 10 * PAIR_SLOWDOWN ** (len(step) - 1)) for i in step},
+        }
+        for number in range(1, ROUNDS + 1)
+        for step in all_pairs(len(names), rng)
+    ]
+    return sweep | {
+        "cell": _task(tuple(names), "shared", run, 1).plain(),
+        "rates_rps": dict.fromkeys(names, 9.0),
+        "dedicated_rps": dict.fromkeys(names, 30.0),
+        "steps": steps,
+    }
+
+
+def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
+    """What is seen of a tenant in one window; the p95 is not bounded from above."""
+    mean_ms = usual_ms * np.exp(rng.normal(0, 0.02))
+    return {
+        "requests": 150,
+        "completed_ratio": 1.0,
+        "verdict": "pass",
+        "mean_ms": {"value": mean_ms, "low": 0.96 * mean_ms, "high": 1.04 * mean_ms},
+        "p95_ms": {"value": 2 * mean_ms, "low": 1.7 * mean_ms, "high": None},
+    }
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

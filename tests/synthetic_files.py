@@ -168,8 +168,30 @@ def write_aa(results: Path) -> Path:
     return folder
 
 
-OF_KIND = {"concurrency": write_sweep, "startup": write_startup, "aa": write_aa}
-"""What writes the files of a cell of each kind but the peak."""
+def write_slowdown(results: Path) -> Path:
+    """Its files; the table needs no window. Returns the folder."""
+    folder = results / "raw/cpu1.shared.slowdown-30.r1"
+    write_json(folder / "record.json", synthetic.slowdown_record())
+    raw_results.write_windows(folder / "windows.parquet", [])
+    return folder
+
+
+def write_background(results: Path) -> Path:
+    """The files of one cell of a search beside a tenant that stays. Returns its folder."""
+    (folder,) = write(results, synthetic.background_records(percents=(50,))[:1])
+    return folder
+
+
+OF_KIND = {
+    "concurrency": write_sweep,
+    "startup": write_startup,
+    "aa": write_aa,
+    "slowdown": write_slowdown,
+}
+"""What writes the files of a cell of each kind that searches no peak."""
+
+EVERY_KIND = OF_KIND | {"background": write_background}
+"""Of each kind but the peak."""
 
 
 def results_of(

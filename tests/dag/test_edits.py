@@ -224,6 +224,56 @@ def test_the_noise_of_the_host_asked_for(edited, downstream):
     assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}
 
 
+def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "slowdown"}))
+    cell, drawn = ("measure", "cpu1.shared.slowdown-30.r1"), ("figure", "slowdown")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+
+    def change(**keys):
+        reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(keys))
+
+    change(percent_of_peak=30)  # the default
+    assert edited.stale() == set()
+    change(percent_of_peak=40)
+    assert edited.stale() == {("measure", "cpu1.shared.slowdown-40.r1"), drawn, *downstream}
+    change(percent_of_peak=30, rounds=4)
+    assert edited.stale() == {cell, drawn, *downstream}
+
+
+def test_a_dedicated_peak_found_again_moves_rates_that_are_shares_of_it(edited, downstream):
+    """Not those that are absolute."""
+    share, rate = {"kind": "slowdown"}, {"kind": "slowdown", "rate_rps": 5}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].extend([share, rate]))
+    edited.run("--cores", "2", "all")
+    edited.append("scripts/perseus/measurement/experiments/peak.py", CODE)
+    shares = ("measure", "cpu1.shared.slowdown-30.r1")
+    assert edited.stale() == ALL_CELLS | {shares, ("figure", "slowdown"), *downstream}
+
+
+def test_a_tenant_searched_beside_others_that_stay_and_at_other_rates(edited, downstream):
+    cell, drawn = f"cpu1.shared.background-{RESNET}", ("figure", "background")
+
+    def at(**rates):
+        background = {"kind": "background", "search": RESNET} | rates
+        reconfigured(
+            edited,
+            lambda s: s["scenarios"][0].update(
+                experiments=[{"kind": "peak", "mixes": [[3, 1]]}, background]
+            ),
+        )
+
+    at(percents_of_peak=[25])
+    assert edited.stale() == {("measure", f"{cell}-25.r1"), drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    at(percents_of_peak=[25, 50])
+    assert edited.stale() == {("measure", f"{cell}-50.r1"), drawn, *downstream}
+    at(rates_rps=[9])
+    assert edited.stale() == {("measure", f"{cell}-at-9rps.r1"), drawn, *downstream}
+    at(percents_of_peak=[25])
+    assert edited.stale() == set()
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

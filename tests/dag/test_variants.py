@@ -102,6 +102,30 @@ VARIANTS = {
         shared(SQUEEZE, MOBILENET, kind="frontier", points=3),
         ALONE | {f"cpu1.shared.frontier-{point}.r1" for point in (1, 2, 3)},
     ),
+    "every tenant beside every other": (
+        shared(SQUEEZE, MOBILENET, kind="slowdown"),
+        ALONE | {"cpu1.shared.slowdown-30.r1"},
+    ),
+    "every tenant beside every other at the same rate": (
+        shared(SQUEEZE, MOBILENET, kind="slowdown", rate_rps=12.5),
+        ALONE | {"cpu1.shared.slowdown-12_5rps.r1"},
+    ),
+    "a tenant beside others that stay": (
+        shared(SQUEEZE, MOBILENET, kind="background", search="squeezenet1_1",
+               percents_of_peak=[25, 75]),
+        ALONE | {f"cpu1.shared.background-squeezenet1_1-{n}.r1" for n in (25, 75)},
+    ),
+    "a tenant beside others that stay at absolute rates": (
+        {
+            "models": [{"name": name, "sla": {"latency_ms": 100}}
+                       for name in ("squeezenet1_1", "mobilenet_v3_small", "vgg11")],
+            **shared(SQUEEZE, MOBILENET, {"model": "vgg11"}, kind="background",
+                     search="mobilenet_v3_small", rates_rps=[2.5, [20, 1]]),
+        },
+        ALONE | {"cpu1.vgg11.peak.r1"}
+        | {f"cpu1.shared.background-mobilenet_v3_small-at-{rates}rps.r1"
+           for rates in ("2_5", "20-1")},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},

@@ -11,6 +11,9 @@ START_SHARE = 0.8
 """Of the scale at which sharing neither gains nor loses: where the search of a shared server
 begins."""
 
+LEAST_ROOM = 0.1
+"""That scale at least, where tenants are held at as much as the server can do, or more."""
+
 DEDICATED_START_SHARE = 0.6
 """Of the rate at which a tenant alone is served one request after another."""
 
@@ -36,14 +39,16 @@ def load_line(
     """The load line of a run, and the scale to begin at.
 
     The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
-    held fraction) is where sharing neither gains nor loses.
+    held fractions) is where sharing neither gains nor loses.
     """
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
         return LoadLine((0.0,), (1.0,)), DEDICATED_START_SHARE * served_alone_rps
     if run.line == "mix":
         return _mix(run, names, dedicated_rps), START_SHARE
-    return _hold(run, names, dedicated_rps), START_SHARE * (1 - run.held_percent / 100)
+    line = _hold(run, names, dedicated_rps)
+    held = sum(base / dedicated_rps[n] for base, n in zip(line.base_rps, names, strict=True))
+    return line, START_SHARE * max(1 - held, LEAST_ROOM)
 
 
 def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
@@ -54,7 +59,8 @@ def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> 
 
 
 def _hold(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
-    held, others = run.held_percent / 100, len(names) - 1
-    base = tuple(held * dedicated_rps[n] if n == run.held else 0.0 for n in names)
-    direction = tuple(0.0 if n == run.held else dedicated_rps[n] / others for n in names)
+    held_rps = run.held_rps(names, dedicated_rps)
+    rising = len(names) - len(held_rps)
+    base = tuple(held_rps.get(n, 0.0) for n in names)
+    direction = tuple(0.0 if n in held_rps else dedicated_rps[n] / rising for n in names)
     return LoadLine(base, direction)

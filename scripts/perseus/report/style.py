@@ -42,8 +42,7 @@ def short(row: pd.Series) -> str:
         return f"{row['mix']} alone"
     if row["kind"] == "mix":
         return f"mix {row['weights']}"
-    held, percent = str(row["load_line"]).removeprefix("hold-").rsplit("-", 1)
-    return f"{held} held at {percent} %"
+    return str(row["mix"]).partition(" beside ")[2]
 
 
 def verdict(row: pd.Series) -> str:

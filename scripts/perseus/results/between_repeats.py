@@ -55,14 +55,25 @@ def deviation_draws(
     posterior, variances[i], plus that between repeats; the prior of the common mean is flat, that
     of the deviation half-normal (Gelman et al., Bayesian Data Analysis, 3rd ed., eq. 5.21).
     """
-    weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)
-    centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
-    log_density = 0.5 * (
-        np.log(weights).sum(axis=1)
-        - np.log(weights.sum(axis=1))
-        - (weights * (means - centre[:, None]) ** 2).sum(axis=1)
-        - (_DEVIATIONS / PRIOR) ** 2
-    )
+    return shared_deviation_draws([(means, variances)], rng, draws)
+
+
+def shared_deviation_draws(
+    groups: Sequence[tuple[Floats, Floats]], rng: np.random.Generator, draws: int
+) -> Floats:
+    """The same where several things were repeated, each with its own mean: (means, variances).
+
+    What lies between repeats is the host's, and so that of all of them.
+    """
+    log_density = -0.5 * (_DEVIATIONS / PRIOR) ** 2
+    for means, variances in groups:
+        weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)
+        centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
+        log_density += 0.5 * (
+            np.log(weights).sum(axis=1)
+            - np.log(weights.sum(axis=1))
+            - (weights * (means - centre[:, None]) ** 2).sum(axis=1)
+        )
     # The grid is even on a logarithmic scale: each value stands for a range as wide as itself.
     density = _DEVIATIONS * np.exp(log_density - log_density.max())
     return rng.choice(_DEVIATIONS, draws, p=density / density.sum())

@@ -20,7 +20,7 @@ _SCENARIO = [
 LOAD_LINE = [
     *_SCENARIO,
     column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
-    column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (one stays)"),
+    column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (some stay)"),
     column("weights", TEXT, "", "of a mix, in the order of the tenants, such as 3 : 1"),
     column("models", TEXT, "", "models of the tenants"),
     column(

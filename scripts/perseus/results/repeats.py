@@ -160,8 +160,9 @@ class RepeatedPeak:
         if run.line == "mix":
             pairs = zip(names, self.weights, strict=True)
             return " : ".join(f"{name} {weight}" for name, weight in pairs)
-        others = " + ".join(name for name in names if name != run.held)
-        return f"{others} beside {run.held} held at {run.held_percent} %"
+        held = run.held_among(names)
+        others = " + ".join(name for name in names if name not in held)
+        return f"{others} beside {' + '.join(held)} held at {run.held_at}"
 
     @property
     def verdict(self) -> str:
@@ -244,11 +245,15 @@ def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | 
     return [dedicated.get((peak.task.server.name, tenant)) for tenant in peak.tenants]
 
 
-def sharing_ratio(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> Quantity:
+def sharing_ratio(
+    peak: RepeatedPeak,
+    alone: Sequence[RepeatedPeak | None],
+    weights: Floats | float = 1.0,
+) -> Quantity:
     """sum(r_i / C_i) at the limit, the C_i as they would have been at the host's speed then.
 
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
-    is seen in both.
+    is seen in both. `weights` multiply each tenant's part of the sum.
     """
     known = [each for each in alone if each is not None and each.is_known]
     if len(known) < len(alone) or not peak.is_known:
@@ -257,8 +262,8 @@ def sharing_ratio(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> Q
     capacity = changes * np.array([each.rates_rps[0] for each in known])
     capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
     return Quantity(
-        float((peak.rates_rps / capacity).sum()),
-        (peak.rates_draws_rps / capacity_draws).sum(axis=1),
+        float((weights * peak.rates_rps / capacity).sum()),
+        (weights * peak.rates_draws_rps / capacity_draws).sum(axis=1),
         open_below=peak.open_below or any(each.open_above for each in known),
         open_above=peak.open_above or any(each.open_below for each in known),
     )

@@ -11,6 +11,7 @@ from typing import Self, TypeVar
 from perseus.results.client_load import Requests, ceiling_problems
 from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import Dedicated, RepeatedPeak, dedicated_peaks, each_alone, group
+from perseus.study.experiments import run_of
 from perseus.study.tasks.tables import TablesTask
 
 R = TypeVar("R", bound=Record)
@@ -30,8 +31,9 @@ class StudyResults:
         return cls(task, tuple(map(Record.read, cells)), tuple(map(Ceiling.read, ceilings)))
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """The records of one kind of experiment, with what that kind adds."""
-        mine = [record for record in self.records if record.task.run.kind == wanted.kind]
+        """The records of one kind of experiment, or derived from it, with what that kind adds."""
+        run = run_of(wanted.kind)
+        mine = [record for record in self.records if isinstance(record.task.run, run)]
         return [wanted.read(record.folder) for record in mine]
 
     @cached_property

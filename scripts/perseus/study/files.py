@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study
+from perseus.study.experiments import run_of
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
 
@@ -33,8 +34,8 @@ def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
 
 
 def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
-    """The raw results of these names, of the cells with that kind of experiment."""
-    cells = [cell for cell in study.cells.values() if cell.run.kind == kind]
+    """The raw results of these names, of the cells with that kind of experiment, or derived."""
+    cells = [cell for cell in study.cells.values() if isinstance(cell.run, run_of(kind))]
     return raw(study, cells, *names) if names else []
 
 

@@ -169,7 +169,8 @@ def _type(part: Schema, root: Schema) -> str:
     if "anyOf" in part:
         return " or ".join(_type(each, root) for each in part["anyOf"])
     if part.get("type") == "array":
-        return f"list of {_type(part['items'], root)}"
+        items = _type(part["items"], root)
+        return f"list of ({items})" if "anyOf" in part["items"] else f"list of {items}"
     if part.get("type") == "object" or "oneOf" in part:
         return "mapping"
     word = {"integer": "whole number", "string": "text"}.get(part["type"], part["type"])

@@ -48,7 +48,8 @@ class Servers:
         rate = 10.0 + len(self.loops)
         invalid = len(self.loops) in self.spoilt
         self.loops.append((system.number, phase, concurrency))
-        good = SimpleNamespace(verdict=Verdict.FAIL, reason="too slow for its SLA")
+        slow = "too slow for its SLA"
+        good = SimpleNamespace(verdict=Verdict.FAIL, reason=slow, offered_rps=rate)
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
         window = SimpleNamespace(elapsed_s=2.0, tenants=(good, bad if invalid else good))
         return window, [SimpleNamespace(answered_rps=rate)] * 2

@@ -5,13 +5,15 @@ from __future__ import annotations
 import pytest
 
 from perseus.peak.load_line import load_line
+from perseus.study.experiments.background import Run as Background
 from perseus.study.experiments.peak import DEDICATED, Run
 
 PEAKS = {"a": 100.0, "b": 40.0}
+THREE = PEAKS | {"c": 20.0}
 
 
-def line(run: Run):
-    return load_line(run, ["a", "b"], PEAKS, {})
+def line(run: Run, peaks=PEAKS):
+    return load_line(run, list(peaks), peaks, {})
 
 
 def test_a_dedicated_line_counts_in_requests_per_second():
@@ -32,3 +34,30 @@ def test_a_held_tenant_stays_and_the_other_rises():
     assert found.rates_rps(0.0) == (0.0, 10.0)
     assert found.rates_rps(0.75) == (75.0, 10.0)
     assert start < 0.75
+
+
+def test_beside_one_other_a_searched_tenant_is_on_the_line_that_holds_the_other():
+    run = Background(name="x", searched="a", held_percent=25)
+    assert line(run) == line(Run.hold("b", 25))
+
+
+def test_all_but_the_searched_tenant_stay_at_shares_of_their_own_peaks():
+    found, start = line(Background(name="x", searched="b", held_percent=30), THREE)
+    assert found.rates_rps(0.0) == (30.0, 0.0, 6.0)
+    assert found.rates_rps(0.5) == (30.0, 20.0, 6.0)
+    assert start == pytest.approx(0.8 * (1 - 0.3 - 0.3))
+
+
+@pytest.mark.parametrize(
+    ("rates_rps", "base", "room"),
+    [((5.0,), (5.0, 0.0, 5.0), 0.7), ((50.0, 4.0), (50.0, 0.0, 4.0), 0.3)],
+)
+def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, base, room):
+    found, start = line(Background(name="x", searched="b", rates_rps=rates_rps), THREE)
+    assert (found.base_rps, found.direction_rps) == (base, (0.0, 40.0, 0.0))
+    assert start == pytest.approx(0.8 * room)
+
+
+def test_beside_more_than_the_server_can_do_the_search_still_begins_somewhere():
+    _, start = line(Background(name="x", searched="a", rates_rps=(60.0,)))
+    assert start == pytest.approx(0.08)

@@ -15,6 +15,7 @@ from perseus.report import drawing
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import FIGURES, figures_of, latency_by_rate, module_of
 from perseus.report.figures.latency_ecdf import certified_latency_ms
+from perseus.report.style import short
 from perseus.results import tables
 from perseus.results.records import PeakRecord
 from perseus.results.study_results import StudyResults
@@ -138,3 +139,106 @@ def test_the_distribution_is_of_the_requests_that_the_table_counts(study):
     latency_ms = certified_latency_ms(PeakRecord.read(folder), frame["tenant"])
     assert len(latency_ms) == frame["requests"]
     assert np.percentile(latency_ms, 50, method="inverted_cdf") == frame["p50_ms"]
+
+
+@pytest.mark.parametrize("tenants", [2, 6, 12])
+def test_a_matrix_has_a_value_and_an_interval_in_every_square(tenants, tmp_path):
+    names = [f"a_model_of_long_name_{i}" for i in range(tenants)]
+    write_json(tmp_path / "record.json", synthetic.slowdown_record(names))
+    frame = slowdown_frame(tmp_path)
+    drawn = module_of("slowdown").draw(FigureData({"slowdown": frame}), STYLE)
+    (panel,) = drawn.axes
+    texts = [text.get_text() for text in panel.texts]
+    assert len(texts) == 2 * tenants**2
+    assert texts[0].startswith("1.") or texts[0].startswith("0.9")
+    assert " to " in texts[1]
+    weights = {text.get_weight() for text in panel.texts[2:3]}  # of the second square of a row
+    assert weights == {"bold"}
+    assert panel.texts[0].get_weight() == "normal"  # on the diagonal
+
+
+def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_path):
+    record = synthetic.slowdown_record()
+    slow, quick = synthetic.TRUTH.capacities
+    for step in record["steps"]:
+        if len(step["tenants"]) == 2:
+            step["seen"][slow]["completed_ratio"] = 0.5
+            step["seen"][quick]["verdict"] = "fail"
+    write_json(tmp_path / "record.json", record)
+    drawn = module_of("slowdown").draw(FigureData({"slowdown": slowdown_frame(tmp_path)}), STYLE)
+    texts = [text.get_text() for text in drawn.axes[0].texts]
+    assert "infeasible" in texts
+    assert [text.endswith("*") for text in texts].count(True) == 1
+
+
+def slowdown_frame(folder):
+    """The table of the pairs of one cell, as it is read for a figure."""
+    module = tables.module_of("slowdown")
+    made = parquet.table(
+        list(module.rows(StudyResults.read(synthetic.TASK, [folder], []))), module.SCHEMA
+    )
+    parquet.write(made, folder / "slowdown.parquet", folder / "slowdown.csv")
+    return pd.read_parquet(folder / "slowdown.parquet")
+
+
+def beside(change=lambda made: None, **which):
+    """The figure of searches beside tenants that stay, of an edited study."""
+    made = synthetic.records(mixes=(), holds=()) + synthetic.background_records(**which)
+    change(made)
+    frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
+    return module_of("background").draw(FigureData(frames), STYLE)
+
+
+def test_a_line_has_a_short_name_that_says_who_stays_at_what():
+    made = synthetic.records(mixes=[(3, 1)], holds=[("resnet18", 50)])
+    made += synthetic.background_records(percents=(25,), rates_rps=[(6.0,)])
+    peaks = synthetic_files.tables_of(made)["peaks"].to_pandas()
+    assert [short(row) for _, row in peaks.iterrows()] == [
+        "resnet18 alone",
+        "mobilenet_v3_large alone",
+        "mix 3 : 1",
+        "resnet18 held at 50 %",
+        "mobilenet_v3_large held at 25 %",
+        "mobilenet_v3_large held at 6 requests/s",
+        "resnet18 held at 25 %",
+        "resnet18 held at 6 requests/s",
+    ]
+
+
+def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
+    drawn = beside(rates_rps=[(6.0,)])
+    assert len(drawn.axes) == 4
+    absolute, normalised = drawn.axes[:2]
+    slow, quick = synthetic.TRUTH.capacities
+    assert absolute.get_title(loc="left") == f"cpu1.shared: {slow} beside {quick}"
+    assert normalised.get_xlabel() == "held / dedicated peak"
+    (x, y), *_ = (line.get_data() for line in absolute.lines if len(line.get_xdata()) == 4)
+    assert list(x) == sorted(x) and all(np.diff(y) < 0)  # the more is held, the less is left
+    straight = normalised.lines[0]
+    assert list(straight.get_xdata()) == [0, 1] and list(straight.get_ydata()) == [1, 0]
+
+
+def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
+    def spoil(made):
+        for i, record in enumerate(made):
+            if record["cell"]["run"]["name"].endswith("-75"):
+                made[i] = synthetic.spoil(record, "infeasible", "too slow")
+
+    drawn = beside(spoil)
+    for panel in drawn.axes:
+        assert [text.get_text() for text in panel.texts] == ["infeasible"]
+    nothing = beside(
+        lambda made: made.__setitem__(
+            slice(None), [synthetic.spoil(r, "blocked", "no peaks") for r in made]
+        )
+    )
+    assert len(nothing.axes[0].texts) == 3
+
+
+def test_an_open_end_is_an_arrow():
+    def lose(made):
+        made[:] = synthetic.with_lost(made, "background-resnet18-50", "client_limited")
+
+    drawn = beside(lose)
+    arrows = [line for line in drawn.axes[0].lines if line.get_marker() == "^"]
+    assert len(arrows) == 1

@@ -22,6 +22,7 @@ from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
+from perseus.results.tables.slowdown import SlowdownRecord
 from perseus.study.experiments import OTHER_KINDS
 
 ROOT = Path(__file__).parents[3]
@@ -146,7 +147,7 @@ def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_ca
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_the_rows_of_an_experiment_say_which_cell_they_are_of(kind, tmp_path):
-    folder = synthetic_files.OF_KIND[kind](tmp_path)
+    folder = synthetic_files.EVERY_KIND[kind](tmp_path)
     task = json.loads((folder / "record.json").read_text())["cell"]
     read = StudyResults.read(synthetic.TASK, [folder], [])
     rows = list(tables.module_of(kind).rows(read))
@@ -340,6 +341,7 @@ def test_what_measurements_leave_is_described_key_by_key():
     for found, model in (
         (synthetic.records()[0], PeakRecord),
         (synthetic.sweep_record(), ConcurrencyRecord),
+        (synthetic.slowdown_record(), SlowdownRecord),
         (synthetic.ceiling(), Ceiling),
     ):
         assert found.keys() == keys(model).keys()
@@ -369,3 +371,208 @@ def loaded_by(modules):
             check=True,
         ).stdout.split()
     )
+
+
+def slowdowns(folder, change=lambda record: None):
+    """The rows of the table of pairs, by the pair; `change` edits the record."""
+    record = synthetic.slowdown_record()
+    change(record)
+    write_json(folder / "record.json", record)
+    rows = tables.module_of("slowdown").rows(StudyResults.read(synthetic.TASK, [folder], []))
+    return {(row["tenant"], row["beside"]): row for row in rows}
+
+
+SLOW, QUICK = tuple(synthetic.TRUTH.capacities)
+
+
+def test_every_tenant_has_a_row_beside_every_other_and_beside_itself(tmp_path):
+    found = slowdowns(tmp_path)
+    assert list(found) == [(SLOW, SLOW), (SLOW, QUICK), (QUICK, SLOW), (QUICK, QUICK)]
+    for (tenant, beside), row in found.items():
+        truth = 1.0 if tenant == beside else synthetic.PAIR_SLOWDOWN
+        assert row["slowdown"] == pytest.approx(truth, rel=0.05)
+        assert row["slowdown_low"] < truth < row["slowdown_high"] < np.inf
+        assert row["p95_slowdown"] == pytest.approx(row["slowdown"])
+        assert row["p95_slowdown_low"] < truth < row["p95_slowdown_high"] < np.inf
+        assert row["alone_mean_ms"] == pytest.approx(10, rel=0.05)
+        assert row["mean_ms"] / row["alone_mean_ms"] == pytest.approx(row["slowdown"])
+        assert (row["verdict"], row["comparisons"]) == ("ok", synthetic.ROUNDS)
+        assert (row["rate_rps"], row["beside_rps"], row["over_sla"]) == (9, 9, 0)
+        assert row["beyond_noise"] is (None if tenant == beside else True)
+
+
+def steps_of(record, tenants):
+    """Those with that many tenants."""
+    return [step for step in record["steps"] if len(step["tenants"]) == tenants]
+
+
+def spoil_step(step):
+    step |= {"outcome": "disturbed", "reason": "the host was busy", "seen": {}}
+
+
+def test_a_spoilt_window_takes_no_more_than_its_own_comparisons(tmp_path):
+    found = slowdowns(tmp_path, lambda record: spoil_step(steps_of(record, 2)[0]))
+    assert {pair: row["comparisons"] for pair, row in found.items()} == {
+        (SLOW, SLOW): 3, (SLOW, QUICK): 2, (QUICK, SLOW): 2, (QUICK, QUICK): 3
+    }  # fmt: skip
+    assert {row["verdict"] for row in found.values()} == {"ok"}
+
+
+def test_a_pair_that_was_always_spoilt_is_a_row_that_says_so(tmp_path):
+    def change(record):
+        for step in steps_of(record, 2):
+            spoil_step(step)
+
+    found = slowdowns(tmp_path, change)
+    row = found[SLOW, QUICK]
+    assert row["verdict"] == "disturbed" and row["reason"].endswith(": the host was busy")
+    assert row["slowdown"] is row["beyond_noise"] is None and row["comparisons"] == 0
+    assert found[SLOW, SLOW]["verdict"] == "ok"
+
+
+def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
+    """In one round out of three: its latency would be higher the longer the window."""
+
+    def change(record):
+        steps_of(record, 2)[1]["seen"][SLOW]["completed_ratio"] = 0.8
+
+    found = slowdowns(tmp_path, change)
+    row = found[SLOW, QUICK]
+    assert (row["verdict"], row["slowdown"]) == ("infeasible", None)
+    assert row["reason"].endswith(f"answered 80.0% of {SLOW}'s requests")
+    assert found[QUICK, SLOW]["verdict"] == "ok"
+
+
+def test_a_tenant_without_requests_says_nothing(tmp_path):
+    def change(record):
+        for step in record["steps"]:
+            if SLOW in step["seen"]:
+                nothing = {"value": None, "low": None, "high": None}
+                step["seen"][SLOW] |= {"requests": 0, "mean_ms": nothing, "p95_ms": nothing}
+
+    found = slowdowns(tmp_path, change)
+    assert {row["verdict"] for (tenant, _), row in found.items() if tenant == SLOW} == {
+        "uncertified"
+    }
+    assert found[QUICK, SLOW]["verdict"] == "ok"
+
+
+def test_windows_over_the_sla_are_counted_and_have_a_slowdown(tmp_path):
+    def change(record):
+        for step in steps_of(record, 2)[:2]:
+            step["seen"][SLOW]["verdict"] = "fail"
+
+    row = slowdowns(tmp_path, change)[SLOW, QUICK]
+    assert (row["over_sla"], row["comparisons"], row["verdict"]) == (2, 3, "ok")
+
+
+def test_a_slowdown_like_that_of_the_tenant_beside_itself_is_noise(tmp_path):
+    def change(record):
+        for step in steps_of(record, 2):
+            for seen in step["seen"].values():
+                for name in ("mean_ms", "p95_ms"):
+                    seen[name] = {
+                        end: value and value / synthetic.PAIR_SLOWDOWN
+                        for end, value in seen[name].items()
+                    }
+
+    assert slowdowns(tmp_path, change)[SLOW, QUICK]["beyond_noise"] is False
+
+
+@pytest.mark.parametrize("outcome", ["blocked", "failed"])
+def test_a_cell_that_measured_no_pair_has_rows_that_say_why(tmp_path, outcome):
+    def change(record):
+        nothing = {"steps": [], "rates_rps": dict.fromkeys((SLOW, QUICK))}
+        record |= {"outcome": outcome, "reason": "why", **nothing}
+
+    found = slowdowns(tmp_path, change)
+    assert len(found) == 4
+    assert {(row["verdict"], row["reason"]) for row in found.values()} == {(outcome, "why")}
+    parquet.table(list(found.values()), tables.module_of("slowdown").SCHEMA)
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """Every tenant searched beside the other, at shares and at a rate, and the mixes."""
+    made = synthetic.records(holds=()) + synthetic.background_records(rates_rps=[(6.0,)])
+    return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+
+
+def test_a_tenant_beside_others_that_stay_has_a_row_per_cell_and_the_truth(beside):
+    found = beside["background"]
+    assert len(found) == 2 * 4 * synthetic.TRUTH.repeats
+    assert (found["verdict"] == "ok").all()
+    for row in found.to_dict("records"):
+        other = QUICK if row["searched"] == SLOW else SLOW
+        assert row["held"] == other
+        held = row["held_rps"] / synthetic.TRUTH.capacities[other]
+        assert row["held_share"] == pytest.approx(held, rel=0.06)
+        share = synthetic.TRUTH.gain - held
+        assert row["share"] == pytest.approx(share, rel=0.1)
+        assert row["share_low"] < row["share"] < row["share_high"]
+        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+        assert row["dedicated_low_rps"] < row["dedicated_rps"] < row["dedicated_high_rps"]
+        assert row["peak_low_rps"] < row["peak_rps"] < row["peak_high_rps"]
+        assert row["certified_rps"] == pytest.approx(0.9 * row["estimate_rps"])
+    of_line = found[found["load_line"] == f"background-{SLOW}-50"]
+    assert of_line["peak_rps"].nunique() == 1
+    assert of_line["estimate_rps"].mean() == pytest.approx(of_line["peak_rps"].iloc[0])
+
+
+def test_a_search_beside_others_that_stay_is_a_peak_like_any_other(beside):
+    peaks = beside["peaks"].set_index("load_line")
+    words = {
+        f"background-{SLOW}-25": f"{SLOW} beside {QUICK} held at 25 %",
+        f"background-{QUICK}-at-0": f"{QUICK} beside {SLOW} held at 6 requests/s",
+    }
+    for line, mix in words.items():
+        assert (peaks.loc[line, "kind"], peaks.loc[line, "mix"]) == ("hold", mix)
+        assert peaks.loc[line, "sharing_ratio"] == pytest.approx(1.25, rel=0.06)
+    rows = beside["background"].drop_duplicates("load_line").set_index("load_line")
+    for name in ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"):
+        np.testing.assert_allclose(rows[name], peaks.loc[rows.index, name])
+    for table in ("tenants", "costs", "savings"):
+        assert set(rows.index) <= set(beside[table]["load_line"])
+
+
+def test_shares_are_of_dedicated_peaks_at_the_speed_of_the_cell():
+    """So that they add up to the sharing ratio, and its distance from 1 is what is drawn."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
+    made = synthetic.records(truth, mixes=(), holds=()) + synthetic.background_records(truth)
+    rows = synthetic_files.tables_of(made)["background"].to_pylist()
+    plain = [row["peak_rps"] / row["dedicated_rps"] for row in rows]
+    assert max(abs(row["share"] / each - 1) for row, each in zip(rows, plain, strict=True)) > 0.1
+    for row in rows:
+        assert row["share"] + row["held_share"] == pytest.approx(row["sharing_ratio"])
+
+
+def test_of_three_tenants_all_but_the_searched_stay():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=50)
+    made = synthetic.records(truth, mixes=(), holds=())
+    made += synthetic.background_records(truth, percents=(20,), rates_rps=[(9.0, 5.0)])
+    rows = synthetic_files.tables_of(made)["background"].to_pylist()
+    found = {row["load_line"]: row for row in rows}
+    row = found["background-b-20"]
+    assert (row["held"], row["held_at"]) == ("a + c", "20 %")
+    assert row["held_rps"] == pytest.approx(0.2 * 80)
+    assert row["held_share"] == pytest.approx(0.4, rel=0.1)
+    row = found["background-b-at-0"]
+    assert (row["held_at"], row["held_rps"]) == ("9, 5 requests/s", 14)
+    assert row["share"] == pytest.approx(1.25 - 9 / 30 - 5 / 50, rel=0.15)
+
+
+def test_a_search_that_found_nothing_beside_others_still_says_what_they_stayed_at():
+    made = synthetic.records(mixes=(), holds=())
+    beside = synthetic.background_records(percents=(50,))
+    made += [synthetic.spoil(record, "infeasible", "too slow") for record in beside]
+    for row in synthetic_files.tables_of(made)["background"].to_pylist():
+        assert (row["verdict"], row["reason"]) == ("infeasible", "too slow")
+        assert row["held_share"] == pytest.approx(0.5, rel=0.06)
+        assert row["peak_rps"] is row["share"] is row["sharing_ratio"] is None
+
+
+def test_without_dedicated_peaks_there_are_no_shares():
+    beside = synthetic.background_records(percents=(50,))
+    for row in synthetic_files.tables_of(beside)["background"].to_pylist():
+        assert row["peak_rps"] > 0
+        assert row["dedicated_rps"] is row["share"] is row["held_share"] is None

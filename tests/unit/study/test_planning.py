@@ -63,6 +63,38 @@ def test_every_file_of_a_cell_lies_in_its_own_folder():
     assert len({Path(file).parent for file in files.raw(study, some)}) == 50
 
 
+def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
+    tenants = [{"model": name} for name in NAMES[:2]]
+    beside = {"kind": "background", "search": NAMES[0], "percents_of_peak": [50]}
+    pairs = {"kind": "slowdown"}
+    study = read_study(
+        {
+            "study": "pair",
+            "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES[:2]],
+            "servers": [{"name": "cpu1", "cores": 1, "price": PRICE}],
+            "scenarios": [
+                {
+                    "name": "shared",
+                    "servers": ["cpu1"],
+                    "tenants": tenants,
+                    "experiments": [beside, pairs],
+                }
+            ],
+        },
+        prices=ROOT / "config" / "prices.csv",
+        folder=ROOT,
+    )
+    raw = f"cpu1.shared.background-{NAMES[0]}-50.r1"
+    of_peaks, of_background, of_pairs = (
+        [Path(file).parent.name for file in files.raw_of_kind(study, kind, ["record.json"])]
+        for kind in ("peak", "background", "slowdown")
+    )
+    assert of_peaks == [*(f"cpu1.{name}.peak.r1" for name in NAMES[:2]), raw]
+    assert (of_background, of_pairs) == ([raw], ["cpu1.shared.slowdown-30.r1"])
+    assert study.kinds == {"peak", "background", "slowdown"}
+    assert [len(study.dedicated_cells(cell)) for cell in study.cells.values()] == [0, 0, 2, 2]
+
+
 @pytest.mark.parametrize(
     ("launcher", "image", "expected"),
     [

@@ -385,6 +385,10 @@ def shared(**experiment):
     return scenario(*PAIR, experiments=[{"kind": "peak"} | experiment])
 
 
+def background(**keys):
+    return shared(**{"kind": "background", "search": "squeezenet1_1"} | keys)
+
+
 @pytest.mark.parametrize(
     ("item", "expected"),
     [
@@ -406,6 +410,36 @@ def shared(**experiment):
         (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
         (shared(kind="frontier", points=0), r"points: must be >= 1, not 0"),
         (shared(kind="aa", windows=1), r"windows: must be >= 2, not 1"),
+        (
+            scenario(PAIR[0], name=PAIR[0], experiments=[{"kind": "slowdown"}]),
+            r"experiments\[0\]: slowdown needs at least two tenants",
+        ),
+        (
+            shared(kind="slowdown", percent_of_peak=30, rate_rps=20),
+            r"has both percent_of_peak: and rate_rps: \(leave one out\)",
+        ),
+        (shared(kind="slowdown", percent_of_peak=0), r"percent_of_peak: must be >= 1, not 0"),
+        (shared(kind="slowdown", rate_rps=0), r"rate_rps: must be >= 0\.1, not 0"),
+        (shared(kind="slowdown", rounds=1), r"rounds: must be >= 2, not 1"),
+        (shared(kind="aa", rounds=2), r"rounds: is of kind: slowdown only"),
+        (background(), r"needs either percents_of_peak: or rates_rps:, what the other"),
+        (background(percents_of_peak=[5], rates_rps=[5]), r"needs either percents_of_peak: or"),
+        (background(search="mobilenet", rates_rps=[5]), r"search: .*mean 'mobilenet_v3_small'"),
+        (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
+        (background(percents_of_peak=[100]), r"percents_of_peak\[0\]: must be <= 99, not 100"),
+        (background(percents_of_peak=[5, 5]), r"'background-squeezenet1_1-5' is listed twice"),
+        (background(rates_rps=[5, [5, 5]]), r"rates_rps\[1\]: has 2 rates for 1 other tenants"),
+        (background(rates_rps=[-5]), r"rates_rps\[0\]: -5 does not fit \(requests/s: one number"),
+        (background(rates_rps=["5"]), r"rates_rps\[0\]: '5' does not fit \(requests/s: one"),
+        (background(rates_rps=5), r"rates_rps: must be a list, not 5"),
+        (
+            scenario(
+                PAIR[0],
+                name=PAIR[0],
+                experiments=[{"kind": "background", "search": PAIR[0], "percents_of_peak": [5]}],
+            ),
+            r"experiments\[0\]: background needs at least two tenants",
+        ),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),

@@ -13,10 +13,11 @@ from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
 from perseus.peak.durations import ATTEMPTS, loop_s
 from perseus.peak.outcome import Outcome
-from perseus.peak.verdict import Verdict
+from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
 from perseus.study.tasks.measure import MeasureTask
@@ -25,14 +26,6 @@ PHASE: Final = "aa"
 
 Rates = list[float]
 """Of the windows of one server, in their order."""
-
-
-class SpoiltError(RuntimeError):
-    """A window was spoilt at every attempt; the message says how, `outcome` by client or host."""
-
-    def __init__(self, reason: str, outcome: Outcome) -> None:
-        super().__init__(reason)
-        self.outcome = outcome
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -80,14 +73,13 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
     """Answers/s of all tenants together; a window that client or host spoil is tried again."""
-    for _ in range(ATTEMPTS):
-        window, of_tenants = closed_loop(cell.task, system, PHASE, run.concurrency)
+
+    def offer() -> Window:
+        window, _ = closed_loop(cell.task, system, PHASE, run.concurrency)
         keep(cell, system, window, windows_left * window.elapsed_s)
-        spoilt = [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]
-        if not spoilt:
-            return sum(each.answered_rps for each in of_tenants)
-    by_host = all(tenant.disturbed for tenant in spoilt)
-    raise SpoiltError(spoilt[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED)
+        return window
+
+    return sum(tenant.offered_rps for tenant in unspoilt(offer).tenants)
 
 
 def said(rates_rps: Rates) -> str:

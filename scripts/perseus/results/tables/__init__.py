@@ -3,8 +3,9 @@ are the first four, has one of its own name.
 
 Such a module has SCHEMA, its columns; DESCRIPTION, a sentence for the data dictionary; `rows`,
 which makes them of the results of a study; and RECORD where it is the table of a kind of
-experiment: the class of that kind's records. The table of a kind also says how the report shows it:
-TITLE, NOTE, and SHOWN, its headings with the column or the three (value and interval) below them.
+experiment that adds to the record: the class of that kind's records. The table of a kind also says
+how the report shows it: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
+and interval) below them.
 """
 
 from __future__ import annotations

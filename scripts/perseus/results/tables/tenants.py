@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.stats import Interval
 from perseus.peak.window import Phase
-from perseus.results.columns import LOAD_LINE, WINDOW, compute_ms, load_line
+from perseus.results.columns import LOAD_LINE, WINDOW, compute_ms, load_line, with_ends
 from perseus.results.records import PeakRecord, Row, number
 from perseus.results.repeats import RepeatedPeak, key
+from perseus.results.slowdowns import ratio
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per cell and tenant, at the certified point."
@@ -109,20 +111,13 @@ def _of_cell(
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:
-    """p95 shared / p95 alone at an equal rate; the ends combine both on a logarithmic scale.
-
-    The two windows are independent, so that the squares of their logarithmic errors add up.
-    """
-    names = ("p95_low_ms", "p95_ms", "p95_high_ms")
-    ends = np.array([[number(row.get(name)) for name in names] for row in (shared, alone)])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        (below, above), (alone_below, alone_above) = np.diff(np.log(ends), axis=1)
-        ratio = ends[0, 1] / ends[1, 1]
-        low = ratio / np.exp(np.hypot(below, alone_above))
-        high = ratio * np.exp(np.hypot(above, alone_below))
+    """p95 shared / p95 alone at an equal rate."""
+    of_shared, of_alone = (
+        Interval(*(number(row.get(name)) for name in ("p95_ms", "p95_low_ms", "p95_high_ms")))
+        for row in (shared, alone)
+    )
+    found = ratio(of_shared, of_alone)
     return {
-        "alone_p95_ms": ends[1, 1],
-        "slowdown": ratio,
-        "slowdown_low": low,
-        "slowdown_high": high,
+        "alone_p95_ms": of_alone.value,
+        **with_ends("slowdown", found, ("slowdown_low", "slowdown_high")),
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -23,10 +23,10 @@ class Run(ExperimentRun):
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
     rise). The weights of a `point` of a frontier, counted from 1, are chosen when those before it
-    are measured.
+    are measured. What another kind searches along a line of its own is a subclass.
     """
 
-    kind: Literal["peak"] = "peak"
+    kind: str = "peak"
     name: str
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
@@ -58,6 +58,22 @@ class Run(ExperimentRun):
     @property
     def needs_runs(self) -> tuple[str, ...]:
         return tuple(_point(before) for before in range(1, self.point))
+
+    def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The tenants that stay, where some do."""
+        return tuple(name for name in names if name == self.held)
+
+    def held_rps(
+        self, names: Sequence[str], dedicated_rps: Mapping[str, float]
+    ) -> dict[str, float]:
+        """What each of them stays at."""
+        share = self.held_percent / 100
+        return {name: share * dedicated_rps[name] for name in self.held_among(names)}
+
+    @property
+    def held_at(self) -> str:
+        """The same in words."""
+        return f"{self.held_percent} %"
 
 
 def _point(number: int) -> str:

@@ -1,0 +1,210 @@
+"""Experiment `slowdown`: every tenant beside every other, against itself alone at the same rate.
+
+What is compared is offered in windows that follow each other, so that a drift of the host hardly
+comes in between. Which they are, and what they say of a pair, is found in the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Final, cast
+
+import numpy as np
+
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.closed_loop import closed_loop
+from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.pairs import all_pairs
+from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.spoilt import SpoiltError, unspoilt
+from perseus.measurement.windows import keep
+from perseus.peak import stats
+from perseus.peak.durations import ATTEMPTS, grace_s, loop_s, settle_s, window_s
+from perseus.peak.outcome import Outcome
+from perseus.peak.speed import IN_FLIGHT
+from perseus.peak.system import System
+from perseus.peak.verdict import Verdict, counted, judge
+from perseus.peak.window import Phase, Window
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.slowdown import Run
+from perseus.study.tasks.measure import MeasureTask
+
+PHASE: Final = "slowdown"
+SLOW_RPS: Final = 50.0
+"""Too slow to end a window early, and fast enough that none is longer than usual."""
+
+OnWindow = Callable[[Window, float], None]
+"""Called after each window with the seconds of load to come."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A tenant in one window, of the requests that count: `verdict` is that on its SLA.
+
+    The mean is of the answered ones, with a 95 % interval by batch means.
+    """
+
+    requests: int
+    completed_ratio: float
+    verdict: Verdict
+    mean_ms: stats.Interval
+    p95_ms: stats.Interval
+
+
+@dataclass(frozen=True)
+class Step:
+    """These tenants under load at the same time, in a round counted from 1.
+
+    Nothing is seen of a step that client or host spoilt at every attempt: `outcome` and `reason`
+    say how.
+    """
+
+    round: int
+    tenants: tuple[str, ...]
+    outcome: Outcome
+    reason: str
+    seen: Mapping[str, Seen]
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """Offer all pairs, round after round. Raises as every experiment."""
+    task = cell.task
+    dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
+    rates_rps = offered_rps(cast(Run, task.run), task.tenant_names, dedicated_rps)
+    outcome, reason, steps = Outcome.OK, "", list[Step]()
+    with server_under_test(cell) as server:
+        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+            outcome = Outcome.BLOCKED
+            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+        else:
+            try:
+                with server.under_load() as system:
+                    warm_up, _ = closed_loop(task, system, Phase.WARM_UP, IN_FLIGHT)
+                    keep(cell, system, warm_up, load_s(task)[0])
+                    rng = cell.stream(len(task.tenants))
+                    for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
+                        steps.append(step)
+                        if step.outcome is not Outcome.OK:
+                            cell.say(f"{' beside '.join(step.tenants)}: {step.outcome}; goes on")
+            except ServerError as error:
+                outcome, reason = Outcome.FAILED, str(error)
+    if outcome is Outcome.OK:
+        outcome, reason = of_pairs(steps)
+    record = {
+        **server.record,
+        "outcome": outcome,
+        "reason": reason,
+        "rates_rps": dict(zip(task.tenant_names, rates_rps, strict=True)),
+        "dedicated_rps": dedicated_rps,
+        "steps": [asdict(step) for step in steps],
+    }
+    return Findings(record)
+
+
+def load_s(task: MeasureTask) -> tuple[float, float]:
+    """Every step of every round; at most, all are tried as often as they may be."""
+    run = cast(Run, task.run)
+    rate_rps = SLOW_RPS if run.rate_rps is None else run.rate_rps
+    steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
+    steps_s = steps * window_s(Phase.ALONE, task.search, task.slas, [rate_rps])
+    warm_up_s = loop_s(task.search, task.slas)
+    return warm_up_s + steps_s, warm_up_s + ATTEMPTS * steps_s
+
+
+def offered_rps(
+    run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]
+) -> tuple[float, ...]:
+    """The rate of each tenant; NaN where its share is of a dedicated peak that was not found."""
+    if run.percent_of_peak is None:
+        return (cast(float, run.rate_rps),) * len(names)
+    return tuple(run.percent_of_peak / 100 * dedicated_rps[name] for name in names)
+
+
+def offered(
+    task: MeasureTask,
+    system: System,
+    rates_rps: Sequence[float],
+    rng: np.random.Generator,
+    on_window: OnWindow,
+) -> Iterator[Step]:
+    """The steps of all rounds as they are taken; a spoilt one does not end them.
+
+    Raises ServerError when the server dies.
+    """
+    to_come = [
+        (number, tuple(rate if i in step else 0.0 for i, rate in enumerate(rates_rps)))
+        for number in range(1, cast(Run, task.run).rounds + 1)
+        for step in all_pairs(len(rates_rps), rng)
+    ]
+    lengths_s = [window_s(Phase.ALONE, task.search, task.slas, rates) for _, rates in to_come]
+    for i, (number, rates) in enumerate(to_come):
+        yield one_step(task, system, number, rates, on_window, sum(lengths_s[i + 1 :]))
+
+
+def one_step(
+    task: MeasureTask,
+    system: System,
+    number: int,
+    rates_rps: tuple[float, ...],
+    on_window: OnWindow,
+    seconds_left: float,
+) -> Step:
+    """A step of the round with that number; a window that client or host spoil is tried again."""
+    loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
+
+    def offer() -> Window:
+        window = one_window(task, system, rates_rps)
+        on_window(window, seconds_left)
+        return window
+
+    try:
+        window = unspoilt(offer)
+    except SpoiltError as error:
+        return Step(number, tuple(loaded), error.outcome, str(error), {})
+    seen = {name: seen_of(window, i, grace_s(task.slas)) for name, i in loaded.items()}
+    return Step(number, tuple(loaded), Outcome.OK, "", seen)
+
+
+def one_window(task: MeasureTask, system: System, rates_rps: tuple[float, ...]) -> Window:
+    """As long as those of each tenant alone after a search, and judged as they are."""
+    settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
+    elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
+    with system.offer(rates_rps, elapsed_s) as load:
+        seen = load.until(elapsed_s)
+    tenants = tuple(
+        judge(
+            seen,
+            i,
+            sla,
+            rate_rps=rate,
+            settle_s=settle,
+            grace_s=grace,
+            confidence=task.search.confidence,
+        )
+        for i, (sla, rate) in enumerate(zip(task.slas, rates_rps, strict=True))
+    )
+    return Window(PHASE, float("nan"), settle, elapsed_s, tenants, seen)
+
+
+def seen_of(window: Window, tenant: int, grace: float) -> Seen:
+    """What a window says of the latencies of one tenant."""
+    part, judged = counted(window.seen, tenant, window.settle_s, grace), window.tenants[tenant]
+    latency_ms = part.latency_ms(window.seen.now_ns)[part.answered]
+    mean = stats.mean_interval([np.mean(b) for b in stats.batches(latency_ms, stats.BATCHES)])
+    return Seen(
+        requests=judged.requests,
+        completed_ratio=judged.completed_ratio,
+        verdict=judged.verdict,
+        mean_ms=stats.Interval(mean.value, max(mean.low, 0.0), mean.high),
+        p95_ms=stats.Interval(judged.p95_ms, judged.p95_low_ms, judged.p95_high_ms),
+    )
+
+
+def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
+    """How the cell ended: well, where at least one pair could be measured."""
+    pairs = [step for step in steps if len(step.tenants) > 1]
+    if any(step.outcome is Outcome.OK for step in pairs):
+        return Outcome.OK, ""
+    return pairs[-1].outcome, pairs[-1].reason

@@ -1,0 +1,39 @@
+"""In which order tenants are offered alone and in pairs, so that what is compared follows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+Step = tuple[int, ...]
+"""The numbers of the tenants that one window loads."""
+
+
+def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
+    """One round of all pairs, in random order: (a,), (a,), (a, b), (b,), (b,), (b, c), (c,), …
+
+    Each pair has one step, between steps of its two tenants alone; each tenant is once alone twice
+    in a row. Of n tenants these are n² + n // 2 steps.
+    """
+    order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
+    for path in paths(tenants):
+        before: Step = ()
+        for tenant in (order[place] for place in path):
+            if before:
+                steps.append((*before, tenant))
+            before = (tenant,)
+            steps += [before] if tenant in met else [before, before]
+            met.add(tenant)
+    return steps
+
+
+def paths(places: int) -> list[list[int]]:
+    """Paths through all places on which each is next to each other once, in whatever direction.
+
+    Walecki's (B. Alspach, Bulletin of the ICA 52, 2008): of an even number n they are n / 2
+    zigzags, each the one before turned by a place. An odd one more closes each of them to a circle.
+    """
+    even = places - places % 2
+    hub = [even] if places % 2 else []
+    zigzag = [(step + 1) // 2 * (1 if step % 2 else -1) for step in range(even)]
+    turned = ([(turn + step) % even for step in zigzag] for turn in range(even // 2))
+    return [[*hub, *path, *hub] for path in turned]

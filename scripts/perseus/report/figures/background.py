@@ -1,0 +1,123 @@
+"""One tenant's peak beside others that stay at their rates: the two figures of the 2020 study."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.report.figure_data import FigureData
+from perseus.report.marks import CERTIFIED
+from perseus.report.style import (
+    DARK,
+    GREY,
+    is_known,
+    legend,
+    nothing,
+    panels,
+    remainder,
+    verdict,
+)
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "One model's peak while the others stay at their rates: left in requests/s, right as a share of"
+    " its dedicated peak over the share that the others take of theirs. Above the dashed line one"
+    " shared server carries more than dedicated servers would for the same money."
+)
+
+MOST_ROWS = 6
+BEYOND = 0.3
+"""How far the arrow of an interval without an upper end reaches, as a share of its value."""
+
+MARGIN = -0.04
+
+DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A row of two panels for each scenario and tenant that was searched."""
+    frame = results.tables["background"]
+    if frame.empty:
+        return nothing(style, "no tenant was searched beside others that stay")
+    searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]
+    shown = searches[:MOST_ROWS]
+    figure, axes = panels(style, 2 * len(shown), 2, 62)
+    for i, rows in enumerate(shown):
+        absolute, normalised = axes[2 * i : 2 * i + 2]
+        scenario, searched, held = rows.iloc[0][["scenario", "searched", "held"]]
+        look = {"color": results.colour(searched), "marker": results.marker(searched)}
+        absolute.set_title(f"{scenario}: {searched} beside {held}", loc="left")
+        _absolute(absolute, rows, look)
+        _normalised(normalised, rows, look)
+        for panel in (absolute, normalised):
+            panel.set_xlim(left=MARGIN * panel.get_xlim()[1])  # room for what stands at 0
+            panel.set_ylim(bottom=0)
+    handles = [
+        Line2D([], [], color=DARK, marker="o", label="estimate, 95 % interval"),
+        Line2D([], [], **CERTIFIED, label="certified"),
+        Line2D([], [], **DEDICATED, label="dedicated peak"),
+        Line2D([], [], color=GREY, linestyle="--", label="no gain, no loss"),
+    ]
+    legend(figure, handles, 4)
+    remainder(figure, len(shown), len(searches), "searched tenants", "background.csv")
+    return figure
+
+
+def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
+    """In requests/s, with the dedicated peak where nothing is held."""
+    first = rows.iloc[0]
+    _points(panel, rows, "held_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
+    panel.plot(rows["held_rps"], rows["certified_rps"], **CERTIFIED)
+    if is_known(first["dedicated_rps"]):
+        names = ("dedicated_rps", "dedicated_low_rps", "dedicated_high_rps")
+        _interval(panel, 0.0, tuple(first[name] for name in names), GREY)
+        panel.plot(0.0, first["dedicated_rps"], **DEDICATED)
+    panel.set_xlabel("held (requests/s)")
+    panel.set_ylabel("peak (requests/s)")
+
+
+def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
+    """As shares of dedicated peaks: what dedicated servers carry lies on a straight line."""
+    panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
+    panel.plot(0.0, 1.0, **DEDICATED)
+    _points(panel, rows, "held_share", ("share", "share_low", "share_high"), look)
+    panel.set_xlabel("held / dedicated peak")
+    panel.set_ylabel("peak / dedicated peak")
+
+
+def _points(
+    panel: Axes, rows: pd.DataFrame, x: str, names: tuple[str, str, str], look: dict[str, Any]
+) -> None:
+    """One for each load line; words for one without an estimate."""
+    lines = rows.drop_duplicates("load_line").sort_values(x)
+    known = lines[names[0]].notna() & lines[x].notna()
+    panel.plot(lines[known][x], lines[known][names[0]], **look, linewidth=0.8)
+    for _, row in lines[known].iterrows():
+        _interval(panel, row[x], tuple(row[name] for name in names), look["color"])
+    for _, row in lines[~known].iterrows():
+        at = row[x] if is_known(row[x]) else 0.0
+        panel.plot(at, 0.0, marker="x", color=DARK, clip_on=False)
+        panel.annotate(
+            verdict(row),
+            (at, 0.0),
+            xytext=(0, 6),
+            textcoords="offset points",
+            rotation=90,
+            ha="center",
+            fontsize="small",
+            color=DARK,
+        )
+
+
+def _interval(panel: Axes, x: float, ends: tuple[float, ...], colour: str) -> None:
+    """A value with its interval, `ends` being (value, low, high); an arrow for an infinite end."""
+    value, low, high = ends
+    reach = BEYOND * value if math.isinf(high) else max(high - value, 0)
+    panel.errorbar(x, value, yerr=[[max(value - low, 0)], [reach]], color=colour, capsize=2.5)
+    if math.isinf(high):
+        panel.plot(x, value + reach, marker="^", color=colour)

@@ -1,0 +1,193 @@
+"""What one tenant costs another: latency beside it / latency alone at the same rate, with its
+uncertainty (docs/method.md, "Slowdown of each pair")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from pydantic import BaseModel
+from scipy import stats
+
+from perseus.peak.outcome import Outcome
+from perseus.peak.stats import Floats, Interval
+from perseus.peak.verdict import ANSWERED, Verdict
+from perseus.results.between_repeats import shared_deviation_draws
+from perseus.results.records import Number
+from perseus.results.repeats import DRAWS, TAIL, Quantity
+
+Pair = tuple[str, str]
+"""The tenant that is slowed down, and the one beside it; twice the same where it is alone."""
+
+ENDS = float(stats.norm.ppf(1 - TAIL))
+"""How many standard deviations the ends of a normal interval lie from its middle."""
+
+
+class Ends(BaseModel):
+    """A value with its interval."""
+
+    value: Number
+    low: Number
+    high: Number
+
+    @property
+    def interval(self) -> Interval:
+        return Interval(self.value, self.low, self.high)
+
+
+class Seen(BaseModel):
+    """A tenant in one window; `verdict` is that on its SLA."""
+
+    requests: int
+    completed_ratio: float
+    verdict: Verdict
+    mean_ms: Ends
+    p95_ms: Ends
+
+
+class Step(BaseModel):
+    """These tenants under load at the same time."""
+
+    round: int
+    tenants: tuple[str, ...]
+    outcome: Outcome
+    reason: str
+    seen: dict[str, Seen]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A tenant in two windows, one after the other: alone, and beside another or alone again."""
+
+    pair: Pair
+    alone_step: Step
+    shared_step: Step
+
+    @property
+    def alone(self) -> Seen:
+        return self.alone_step.seen[self.pair[0]]
+
+    @property
+    def shared(self) -> Seen:
+        return self.shared_step.seen[self.pair[0]]
+
+    @property
+    def of_means(self) -> Interval:
+        """Of the mean latencies, shared / alone."""
+        return ratio(self.shared.mean_ms.interval, self.alone.mean_ms.interval)
+
+    @property
+    def of_p95s(self) -> Interval:
+        """Where few requests leave a p95 open above, that end counts as far as the other."""
+        return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
+
+    @property
+    def ending(self) -> tuple[Outcome, str]:
+        """Whether it tells of the pair, and why not."""
+        tenant = self.pair[0]
+        for step in (self.alone_step, self.shared_step):
+            where = " beside ".join(step.tenants)
+            if step.outcome is not Outcome.OK:
+                return step.outcome, f"{where}: {step.reason}"
+            seen = step.seen[tenant]
+            if not seen.requests:
+                return Outcome.UNCERTIFIED, f"{where}: no requests of {tenant}"
+            if seen.completed_ratio < ANSWERED:
+                answered = f"answered {seen.completed_ratio:.1%} of {tenant}'s requests"
+                return Outcome.INFEASIBLE, f"{where}: {answered}"
+        return Outcome.OK, ""
+
+
+def comparisons(steps: Sequence[Step]) -> Iterator[Comparison]:
+    """Of each two steps that follow each other and have a tenant in common."""
+    for first, second in pairwise(steps):
+        for tenant in first.tenants:
+            if tenant in second.tenants:
+                alone, shared = (first, second) if len(first.tenants) == 1 else (second, first)
+                beside = next((name for name in shared.tenants if name != tenant), tenant)
+                yield Comparison((tenant, beside), alone, shared)
+
+
+def ratio(shared: Interval, alone: Interval) -> Interval:
+    """shared / alone; the ends combine both on a logarithmic scale.
+
+    The two windows are independent, so that the squares of their logarithmic errors add up.
+    """
+    ends = np.array([[each.low, each.value, each.high] for each in (shared, alone)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        (below, above), (alone_below, alone_above) = np.diff(np.log(ends), axis=1)
+        value = ends[0, 1] / ends[1, 1]
+        low = value / np.exp(np.hypot(below, alone_above))
+        high = value * np.exp(np.hypot(above, alone_below))
+    return Interval(float(value), float(low), float(high))
+
+
+def closed(found: Interval) -> Interval:
+    """With an upper end in any case: on a logarithmic scale as far as the lower one."""
+    if np.isfinite(found.high) or not found.low > 0:
+        return found
+    return Interval(found.value, found.low, found.value**2 / found.low)
+
+
+def of_rounds(
+    ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
+) -> dict[Pair, Quantity]:
+    """The geometric mean of each ratio over its rounds, of which it has at least one.
+
+    Rounds differ by more than their windows tell. By how much is a deviation of its own, as between
+    repeats, but one that all ratios have in common. Nothing bounds the mean of one that an end is
+    open of in any round.
+    """
+    found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
+    bounded = [each.normal for each in found.values() if each.is_bounded]
+    deviations = shared_deviation_draws(bounded, rng, DRAWS)
+    return {pair: each.combined(deviations, rng) for pair, each in found.items()}
+
+
+def divided(found: Quantity, by: Quantity) -> Quantity:
+    """One by the other, draw by draw; with the open ends of both."""
+    return Quantity(
+        found.value / by.value,
+        found.draws / by.draws,
+        open_below=found.open_below or by.open_above,
+        open_above=found.open_above or by.open_below,
+    )
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """A ratio in R rounds: its logarithms, shape (R,), and their standard errors below and above,
+    shape (R, 2)."""
+
+    logs: Floats
+    errors: Floats
+
+    @classmethod
+    def of(cls, rounds: Sequence[Interval]) -> Self:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log([[each.low, each.value, each.high] for each in rounds])
+            errors = np.diff(logs, axis=1) / ENDS
+        return cls(logs[:, 1], errors)
+
+    @property
+    def is_bounded(self) -> bool:
+        return bool(np.isfinite(self.errors).all())
+
+    @property
+    def normal(self) -> tuple[Floats, Floats]:
+        """Means and variances of the logarithms, as if they were normal."""
+        return self.logs, (self.errors**2).mean(axis=1)
+
+    def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
+        """Their mean, with draws of that; `deviations` are draws of what lies between rounds."""
+        value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
+        if not self.is_bounded:
+            return Quantity(value, np.array([value]), open_below=True, open_above=True)
+        normal = rng.standard_normal((DRAWS, rounds))
+        within = np.where(normal < 0, self.errors[:, 0], self.errors[:, 1]) * normal
+        between = deviations * rng.standard_normal(DRAWS) / np.sqrt(rounds)
+        draws = np.exp((self.logs + within).mean(axis=1) + between)
+        return Quantity(value, draws, open_below=False, open_above=False)

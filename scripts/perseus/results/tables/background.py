@@ -1,0 +1,131 @@
+"""Table `background`: one tenant's peak beside the others, which stay at their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, column
+from perseus.peak.stats import Floats, Interval
+from perseus.results.columns import CELL, CI, cell, with_ends
+from perseus.results.records import PeakRecord, Row
+from perseus.results.repeats import RepeatedPeak, key, sharing_ratio, speed_changes
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments.background import Run
+
+
+class BackgroundRecord(PeakRecord):
+    """What a search found beside tenants that stay: the record of a peak."""
+
+    kind: ClassVar[str] = "background"
+
+
+DESCRIPTION = (
+    "One row per cell; what is of all repeats of its load line stands in each row. The table of"
+    " peaks has these lines, too. Empty without."
+)
+TITLE = "Peak beside tenants that stay at their rates"
+NOTE = (
+    "The design of the 2020 study: one tenant's peak while the others stay. Shares are of dedicated"
+    " peaks; where the two add up to more than 1, one shared server carries more than dedicated"
+    " ones would for the same money. 95 % intervals in brackets."
+)
+SHOWN = {
+    "cell": "cell",
+    "searched": "searched",
+    "beside": "held",
+    "held at": "held_at",
+    "held, all (requests/s)": "held_rps",
+    "peak (requests/s)": ("peak_rps", "peak_low_rps", "peak_high_rps"),
+    "held share": "held_share",
+    "share of its dedicated peak": ("share", "share_low", "share_high"),
+    "both": ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
+    "verdict": "verdict",
+    "why not": "reason",
+}
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("load_line", TEXT, "", "name of the load line, as in the table of peaks"),
+        column("searched", TEXT, "", "the tenant that was searched"),
+        column("held", TEXT, "", "those that stayed"),
+        column("held_at", TEXT, "", "what they stayed at, in words"),
+        column("held_rps", REAL, "requests/s", "the same of all of them together"),
+        column("certified_rps", REAL, "requests/s", "rate of the searched tenant at the certified"
+               " point of this repeat"),
+        column("estimate_rps", REAL, "requests/s", "its rate at the estimated limit of this"
+               " repeat"),
+        column("peak_rps", REAL, "requests/s", "its rate at the estimated limit, mean of the"
+               " repeats that found one"),
+        column("peak_low_rps", REAL, "requests/s", f"lower end {CI}"),
+        column("peak_high_rps", REAL, "requests/s", "upper end"),
+        column("dedicated_rps", REAL, "requests/s", "its dedicated peak on the same server"),
+        column("dedicated_low_rps", REAL, "requests/s", f"lower end {CI}"),
+        column("dedicated_high_rps", REAL, "requests/s", "upper end"),
+        column("held_share", REAL, "", "sum of the held rates, each as a share of its tenant's"
+               " dedicated peak at the host's speed in this cell (docs/method.md, Sharing, cost and"
+               " saving)"),
+        column("share", REAL, "", "peak_rps as a share of the dedicated peak, likewise"),
+        column("share_low", REAL, "", f"lower end {CI}"),
+        column("share_high", REAL, "", "upper end"),
+        column("sharing_ratio", REAL, "", "share + held_share: 1 where sharing neither gains nor"
+               " loses"),
+        column("sharing_ratio_low", REAL, "", f"lower end {CI}"),
+        column("sharing_ratio_high", REAL, "", "upper end"),
+        column("verdict", TEXT, "", "of this repeat, as in the table of peaks"),
+        column("reason", TEXT, "", "why not ok, in words"),
+    ]
+)  # fmt: skip
+"""Null what rests on a peak that was not found."""
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(BackgroundRecord):
+        yield _row(record, results)
+
+
+def _row(record: BackgroundRecord, results: StudyResults) -> Row:
+    run, names = cast(Run, record.run), record.task.tenant_names
+    peak = results.peaks[key(record.task)]
+    alone, place = results.alone(peak), names.index(run.searched)
+    searched = np.eye(len(names))[place]
+    held_rps = np.array(record.line.base_rps) * (1 - searched)
+    at_limit = record.estimate_scale if record.has_limit else np.nan
+    ratio, share = sharing_ratio(peak, alone), sharing_ratio(peak, alone, searched)
+    return {
+        **cell(record.task),
+        "load_line": run.name,
+        "searched": run.searched,
+        "held": " + ".join(run.held_among(names)),
+        "held_at": run.held_at,
+        "held_rps": float(held_rps.sum()),
+        "certified_rps": float(record.rates_rps(record.certified_scale)[place]),
+        "estimate_rps": float(record.rates_rps(at_limit)[place]),
+        **_with_ends("peak", "_rps", peak.total(searched).interval()),
+        **_with_ends("dedicated", "_rps", _interval(alone[place])),
+        "held_share": _share(held_rps, peak, alone),
+        **_with_ends("share", "", share.interval()),
+        **_with_ends("sharing_ratio", "", ratio.interval()),
+        "verdict": record.outcome,
+        "reason": record.reason,
+    }
+
+
+def _with_ends(name: str, unit: str, found: Interval) -> Row:
+    return with_ends(f"{name}{unit}", found, (f"{name}_low{unit}", f"{name}_high{unit}"))
+
+
+def _interval(dedicated: RepeatedPeak | None) -> Interval:
+    return dedicated.total().interval() if dedicated else Interval(np.nan, np.nan, np.nan)
+
+
+def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
+    """Of what dedicated servers would carry at the speed that the host had beside the others."""
+    known = [each for each in alone if each is not None and each.is_known]
+    if len(known) < len(alone):
+        return np.nan
+    capacity_rps = speed_changes(peak, known) * [each.rates_rps[0] for each in known]
+    return float((rates_rps / capacity_rps).sum())

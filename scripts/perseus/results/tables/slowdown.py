@@ -1,0 +1,193 @@
+"""Table `slowdown`: every tenant beside every other, against itself alone at the same rate."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import Field
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.peak.outcome import Outcome
+from perseus.peak.verdict import Verdict
+from perseus.results.columns import CELL, cell, with_ends
+from perseus.results.records import Number, Record, Row
+from perseus.results.repeats import Quantity
+from perseus.results.slowdowns import Comparison, Pair, Step, comparisons, divided, of_rounds
+from perseus.results.study_results import StudyResults
+
+
+class SlowdownRecord(Record):
+    """What every tenant was seen to be alone and beside every other."""
+
+    kind: ClassVar[str] = "slowdown"
+
+    rates_rps: dict[str, Number] = Field(
+        description="per tenant its rate, requests/s; null where its dedicated peak was not found"
+    )
+    dedicated_rps: dict[str, Number] = Field(
+        description="per tenant, the dedicated peak that its rate is a share of, requests/s; empty"
+        " where rates are absolute"
+    )
+    steps: tuple[Step, ...] = Field(
+        description="the windows in their order: the round, the tenants under load, `outcome` and"
+        " `reason` (ok, client_limited or disturbed: then nothing is seen of it), and what is"
+        " `seen` of each: its requests, the share of them that were answered, the verdict on its"
+        " SLA, and the mean (by batch means) and the p95 of its latencies in ms, each with its 95 %"
+        " interval, null where nothing bounds it"
+    )
+
+
+RECORD = SlowdownRecord
+DESCRIPTION = (
+    "One row per tenant and tenant beside it; beside itself it is alone both times (A/A). Empty"
+    " without."
+)
+TITLE = "Slowdown of each pair"
+NOTE = (
+    "Latency beside another tenant / latency alone at the same rate, mean and p95, with 95 %"
+    " intervals. Beside itself a tenant is alone both times (A/A): what differs is noise, and a"
+    " slowdown is beyond it if the 95 % interval of slowdown / A/A leaves 1 out."
+)
+SHOWN = {
+    "cell": "cell",
+    "tenant": "tenant",
+    "beside": "beside",
+    "requests/s": "rate_rps",
+    "alone, mean (ms)": "alone_mean_ms",
+    "slowdown": ("slowdown", "slowdown_low", "slowdown_high"),
+    "of p95": ("p95_slowdown", "p95_slowdown_low", "p95_slowdown_high"),
+    "beyond noise": "beyond_noise",
+    "windows over the SLA": "over_sla",
+    "of": "comparisons",
+    "verdict": "verdict",
+    "why not": "reason",
+}
+MEAN, P95 = ("slowdown_low", "slowdown_high"), ("p95_slowdown_low", "p95_slowdown_high")
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("beside", TEXT, "", "name of the tenant beside it; its own, where it is alone both"
+               " times (A/A)"),
+        column("rate_rps", REAL, "requests/s", "rate of the tenant"),
+        column("beside_rps", REAL, "requests/s", "rate of the one beside it"),
+        column("comparisons", WHOLE, "", "windows beside it that count, each with one alone next"
+               " to it"),
+        column("over_sla", WHOLE, "", "those of them in which the tenant failed its SLA"),
+        column("alone_mean_ms", REAL, "ms", "mean latency alone, geometric mean of the windows"),
+        column("mean_ms", REAL, "ms", "mean latency beside the other, likewise"),
+        column("slowdown", REAL, "", "mean latency beside the other / alone, geometric mean of the"
+               " comparisons"),
+        column("slowdown_low", REAL, "", "its 95 % interval, lower end"),
+        column("slowdown_high", REAL, "", "upper end"),
+        column("alone_p95_ms", REAL, "ms", "95th percentile of the latency alone, geometric mean"
+               " of the windows"),
+        column("p95_ms", REAL, "ms", "95th percentile beside the other, likewise"),
+        column("p95_slowdown", REAL, "", "p95 beside the other / alone, geometric mean of the"
+               " comparisons"),
+        column("p95_slowdown_low", REAL, "", "its 95 % interval, lower end"),
+        column("p95_slowdown_high", REAL, "", "upper end"),
+        column("beyond_noise", FLAG, "", "whether slowdown differs from that of the tenant beside"
+               " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there"),
+        column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair),"
+               " uncertified (no requests), client_limited, disturbed, failed or blocked"),
+        column("reason", TEXT, "", "why not ok, in words"),
+    ]
+)  # fmt: skip
+"""Null what is of latencies where the verdict is not ok."""
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(SlowdownRecord):
+        stream = [results.task.seed, zlib.crc32(record.task.cell.encode())]
+        told = of_pairs(record.steps, np.random.default_rng(stream))
+        models = {tenant.name: tenant.model for tenant in record.task.tenants}
+        for tenant, beside in product(record.task.tenant_names, repeat=2):
+            yield {
+                **dict.fromkeys(SCHEMA.names),
+                **cell(record.task),
+                "tenant": tenant,
+                "model": models[tenant],
+                "beside": beside,
+                "rate_rps": record.rates_rps[tenant],
+                "beside_rps": record.rates_rps[beside],
+                "comparisons": 0,
+                "over_sla": 0,
+                "verdict": record.outcome,
+                "reason": record.reason,
+                **told.get((tenant, beside), {}),
+            }
+
+
+def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
+    """What the steps tell of each pair that was compared."""
+    compared: dict[Pair, list[Comparison]] = {}
+    for each in comparisons(steps):
+        compared.setdefault(each.pair, []).append(each)
+    endings = {pair: _ending(each) for pair, each in compared.items()}
+    good = {
+        pair: [one for one in each if one.ending[0] is Outcome.OK]
+        for pair, each in compared.items()
+        if endings[pair][0] is Outcome.OK
+    }
+    means = of_rounds({pair: [one.of_means for one in each] for pair, each in good.items()}, rng)
+    p95s = of_rounds({pair: [one.of_p95s for one in each] for pair, each in good.items()}, rng)
+    told = {
+        pair: {
+            **_latencies(each),
+            **with_ends("slowdown", means[pair].interval(), MEAN),
+            **with_ends("p95_slowdown", p95s[pair].interval(), P95),
+            "beyond_noise": _beyond(pair, means),
+        }
+        for pair, each in good.items()
+    }
+    return {
+        pair: {"verdict": verdict, "reason": reason} | told.get(pair, {})
+        for pair, (verdict, reason) in endings.items()
+    }
+
+
+def _ending(compared: Sequence[Comparison]) -> tuple[Outcome, str]:
+    """How comparing a pair ended.
+
+    A spoilt comparison is left out, as long as there is another. One with which the server did not
+    keep up decides: its latencies would have grown with the window.
+    """
+    endings = [each.ending for each in compared]
+    for decides in (Outcome.INFEASIBLE, Outcome.OK):
+        for ending in endings:
+            if ending[0] is decides:
+                return ending
+    return endings[-1]
+
+
+def _latencies(compared: Sequence[Comparison]) -> Row:
+    alone, shared = [each.alone for each in compared], [each.shared for each in compared]
+    return {
+        "comparisons": len(compared),
+        "over_sla": sum(each.verdict is Verdict.FAIL for each in shared),
+        "alone_mean_ms": _usual([each.mean_ms.value for each in alone]),
+        "mean_ms": _usual([each.mean_ms.value for each in shared]),
+        "alone_p95_ms": _usual([each.p95_ms.value for each in alone]),
+        "p95_ms": _usual([each.p95_ms.value for each in shared]),
+    }
+
+
+def _usual(values_ms: Sequence[float]) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.log(values_ms).mean()))
+
+
+def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
+    """Whether a slowdown differs from the tenant's A/A; None of that itself, or without it."""
+    tenant, beside = pair
+    if tenant == beside or (tenant, tenant) not in slowdowns:
+        return None
+    ends = divided(slowdowns[pair], slowdowns[tenant, tenant]).interval()
+    return ends.low > 1 or ends.high < 1

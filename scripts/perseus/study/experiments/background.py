@@ -1,0 +1,102 @@
+"""Experiment `background`: one tenant's peak beside the others, which stay at their rates (the
+design of the 2020 study)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Real, Text
+from perseus.study.experiments import peak
+from perseus.study.experiments.base import ExperimentSettings
+from perseus.study.hints import did_you_mean
+from perseus.study.problems import Problems
+
+Rate = Annotated[Real, Field(gt=0, le=1_000_000)]
+Rates = Annotated[
+    Rate | tuple[Rate, ...],
+    Field(
+        description="requests/s: one number for each of the other tenants, or a list with one of"
+        " each, in their order"
+    ),
+]
+
+
+class Run(peak.Run):
+    """The search of a peak along a line on which all but the tenant `searched` stay.
+
+    They stay at `held_percent` % of their dedicated peaks, or at `rates_rps`: one rate for all of
+    them, or one of each, in their order.
+    """
+
+    kind: Literal["background"] = "background"
+    line: Literal["hold"] = "hold"
+    searched: str
+    rates_rps: tuple[float, ...] = ()
+
+    def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name != self.searched)
+
+    def held_rps(
+        self, names: Sequence[str], dedicated_rps: Mapping[str, float]
+    ) -> dict[str, float]:
+        if not self.rates_rps:
+            return super().held_rps(names, dedicated_rps)
+        held = self.held_among(names)
+        rates_rps = self.rates_rps * (len(held) if len(self.rates_rps) == 1 else 1)
+        return dict(zip(held, rates_rps, strict=True))
+
+    @property
+    def held_at(self) -> str:
+        if not self.rates_rps:
+            return super().held_at
+        return ", ".join(f"{rate:.10g}" for rate in self.rates_rps) + " requests/s"
+
+
+class Settings(ExperimentSettings):
+    """Search one tenant's peak while the others stay at their rates."""
+
+    kind: Literal["background"] = Field(
+        description="`background` searches the peak of one tenant while all others stay at rates"
+        " of their own, as the 2020 study did."
+    )
+    search: Text = Field(
+        description="The tenant whose peak is searched.", examples=["squeezenet1_1"]
+    )
+    percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="What the other tenants stay at, in percent of the dedicated peak of each: one"
+        " search for each number.",
+        examples=[[25, 50, 75]],
+    )
+    rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The same in requests/s, in place of percents_of_peak. A number is the rate of"
+        " each other tenant; a list such as [20, 5] has one of each, in the order of the tenants.",
+        examples=[[20, 40]],
+    )
+
+    def runs(self) -> Iterator[Run]:
+        for percent in self.percents_of_peak or ():
+            name = f"background-{self.search}-{percent}"
+            yield Run(name=name, searched=self.search, held_percent=percent)
+        for rates in self.rates_rps or ():
+            each = rates if isinstance(rates, tuple) else (rates,)
+            at = "-".join(f"{rate:.10g}".replace(".", "_") for rate in each)
+            name = f"background-{self.search}-at-{at}rps"
+            yield Run(name=name, searched=self.search, rates_rps=each)
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        if len(tenants) == 1:
+            yield (), "background needs at least two tenants"
+        if (self.percents_of_peak is None) == (self.rates_rps is None):
+            yield (), "needs either percents_of_peak: or rates_rps:, what the other tenants stay at"
+        if self.search not in tenants:
+            hint = did_you_mean(self.search, tenants) or f" (known: {', '.join(tenants)})"
+            yield ("search",), f"{self.search!r} is not a tenant of this scenario{hint}"
+        for i, rates in enumerate(self.rates_rps or ()):
+            if isinstance(rates, tuple) and len(rates) != len(tenants) - 1:
+                others = f"{len(rates)} rates for {len(tenants) - 1} other tenants"
+                yield ("rates_rps", i), f"has {others}"

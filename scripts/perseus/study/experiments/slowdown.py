@@ -1,0 +1,78 @@
+"""Experiment `slowdown`: every tenant beside every other, against itself alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Real, Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.problems import Problems
+
+USUAL_PERCENT = 30
+"""Of the dedicated peak: two such tenants leave a server room, and are seen to wait."""
+
+
+class Run(ExperimentRun):
+    """So many rounds of all pairs, at rates that are shares of dedicated peaks, or all the same.
+
+    One of `percent_of_peak` and `rate_rps` is None.
+    """
+
+    kind: Literal["slowdown"] = "slowdown"
+    name: str
+    percent_of_peak: int | None
+    rate_rps: float | None
+    rounds: int
+
+    @property
+    def needs_dedicated_peaks(self) -> bool:
+        return self.percent_of_peak is not None
+
+
+class Settings(ExperimentSettings):
+    """Offer every tenant beside every other, and alone."""
+
+    kind: Literal["slowdown"] = Field(
+        description="`slowdown` offers every tenant beside every other, and alone at the same rate:"
+        " latency beside / latency alone, for each pair."
+    )
+    percent_of_peak: Annotated[Whole, Field(ge=1, le=99)] | None = Field(
+        default=None,
+        description="The rate of each tenant, in percent of its dedicated peak. Default,"
+        f" {USUAL_PERCENT} where there is no rate_rps.",
+    )
+    rate_rps: Annotated[Real, Field(ge=0.1, le=1_000_000)] | None = Field(
+        default=None,
+        description="The rate of every tenant, in place of percent_of_peak, in requests/s.",
+    )
+    rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
+        default=3,
+        description="How often all pairs are measured, each time in another order.",
+    )
+
+    def runs(self) -> Iterator[Run]:
+        if self.rate_rps is not None:
+            rate = f"{self.rate_rps:.10g}".replace(".", "_")
+            yield Run(
+                name=f"slowdown-{rate}rps",
+                percent_of_peak=None,
+                rate_rps=self.rate_rps,
+                rounds=self.rounds,
+            )
+        else:
+            percent = USUAL_PERCENT if self.percent_of_peak is None else self.percent_of_peak
+            yield Run(
+                name=f"slowdown-{percent}",
+                percent_of_peak=percent,
+                rate_rps=None,
+                rounds=self.rounds,
+            )
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        if len(tenants) == 1:
+            yield (), "slowdown needs at least two tenants"
+        if self.percent_of_peak is not None and self.rate_rps is not None:
+            yield (), "has both percent_of_peak: and rate_rps: (leave one out)"
