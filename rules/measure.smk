@@ -1,7 +1,8 @@
 """Measure: one cell on a server of its own.
 
 inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
-          and of the cells that decide on its mix, the trace of arrivals, if they come from one, the container's image, if it is a file
+          and of the cells that decide on its mix, the trace of arrivals, if they come from one,
+          files that the experiment reads, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """
@@ -17,6 +18,7 @@ rule measure:
         ),
         earlier=lambda w: files.raw(STUDY, STUDY.earlier_cells(STUDY.cells[w.cell]), "record.json"),
         trace=files.trace(STUDY),
+        files=lambda w: files.of_experiment(STUDY.cells[w.cell]),
         image=lambda w: files.image(STUDY.cells[w.cell].scenario.server),
     output:
         requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",

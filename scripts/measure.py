@@ -19,6 +19,7 @@ with job(snakemake.log[0], *FAILURES) as say:
             dedicated_records=[Path(record) for record in snakemake.input.dedicated],
             earlier_records=[Path(record) for record in snakemake.input.earlier],
             trace=next((Path(trace) for trace in snakemake.input.trace), None),
+            files=[Path(file) for file in snakemake.input.files],
         ),
         Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),
         say,

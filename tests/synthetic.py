@@ -22,6 +22,8 @@ from perseus.study.experiments.background import Run as BackgroundRun
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
+from perseus.study.experiments.replay import Bursts
+from perseus.study.experiments.replay import Run as ReplayRun
 from perseus.study.experiments.slowdown import Run as SlowdownRun
 from perseus.study.experiments.startup import Run as StartupRun
 from perseus.study.presets import PRESETS
@@ -379,6 +381,73 @@ def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
         "verdict": "pass",
         "mean_ms": {"value": mean_ms, "low": 0.96 * mean_ms, "high": 1.04 * mean_ms},
         "p95_ms": {"value": 2 * mean_ms, "low": 1.7 * mean_ms, "high": None},
+    }
+
+
+REPLAYED_S, BURST_S, BURST_AT = 150, 4, (20, 90)
+"""Length of a replay, and of its bursts, which begin at these seconds."""
+
+
+def replay_record(names: tuple[str, ...] = tuple(TRUTH.capacities)) -> Plain:
+    """Ten requests/s and fifty in bursts: of these a fifth is late alone, and half of them shared,
+    when those of the second after a burst are late, too."""
+    sweep = sweep_record()
+    del sweep["levels"]
+    run = ReplayRun(
+        name="replay-mmpp",
+        process="mmpp",
+        duration_s=float(REPLAYED_S),
+        rates_rps=(12.0,),
+        bursts=Bursts(burst_factor=5, burst_s=4, burst_share=0.05),
+    )
+    offered = [
+        _offered(phase.name, names[i], window)
+        for window, phase in enumerate(run.phases(len(names)), start=1)
+        for i in phase.loaded
+    ]
+    task = _task(names, "shared", run, 1)
+    return sweep | {"cell": task.plain(), "offered": offered}
+
+
+def _offered(phase: str, tenant: str, window: int) -> Plain:
+    shared = phase == "shared"
+    requests, within = [10] * REPLAYED_S, [10] * REPLAYED_S
+    for start in BURST_AT:
+        end = start + BURST_S
+        requests[start:end] = [50] * BURST_S
+        within[start:end] = [25 if shared else 40] * BURST_S
+        within[end] = 0 if shared else 10
+    worst = {"start_s": 0, "requests": 760, "within": 650 if shared else 720}
+    return {
+        "phase": phase,
+        "tenant": tenant,
+        "window": window,
+        "rate_rps": 12.0,
+        "verdict": "sla_missed" if shared else "ok",
+        "reason": "87.9% within 60 ms" if shared else "",
+        "attained": sum(within) / sum(requests),
+        "attained_low": 0.8,
+        "attained_high": 1.0,
+        "worst_minute": worst,
+        "bursts": [
+            {
+                "start_s": start,
+                "end_s": start + BURST_S,
+                "requests": 50 * BURST_S,
+                "recovery_s": 1.5 if shared else 0.2,
+            }
+            for start in BURST_AT
+        ],
+        "most_in_flight": 30 if shared else 12,
+        "fidelity": {
+            "lag_p50_ms": 0.1,
+            "lag_p99_ms": 0.7,
+            "lag_max_ms": 3.0,
+            "punctual": 0.995,
+            "unsent": 0,
+        },
+        "requests_each_s": requests,
+        "within_each_s": within,
     }
 
 

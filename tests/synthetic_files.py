@@ -182,11 +182,26 @@ def write_background(results: Path) -> Path:
     return folder
 
 
+def write_replay(results: Path, record: Plain | None = None) -> Path:
+    """Its files, by default those of synthetic.replay_record. Returns the folder."""
+    record = record or synthetic.replay_record()
+    folder, rows = results / "raw" / record["cell"]["cell"], []
+    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
+    like = next(row for row, _ in window_rows(searched) if row["phase"] == "confirm")
+    for each in record["offered"]:
+        told = {name: each[name] for name in ("window", "phase", "tenant")}
+        rows.append(like | told | {"scale": np.nan, "requests": sum(each["requests_each_s"])})
+    write_json(folder / "record.json", record)
+    raw_results.write_windows(folder / "windows.parquet", rows)
+    return folder
+
+
 OF_KIND = {
     "concurrency": write_sweep,
     "startup": write_startup,
     "aa": write_aa,
     "slowdown": write_slowdown,
+    "replay": write_replay,
 }
 """What writes the files of a cell of each kind that searches no peak."""
 

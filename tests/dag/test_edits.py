@@ -274,6 +274,59 @@ def test_a_tenant_searched_beside_others_that_stay_and_at_other_rates(edited, do
     assert edited.stale() == set()
 
 
+REPLAY = ("measure", "cpu1.shared.replay-mmpp.r1")
+REPLAYED = {REPLAY, ("figure", "replay")}
+
+
+def with_replay(workflow, **settings):
+    """A shared scenario that also offers bursts; what is edited then."""
+    replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5], **settings}
+    reconfigured(workflow, lambda s: s["scenarios"][0]["experiments"].append(replay))
+    workflow.run("--cores", "2", "all")
+    assert workflow.stale() == set()
+
+
+def test_bursts_asked_for_and_longer_ones(edited, downstream):
+    replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(replay))
+    assert edited.stale() == REPLAYED | downstream
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=3))
+    assert edited.stale() == set()  # the default
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=5))
+    assert edited.stale() == REPLAYED | downstream
+
+
+def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
+    with_replay(edited)
+    edited.append("scripts/perseus/peak/search.py", CODE)
+    drawn = {("figure", "replay")}
+    assert edited.stale() == ALL_CELLS | drawn | downstream  # not the bursts of stated rates
+    edited.accept()
+    share = {"kind": "replay", "process": "mmpp", "percents_of_peak": [30]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].__setitem__(-1, share))
+    edited.accept()
+    edited.append("scripts/perseus/peak/search.py", CODE)
+    assert edited.stale() == ALL_CELLS | REPLAYED | downstream
+
+
+def test_the_file_of_a_trace_that_is_replayed(edited, downstream):
+    for name in ("a.csv", "b.csv"):
+        (edited.root / name).write_text("".join(f"{second}\n" for second in range(200)))
+    traces = {"process": "trace", "traces": ["a.csv", "b.csv"], "name": "mmpp"}
+    with_replay(edited, **traces)
+    (edited.root / "a.csv").touch()
+    assert edited.stale() == set()
+    edited.append("b.csv", "201\n")
+    assert edited.stale() == REPLAYED | downstream
+
+
+def test_code_of_the_arrivals_of_bursts(edited, downstream):
+    with_replay(edited)
+    edited.append("scripts/perseus/traffic/mmpp.py", CODE)
+    assert edited.stale() == REPLAYED | downstream
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

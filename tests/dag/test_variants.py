@@ -126,6 +126,23 @@ VARIANTS = {
         | {f"cpu1.shared.background-mobilenet_v3_small-at-{rates}rps.r1"
            for rates in ("2_5", "20-1")},
     ),
+    "bursts at stated rates": (
+        shared(SQUEEZE, MOBILENET, kind="replay", process="mmpp", rates_rps=[5, 10]),
+        ALONE | {"cpu1.shared.replay-mmpp.r1"},
+    ),
+    "bursts of a tenant alone at a share of its peak": (
+        {
+            "models": [{"name": "squeezenet1_1", "sla": {"latency_ms": 100}}],
+            "scenarios": [{
+                "name": "squeezenet1_1", "servers": ["cpu1"], "tenants": [SQUEEZE],
+                "experiments": [
+                    {"kind": "replay", "process": "gamma", "percents_of_peak": [50]},
+                    {"kind": "replay", "process": "gamma", "percents_of_peak": [80], "name": "80"},
+                ],
+            }],
+        },
+        {f"cpu1.squeezenet1_1.{run}.r1" for run in ("peak", "replay-gamma", "replay-80")},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},

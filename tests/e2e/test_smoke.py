@@ -136,7 +136,7 @@ def test_everything_is_there_and_nothing_contradicts(finished):
     root, _ = finished
     results = root / "results" / "smoke"
     assert (results / "report.html").stat().st_size > 10_000
-    assert len(list((results / "figures").glob("*.svg"))) == 11
+    assert len(list((results / "figures").glob("*.svg"))) == 12
     invariants.check(results)
 
 
@@ -149,7 +149,7 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
     output = finished[1]
     assert "bracket" in output and "/s p95 " in output and " s left" in output
     assert "results/smoke/report.html" in output
-    assert "6 cells. Measuring all of them takes about 2 min of load, at most 17 min." in output
+    assert "7 cells. Measuring all of them takes about 3 min of load, at most 21 min." in output
 
 
 def test_served_answers_equal_those_of_torch(finished):
@@ -194,7 +194,7 @@ def test_measurements_did_not_overlap(finished):
         record = json.loads(path.read_text())
         spans.append((record["started"]["monotonic_ns"], record["finished_monotonic_ns"]))
     spans.sort()
-    assert len(spans) == 6
+    assert len(spans) == 7
     assert np.all([end < start for (_, end), (start, _) in itertools.pairwise(spans)])
 
 

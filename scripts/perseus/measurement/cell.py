@@ -22,7 +22,8 @@ class Inputs:
 
     `references` are by tenant; `dedicated_records` are of all cells that measured one of the
     tenants alone on the same server, none for a dedicated cell, `earlier_records` of those that
-    decide on its mix; `trace` is of arrivals.
+    decide on its mix; `trace` is of the study's arrivals, `files` are what the experiment itself
+    reads, in the order of its run's.
     """
 
     repository: Path
@@ -30,6 +31,7 @@ class Inputs:
     dedicated_records: Sequence[Path]
     trace: Path | None
     earlier_records: Sequence[Path] = ()
+    files: Sequence[Path] = ()
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from perseus.measurement.decomposition import Decomposition, decompose
 from perseus.measurement.live_load import LiveLoad
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.server_life import naming_death
+from perseus.peak.stats import Floats
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
@@ -59,16 +60,24 @@ class LiveSystem:
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """By tenant, the first message of each kind of error."""
 
-    @contextmanager
-    def offer(self, rates_rps: Sequence[float], duration_s: float) -> Iterator[LiveLoad]:
+    def offer(
+        self, rates_rps: Sequence[float], duration_s: float
+    ) -> AbstractContextManager[LiveLoad]:
         """A window; raises ServerError when the server has died or answers mostly with errors."""
-        times = [
-            self.arrivals.times_s(rate, duration_s, stream)
-            for rate, stream in zip(rates_rps, self._streams, strict=True)
-        ]
+        return self.offer_at(
+            [
+                self.arrivals.times_s(rate, duration_s, stream)
+                for rate, stream in zip(rates_rps, self._streams, strict=True)
+            ]
+        )
+
+    @contextmanager
+    def offer_at(self, times_s: Sequence[Floats]) -> Iterator[LiveLoad]:
+        """A window with requests of each tenant at these seconds since its start, ascending; raises
+        as `offer` does."""
 
         def start(start_ns: int) -> None:
-            for client, offsets_s in zip(self._clients, times, strict=True):
+            for client, offsets_s in zip(self._clients, times_s, strict=True):
                 client.start(start_ns, offsets_s)
 
         with self._window(start) as load:

@@ -104,6 +104,11 @@ def trace(study: Study) -> list[str]:
     return [file] if file else []
 
 
+def of_experiment(of: Cell) -> list[str]:
+    """Those that a cell's experiment reads, in its order."""
+    return list(of.run.files)
+
+
 def image(server: Server) -> list[str]:
     """The file of a server's container, if it is one: it may be built anew under its name."""
     return [server.image_file] if server.image_file else []

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
+
+MOST_TOLD: Final = 3
+"""Lines of a file that are told of; of the others only how many they are."""
 
 
 class TraceError(ValueError):
@@ -15,23 +23,74 @@ def read_gaps_s(path: Path) -> tuple[float, ...]:
     """The gaps in seconds between the arrivals of a trace, whose times need not be sorted.
 
     The first line may be the header `time_s`; empty lines do not count. Raises OSError, and
-    TraceError for a line that is no time and when no time passes between the arrivals.
+    TraceError for lines that are no times and when no time passes between the arrivals.
     """
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise TraceError(f"{path} is not a text file: {error}") from None
-    times_s = []
-    for number, line in enumerate(lines, start=1):
-        text = line.strip()
-        if not text or (number == 1 and text == "time_s"):
-            continue
-        try:
-            times_s.append(float(text))
-        except ValueError:
-            raise TraceError(f"{path} line {number}: {text[:40]!r} is not a time in s") from None
-        if not np.isfinite(times_s[-1]):
-            raise TraceError(f"{path} line {number}: {text!r} is not a time in s")
-    if len(set(times_s)) < 2:
+    return tuple(np.diff(read_times_s(path)).tolist())
+
+
+def read_times_s(path: Path) -> NDArray[np.float64]:
+    """The times in seconds of a trace, ascending; raises as `read_gaps_s` does."""
+    with text_of(path) as file:
+        lines = [(number, line.strip()) for number, line in enumerate(file, start=1)]
+    stamps = {n: text for n, text in lines if text and not (n == 1 and text == "time_s")}
+    return np.sort(to_times_s(path, list(stamps), list(stamps.values())))
+
+
+def read_column_s(path: Path, column: str) -> NDArray[np.float64]:
+    """The times in seconds of a CSV's column, ascending; raises as `read_gaps_s` does."""
+    numbers, (stamps,) = read_columns(path, [column])
+    return np.sort(to_times_s(path, numbers, stamps))
+
+
+def to_times_s(path: Path, numbers: Sequence[int], texts: Sequence[str]) -> NDArray[np.float64]:
+    """Seconds of what stands in lines with these numbers; raises as `read_gaps_s` does."""
+    times_s = np.array([_number(text) for text in texts])
+    bad = np.flatnonzero(~np.isfinite(times_s)).tolist()
+    refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} is not a time in s" for i in bad])
+    if len(times_s) == 0 or times_s.min() == times_s.max():
         raise TraceError(f"{path} needs arrivals at two different times, at least")
-    return tuple(np.diff(np.sort(times_s)).tolist())
+    return times_s
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return np.nan
+
+
+@contextmanager
+def text_of(path: Path) -> Iterator[TextIO]:
+    """The file, opened to read. Raises OSError, and TraceError for one that is no text."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            yield file
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise TraceError(f"{path} is not a text file: {error}") from None
+
+
+def read_columns(path: Path, wanted: Sequence[str]) -> tuple[list[int], list[list[str]]]:
+    """The numbers of a CSV's lines, and for each of the wanted columns what stands in them.
+
+    Raises OSError, and TraceError where the first line does not name them or lines lack them.
+    """
+    with text_of(path) as file:
+        reader = csv.reader(file)
+        head = [name.strip() for name in next(reader, [])]
+        if missing := [name for name in wanted if name not in head]:
+            what = f"has no column {' and none '.join(map(repr, missing))}"
+            raise TraceError(f"{path} line 1: {', '.join(head)[:60]!r} {what}")
+        places = [head.index(name) for name in wanted]
+        needed = max(places) + 1  # to keep no more of a million lines
+        rows = [(reader.line_num, tuple(row[:needed])) for row in reader if row]
+    short = [(number, len(row)) for number, row in rows if len(row) < needed]
+    refuse(path, [f"line {number}: has {n} of {len(head)} columns" for number, n in short])
+    return [n for n, _ in rows], [[row[place].strip() for _, row in rows] for place in places]
+
+
+def refuse(path: Path, bad: Sequence[str]) -> None:
+    """Raises TraceError if there are bad lines, and names the first of them."""
+    if bad:
+        more = len(bad) - MOST_TOLD
+        rest = f"; and {more} more such line{'s' if more > 1 else ''}" if more > 0 else ""
+        raise TraceError(f"{path} {'; '.join(bad[:MOST_TOLD])}{rest}")

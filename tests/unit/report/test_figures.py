@@ -125,6 +125,61 @@ def test_a_figure_says_what_it_leaves_out(crowded):
     assert drawn.get_supxlabel().startswith("2 more load lines")
 
 
+def replays(folder, *records):
+    """The tables that the figure of replays is drawn from."""
+    made = synthetic_files.write(
+        folder,
+        synthetic.records(
+            synthetic.Truth(
+                {name: 30.0 for record in records for name in record["unloaded_p50_ms"]}, repeats=1
+            ),
+            mixes=(),
+            holds=(),
+        ),
+    )
+    cells = [synthetic_files.write_replay(folder, record) for record in records]
+    read = StudyResults.read(synthetic.TASK, [*made, *cells], [])
+    names = ("tenants", "replay", "attainment")
+    modules = {name: tables.module_of(name) for name in names}
+    return FigureData(
+        {
+            name: parquet.table(list(module.rows(read)), module.SCHEMA).to_pandas()
+            for name, module in modules.items()
+        }
+    )
+
+
+def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute(tmp_path):
+    with drawing.drawing(STYLE):
+        drawn = module_of("replay").draw(replays(tmp_path, synthetic.replay_record()), STYLE)
+    rate, attainment, *others = drawn.axes
+    assert len(others) == 2
+    assert "shared: sla missed, alone: ok" in rate.get_title(loc="left")
+    steps = [line for line in attainment.lines if len(line.get_xdata()) > 100]
+    assert [line.get_linestyle() for line in steps] == ["--", "-"]
+    assert steps[1].get_ydata()[24] == 0.0 and steps[0].get_ydata()[24] == 1.0
+    bars = [line.get_xdata() for line in attainment.lines if line.get_linewidth() == 3]
+    assert [list(bar) for bar in bars] == [[0, 60], [0, 60]]
+    assert {text.get_text() for text in attainment.texts} == {"85.5 %", "94.7 %"}
+
+
+def test_replays_that_failed_or_are_long_or_many_are_drawn_too(tmp_path):
+    failed = synthetic.replay_record() | {"outcome": "failed", "reason": "it died", "offered": []}
+    drawn = module_of("replay").draw(replays(tmp_path / "failed", failed), STYLE)
+    assert "not measured: failed" in [text.get_text() for text in drawn.axes[1].texts]
+    long = synthetic.replay_record()
+    long["cell"]["run"]["duration_s"] = 600.0
+    for each in long["offered"]:
+        for name in ("requests_each_s", "within_each_s"):
+            each[name] = each[name] * 4
+    drawn = module_of("replay").draw(replays(tmp_path / "long", long), STYLE)
+    assert {len(line.get_xdata()) for line in drawn.axes[1].lines} == {2, 11}
+    many = synthetic.replay_record(tuple("abcdefgh"))
+    many["unloaded_p50_ms"] = dict.fromkeys("abcdefgh", 5.0)
+    drawn = module_of("replay").draw(replays(tmp_path / "many", many), STYLE)
+    assert len(drawn.axes) == 12 and drawn.get_supxlabel().startswith("2 more tenants of cells")
+
+
 def test_a_tenant_has_one_colour_everywhere(study):
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     results = FigureData(frames)

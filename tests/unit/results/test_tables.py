@@ -22,6 +22,7 @@ from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import WORST_FIRST, combine, group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
+from perseus.results.tables.replay import ReplayRecord
 from perseus.results.tables.slowdown import SlowdownRecord
 from perseus.study.experiments import OTHER_KINDS
 
@@ -189,6 +190,53 @@ def test_of_several_cells_the_highest_noise_floor_is_that_of_the_server(tmp_path
     assert floor == pytest.approx(4.302653 * 2**0.5 * 0.02)  # Student's factor of three servers
 
 
+def test_a_replay_has_a_row_per_phase_and_tenant_with_its_worst_minute(results):
+    found = pd.read_parquet(results / "tables/replay.parquet")
+    assert list(found["phase"]) == ["shared", "shared", "alone", "alone"]
+    assert list(found["tenant"]) == [*synthetic.TRUTH.capacities] * 2
+    shared, alone = found.iloc[0], found.iloc[2]
+    assert (shared["verdict"], alone["verdict"]) == ("sla_missed", "ok")
+    assert shared["worst_minute_attained"] == pytest.approx(650 / 760)
+    assert (shared["worst_recovery_s"], alone["worst_recovery_s"]) == (1.5, 0.2)
+    assert set(found["busiest_rps"]) == {50.0} and set(found["bursts"]) == {2}
+    each_s = np.array([10] * 142 + [50] * 8)
+    assert shared["dispersion"] == pytest.approx(each_s.var() / each_s.mean())
+    assert (shared["requests"], shared["process"], shared["punctual"]) == (1820, "mmpp", 0.995)
+
+
+def test_attainment_over_time_has_the_counts_of_seconds_and_of_minutes(results):
+    found = pd.read_parquet(results / "tables/attainment.parquet")
+    sizes = found.groupby(["phase", "tenant", "bin_s"]).size()
+    assert len(sizes) == 8 and set(sizes) == {150, 3}
+    first = found[(found["tenant"] == found["tenant"].iloc[0]) & (found["phase"] == "shared")]
+    minutes = first[first["bin_s"] == 60]
+    assert list(minutes["start_s"]) == [0, 60, 120] and list(minutes["requests"]) == [760, 760, 300]
+    assert list(minutes["within"]) == [650, 650, 300]
+    seconds = first[first["bin_s"] == 1].set_index("start_s")
+    assert seconds["attained"].loc[[19, 20, 23, 24, 25]].tolist() == [1.0, 0.5, 0.5, 0.0, 1.0]
+
+
+def test_a_recovery_that_was_not_over_is_infinite_and_none_is_null(tmp_path):
+    record = synthetic.replay_record()
+    record["offered"][0]["bursts"][1]["recovery_s"] = None
+    record["offered"][1]["bursts"] = []
+    read = StudyResults.read(synthetic.TASK, [synthetic_files.write_replay(tmp_path, record)], [])
+    rows = list(tables.module_of("replay").rows(read))
+    assert rows[0]["worst_recovery_s"] == np.inf and np.isnan(rows[1]["worst_recovery_s"])
+    assert [row["bursts"] for row in rows] == [2, 0, 2, 2]
+
+
+def test_phases_that_were_not_measured_have_the_verdict_of_their_cell(tmp_path):
+    record = synthetic.replay_record() | {"outcome": "failed", "reason": "the server died"}
+    record["offered"] = record["offered"][:2]
+    read = StudyResults.read(synthetic.TASK, [synthetic_files.write_replay(tmp_path, record)], [])
+    module = tables.module_of("replay")
+    frame = parquet.table(list(module.rows(read)), module.SCHEMA).to_pandas()
+    assert list(frame["verdict"]) == ["sla_missed", "sla_missed", "failed", "failed"]
+    assert list(frame["reason"])[2:] == ["the server died"] * 2
+    assert frame["attained"].notna().tolist() == [True, True, False, False]
+
+
 def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):
     folder = synthetic_files.write_startup(tmp_path)
     failed = {"outcome": "failed", "reason": "start 1: it ended early", "starts": []}
@@ -342,6 +390,7 @@ def test_what_measurements_leave_is_described_key_by_key():
         (synthetic.records()[0], PeakRecord),
         (synthetic.sweep_record(), ConcurrencyRecord),
         (synthetic.slowdown_record(), SlowdownRecord),
+        (synthetic.replay_record(), ReplayRecord),
         (synthetic.ceiling(), Ceiling),
     ):
         assert found.keys() == keys(model).keys()

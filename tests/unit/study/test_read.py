@@ -440,6 +440,25 @@ def background(**keys):
             ),
             r"experiments\[0\]: background needs at least two tenants",
         ),
+        (shared(kind="replay"), r"process: is missing \(How requests come"),
+        (
+            shared(kind="replay", process="bursts"),
+            r"process: 'bursts' is not known \(one of poisson, gamma, mmpp, trace\)",
+        ),
+        (shared(kind="replay", process="gamma"), r"experiments\[0\]: needs mean rates"),
+        (
+            shared(kind="replay", process="gamma", rates_rps=[5, 0]),
+            r"rates_rps\[1\]: must be > 0, not 0",
+        ),
+        (
+            shared(kind="replay", process="trace", traces=["config/{a}.csv"]),
+            r"experiments\[0\]: 'config/\{a\}\.csv' has a brace",
+        ),
+        (
+            shared(kind="replay", process="trace", traces=["config/prices.csv"], column="vCPUs"),
+            r"traces\[0\]: .*prices\.csv ",
+        ),
+        (shared(mixes=[[1, 1]], cv=4), r"cv: is of kind: replay only"),
         (shared(mixes=[[-1, 1]]), r"mixes\[0\]\[0\]: must be >= 0, not -1"),
         (shared(mixes=[[1]]), r"mixes\[0\]: has 1 numbers for 2 tenants"),
         (shared(mixes=[[0, 0]]), r"mixes\[0\]: at least one number must be above 0"),
@@ -589,6 +608,7 @@ EVERYTHING = merged(
                 experiments=[
                     {"kind": "peak", "mixes": [[1, 1]]},
                     {"kind": "peak", "hold": "a", "percents_of_peak": [50]},
+                    {"kind": "replay", "process": "mmpp", "rates_rps": [5], "burst_s": 2},
                 ],
             )
         ],

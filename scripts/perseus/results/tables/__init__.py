@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
 
     from perseus.results.study_results import StudyResults
 
-TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", *OTHER_KINDS)
+TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", "attainment", *OTHER_KINDS)
 
 
 def module_of(table: str) -> Any:

@@ -17,4 +17,4 @@ def all_problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Pr
     yield from models.problems(study, folder)
     yield from servers.problems(study, folder, prices)
     yield from measurement.problems(study, folder)
-    yield from scenarios.problems(study)
+    yield from scenarios.problems(study, folder)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
+from perseus.study.checks.files import brace_problems
 from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
 from perseus.study.experiments import peak
@@ -17,7 +19,8 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 
-def problems(study: Definition) -> Problems:
+def problems(study: Definition, folder: Path) -> Problems:
+    """`folder` is where paths start from."""
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
@@ -36,7 +39,7 @@ def problems(study: Definition) -> Problems:
             if count > 1:
                 hint = "give each tenant a name: of its own"
                 yield (*at, "tenants"), f"{name!r} appears {count} times ({hint})"
-        yield from _experiment_problems((*at, "experiments"), item)
+        yield from _experiment_problems((*at, "experiments"), item, folder)
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
@@ -148,7 +151,7 @@ def _precision_problems(at: Place, model: Model, server: Server) -> Problems:
         )
 
 
-def _experiment_problems(at: Place, item: ScenarioSettings) -> Problems:
+def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Problems:
     tenants = [tenant.name for tenant in item.tenants]
     if not item.experiments:  # a peak, by default
         for _, text in peak.Settings(kind="peak").problems(tenants):
@@ -157,7 +160,12 @@ def _experiment_problems(at: Place, item: ScenarioSettings) -> Problems:
     for i, experiment in enumerate(item.experiments):
         for inside, text in experiment.problems(tenants):
             yield (*at, i, *inside), text
+        for inside, text in experiment.file_problems(tenants, folder):
+            yield (*at, i, *inside), text
         for run in experiment.runs():
+            for file in run.files:
+                yield from brace_problems((*at, i), file)
             if run.name in seen:
-                yield (*at, i), f"the load line {run.name!r} is listed twice"
+                hint = " (give one a name:)" if "name" in type(experiment).model_fields else ""
+                yield (*at, i), f"the load line {run.name!r} is listed twice{hint}"
             seen.add(run.name)

@@ -15,7 +15,16 @@ from typing import Any, Final
 
 from pydantic import BeforeValidator
 
-KINDS: Final = ("peak", "concurrency", "startup", "aa", "frontier", "slowdown", "background")
+KINDS: Final = (
+    "peak",
+    "concurrency",
+    "startup",
+    "aa",
+    "frontier",
+    "slowdown",
+    "background",
+    "replay",
+)
 """In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
 and a class `Run`, what one cell does."""
 

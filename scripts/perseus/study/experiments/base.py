@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from perseus.study.base import Part
 from perseus.study.problems import Problems
@@ -24,6 +25,11 @@ class ExperimentRun(Part):
         """Names of the runs of its scenario whose results decide on what it measures."""
         return ()
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Files that it reads, which the configuration names: inputs of its job."""
+        return ()
+
 
 class ExperimentSettings(Part):
     """What a scenario asks of one kind of experiment."""
@@ -36,4 +42,8 @@ class ExperimentSettings(Part):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         """What is wrong with it in a scenario of these tenants; places are within the settings."""
+        yield from ()
+
+    def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
+        """What is wrong with the files that it names, whose paths start from `folder`."""
         yield from ()

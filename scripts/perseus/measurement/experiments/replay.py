@@ -1,0 +1,220 @@
+"""Experiment `replay`: bursty or recorded arrivals, offered once for minutes, not searched with.
+
+All tenants together, and each alone on the same server, get exactly the same arrivals: what differs
+is the others' doing (docs/method.md, "Bursts and traces").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final, cast
+
+import numpy as np
+
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.client_advice import what_would_help
+from perseus.measurement.closed_loop import closed_loop
+from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.schedules import Schedule, schedules
+from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.windows import keep
+from perseus.peak.attainment import (
+    Attainment,
+    Minute,
+    ReplayVerdict,
+    attained,
+    late_from_send,
+    verdict,
+)
+from perseus.peak.durations import ATTEMPTS, grace_s, loop_s
+from perseus.peak.fidelity import Fidelity, fidelity
+from perseus.peak.outcome import Outcome
+from perseus.peak.recovery import Burst, most_in_flight, recoveries
+from perseus.peak.speed import IN_FLIGHT
+from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict, judge
+from perseus.peak.window import Window
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.replay import Phase, Run
+from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.requests import Status
+
+DRAIN_S: Final = 20.0
+"""How long answers are waited for after the last arrival: recovery may take as long."""
+
+LOOKS_S: Final = 1.0
+"""Between two looks whether all are there."""
+
+NONE: Final = np.empty(0)
+"""The send times of a tenant without load."""
+
+BURSTY: Final = Tolerance(QUIET.foreign_cpu, NO_QUIET.send_lag, late_within=True)
+"""Requests of a burst are due at once, and are sent one after another."""
+
+
+@dataclass(frozen=True)
+class Offered:
+    """What became of one tenant's requests in one window, a part of record.json.
+
+    `requests_each_s` and `within_each_s` are those of `Attainment`, `window` is the number in
+    windows.parquet, and `rate_rps` the mean rate that was asked for.
+    """
+
+    phase: str
+    tenant: str
+    window: int
+    rate_rps: float
+    verdict: ReplayVerdict
+    reason: str
+    attained: float
+    attained_low: float
+    attained_high: float
+    worst_minute: Minute
+    bursts: tuple[Burst, ...]
+    most_in_flight: int
+    fidelity: Fidelity
+    requests_each_s: tuple[int, ...]
+    within_each_s: tuple[int, ...]
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """Offer the arrivals in all phases."""
+    task, run = cell.task, cast(Run, cell.task.run)
+    outcome, reason, offered = Outcome.OK, "", list[Offered]()
+    dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
+    with server_under_test(cell) as server:
+        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+            outcome = Outcome.BLOCKED
+            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+        else:
+            drawn = schedules(cell, run, dedicated_rps)
+            try:
+                with server.under_load() as system:
+                    for of_phase in each_phase(cell, system, run, drawn):
+                        offered += of_phase
+            except ServerError as error:
+                outcome, reason = Outcome.FAILED, str(error)
+    if outcome is Outcome.OK:
+        outcome, reason = spoilt(offered)
+    if outcome is Outcome.CLIENT_LIMITED:
+        advice = what_would_help(task.client, task.server, len(cell.client_cores))
+        reason = f"{reason}; {advice}"
+    found = {"outcome": outcome, "reason": reason, "offered": [asdict(each) for each in offered]}
+    busiest = run.phases(len(task.tenants))[0].name
+    watched = next((each.window for each in offered if each.phase == busiest), -1)
+    return Findings({**server.record, **found}, watched_window=watched)
+
+
+def load_s(task: MeasureTask) -> tuple[float, float]:
+    """The warm-up, and each phase once; at most, all are tried as often as they may be."""
+    run = cast(Run, task.run)
+    warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
+    windows = len(run.phases(len(task.tenants)))
+    return warm_s + windows * window_s, warm_s + ATTEMPTS * windows * (window_s + DRAIN_S)
+
+
+def each_phase(
+    cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
+) -> Iterator[list[Offered]]:
+    """What became of each tenant with load, phase by phase, after a warm-up.
+
+    In random order, so that a drift of the server is no trend. Raises ServerError when the server
+    dies.
+    """
+    phases = run.phases(len(drawn))
+    usual_s = run.duration_s + grace_s(cell.task.slas)
+    warm_up, _ = closed_loop(cell.task, system, "warm_up", IN_FLIGHT)
+    keep(cell, system, warm_up, len(phases) * usual_s)
+    order = cell.stream(len(drawn)).permutation(len(phases)).tolist()
+    for done, number in enumerate(order, start=1):
+        left_s = (len(phases) - done) * usual_s
+        yield one_phase(cell, system, phases[number], drawn, left_s)
+
+
+def one_phase(
+    cell: CellUnderTest,
+    system: LiveSystem,
+    phase: Phase,
+    drawn: Sequence[Schedule],
+    left_s: float,
+) -> list[Offered]:
+    """What became of each tenant that has load in the phase.
+
+    A window that client or host spoil is tried again, at last where there is no quiet; the last
+    attempt stands.
+    """
+    for attempts_left in reversed(range(ATTEMPTS)):
+        tolerance = BURSTY if attempts_left else NO_QUIET
+        window = one_window(cell.task, system, phase, drawn, tolerance)
+        keep(cell, system, window, left_s)
+        if all(tenant.verdict is not Verdict.INVALID for tenant in window.tenants):
+            break
+    number = system.ended[-1].number
+    return [what_became(cell.task, window, number, i, drawn[i].rate_rps) for i in phase.loaded]
+
+
+def one_window(
+    task: MeasureTask,
+    system: LiveSystem,
+    phase: Phase,
+    drawn: Sequence[Schedule],
+    tolerance: Tolerance,
+) -> Window:
+    """The arrivals of the tenants with load, until all are answered or no longer waited for."""
+    duration_s = cast(Run, task.run).duration_s
+    times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
+    with system.offer_at(times_s) as load:
+        seen = load.until(duration_s + grace_s(task.slas))
+        last_s = seen.elapsed_s + DRAIN_S
+        while any(each.count(Status.PENDING) for each in seen.requests) and seen.elapsed_s < last_s:
+            seen = load.until(min(seen.elapsed_s + LOOKS_S, last_s))
+    tenants = tuple(
+        judge(
+            seen,
+            i,
+            sla,
+            rate_rps=len(times) / duration_s,
+            settle_s=0.0,
+            grace_s=seen.elapsed_s - duration_s,  # so that all requests count
+            confidence=task.search.confidence,
+            tolerance=tolerance,
+        )
+        for i, (sla, times) in enumerate(zip(task.slas, times_s, strict=True))
+    )
+    return Window(phase.name, np.nan, 0.0, seen.elapsed_s, tenants, seen)
+
+
+def what_became(
+    task: MeasureTask, window: Window, number: int, tenant: int, rate_rps: float
+) -> Offered:
+    """Of a tenant's requests in the window with that number in windows.parquet."""
+    seen, sla = window.seen, task.slas[tenant]
+    requests = seen.requests[tenant]
+    late = late_from_send(requests, sla, seen.now_ns)
+    found, reason = verdict(window.tenants[tenant], sla, late)
+    share = attained(requests, sla, seen.now_ns)
+    by_second = Attainment.of(seen, tenant, sla, int(np.ceil(cast(Run, task.run).duration_s)))
+    return Offered(
+        phase=window.phase,
+        tenant=task.tenant_names[tenant],
+        window=number,
+        rate_rps=rate_rps,
+        verdict=found,
+        reason=reason,
+        attained=share.value,
+        attained_low=share.low,
+        attained_high=share.high,
+        worst_minute=by_second.worst_minute(),
+        bursts=tuple(recoveries(requests, seen.start_ns, by_second.back(sla))),
+        most_in_flight=most_in_flight(requests),
+        fidelity=fidelity(requests),
+        requests_each_s=tuple(by_second.requests.tolist()),
+        within_each_s=tuple(by_second.within.tolist()),
+    )
+
+
+def spoilt(offered: Sequence[Offered]) -> tuple[Outcome, str]:
+    """Of a cell: whether client or host spoilt what was offered; a missed SLA is an answer."""
+    ends = ((each.verdict.outcome, each.reason) for each in offered)
+    return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

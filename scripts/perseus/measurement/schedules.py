@@ -1,0 +1,98 @@
+"""When the requests of a replay are to be sent: drawn once, and offered in each of its windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+
+from perseus.measurement.cell import CellUnderTest
+from perseus.peak.stats import Floats
+from perseus.study.experiments.replay import Run, Trace, of_tenant
+from perseus.study.recorded import read_recorded
+from perseus.traffic.mmpp import Mmpp
+from perseus.traffic.renewal import GammaGaps
+from perseus.traffic.replayed import Replayed
+
+NEAR: Final = 0.05
+"""How far the mean rate of what is drawn may be off the asked one."""
+
+MOST_DRAWS: Final = 200
+"""Until it is that near; the nearest of them where none is."""
+
+
+class Process(Protocol):
+    """An arrival process."""
+
+    def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
+        """Send times in [0, duration_s), ascending, at a mean rate."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Send times of a tenant in seconds since the start of a window, ascending, and the mean rate
+    that was asked for."""
+
+    rate_rps: float
+    times_s: Floats
+
+
+def schedules(
+    cell: CellUnderTest, run: Run, dedicated_rps: Mapping[str, float]
+) -> tuple[Schedule, ...]:
+    """Of each tenant. Raises TraceError for a file that is no trace any more."""
+    files = dict(zip(run.files, cell.inputs.files, strict=True))
+    return tuple(
+        _schedule(run, i, files, dedicated_rps.get(name, np.nan), cell.stream(i))
+        for i, name in enumerate(cell.task.tenant_names)
+    )
+
+
+def _schedule(
+    run: Run,
+    tenant: int,
+    files: Mapping[str, Path],
+    dedicated_rps: float,
+    rng: np.random.Generator,
+) -> Schedule:
+    recording = None if run.trace is None else _recording(run.trace, tenant, files)
+    if run.rates_rps:
+        rate_rps = of_tenant(run.rates_rps, tenant)
+    elif run.percents_of_peak:
+        rate_rps = of_tenant(run.percents_of_peak, tenant) / 100 * dedicated_rps
+    else:
+        assert recording is not None, "only a trace has a rate of its own"
+        rate_rps = recording.rate_rps(run.duration_s)
+    process = recording or _process(run)
+    return Schedule(rate_rps, near_its_mean_s(process, rate_rps, run.duration_s, rng))
+
+
+def near_its_mean_s(
+    process: Process, rate_rps: float, duration_s: float, rng: np.random.Generator
+) -> Floats:
+    """Send times of which there are about as many as the mean rate has in that time.
+
+    A window holds few bursts, so that most draws have a good deal more or less.
+    """
+    nearest_s, nearest = np.empty(0), np.inf
+    for _ in range(MOST_DRAWS):
+        times_s = process.times_s(rate_rps, duration_s, rng)
+        off = abs(len(times_s) / (rate_rps * duration_s) - 1)
+        if off < nearest:
+            nearest_s, nearest = times_s, off
+        if off <= NEAR:
+            break
+    return nearest_s
+
+
+def _process(run: Run) -> Process:
+    return GammaGaps(run.cv) if run.bursts is None else Mmpp(**run.bursts.model_dump())
+
+
+def _recording(trace: Trace, tenant: int, files: Mapping[str, Path]) -> Replayed:
+    path = files[of_tenant(trace.files, tenant)]
+    recorded = read_recorded(path, trace.format, trace.selected_by(tenant))
+    return Replayed(recorded, of_tenant(trace.begins_s, tenant), trace.time_scale)

@@ -1,0 +1,85 @@
+"""Bursts of arrivals, and how long a server takes to recover from each (docs/method.md, "Bursts
+and traces")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from perseus.peak.attainment import Counts
+from perseus.traffic.requests import Requests, Status
+
+BURST: Final = 1.5
+"""Of the mean rate: a second with fewer arrivals is in no burst."""
+
+CHANCE: Final = 0.001
+"""Of Poisson arrivals at the mean rate: the share of seconds that have more than a burst needs."""
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Arrivals in [start_s, end_s), and how long after them the server had recovered.
+
+    `recovery_s` is infinite where it had not when the window ended.
+    """
+
+    start_s: int
+    end_s: int
+    requests: int
+    recovery_s: float
+
+
+def bursts(counts: Counts) -> list[tuple[int, int]]:
+    """(start, end) of each run of seconds with more arrivals than BURST times the mean, and more
+    than chance has it; `counts` are those of all seconds, shape (n,)."""
+    mean = counts.mean()
+    least = max(BURST * mean, stats.poisson.ppf(1 - CHANCE, mean)) if mean else 0.0
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], counts > least, [False]])))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
+    """How the server recovered from each burst of a window that began at `start_ns`.
+
+    It has when every request that was intended before the end of the burst has ended, and a second
+    since then had its SLA kept: `back` tells of each, shape (n,). A burst that begins before then
+    goes on with the one before it, as one.
+    """
+    seconds = (requests.intended_ns - start_ns) // 10**9
+    counts = np.bincount(seconds, minlength=len(back))
+    found: list[Burst] = []
+    for start_s, end_s in bursts(counts):
+        if found and start_s < found[-1].end_s + found[-1].recovery_s:
+            start_s = found.pop().start_s
+        arrived = int(counts[start_s:end_s].sum())
+        drained_s = _drained_s(requests, start_ns + end_s * 10**9)
+        recovery_s = max(0.0, drained_s, _first(back[end_s:]))
+        found.append(Burst(start_s, end_s, arrived, recovery_s))
+    return found
+
+
+def most_in_flight(requests: Requests) -> int:
+    """The most requests at a time that were intended and had not ended."""
+    due = requests.status != Status.UNSENT
+    ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
+    intended_ns = requests.intended_ns[due]
+    before = np.searchsorted(ended_ns, intended_ns, side="right")
+    return int(np.max(np.arange(1, len(intended_ns) + 1) - before, initial=0))
+
+
+def _drained_s(requests: Requests, until_ns: int) -> float:
+    """How long after that moment the last request that was intended before it ended; infinite if
+    one has not."""
+    part = requests.between(int(requests.intended_ns[0]), until_ns)
+    if part.count(Status.PENDING):
+        return np.inf
+    return (int(part.done_ns.max(initial=0)) - until_ns) / 1e9
+
+
+def _first(back: NDArray[np.bool_]) -> float:
+    """The number of the first that is true, 0 of none at all, infinite where none is true."""
+    return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

@@ -1,0 +1,124 @@
+"""Bursts and traces: what was offered over time, and how much of it kept the SLA."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import FigureData
+from perseus.report.numbers import significant
+from perseus.report.style import (
+    DARK,
+    GREY,
+    is_known,
+    legend,
+    nothing,
+    panels,
+    remainder,
+    say,
+    verdict,
+)
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "The same arrivals beside the other tenants (in the tenant's colour) and alone: above, their"
+    " rate; below, the share of them that was answered within the latency of the SLA, by the time"
+    " at which they were due. A thick bar is the worst minute."
+)
+
+MOST_ROWS = 6
+RATE_MM, ATTAINMENT_MM = 26, 38
+MOST_SECONDS = 300
+"""Longer windows are drawn by the minute."""
+
+LINES = {"alone": "--", "shared": "-"}
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """Two panels for each tenant of a cell, over one axis of time."""
+    frame = results.tables["replay"]
+    if frame.empty:
+        return nothing(style, "no bursty or recorded arrivals were offered")
+    parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
+    shown = parts[:MOST_ROWS]
+    heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
+    figure, axes = panels(style, len(heights), 1, heights)
+    for rate, attainment, phases in zip(axes[::2], axes[1::2], shown, strict=True):
+        _tenant(rate, attainment, results, phases)
+    axes[-1].set_xlabel("time since the start of the window (s)")
+    handles = [
+        Patch(color=GREY, label="arrivals"),
+        Line2D([], [], color=DARK, label="beside the others"),
+        Line2D([], [], color=DARK, linestyle="--", label="alone"),
+        Line2D([], [], color=DARK, linestyle=":", label="SLA"),
+        Line2D([], [], color=DARK, linewidth=4, label="worst minute"),
+    ]
+    legend(figure, handles, 5)
+    remainder(figure, len(shown), len(parts), "tenants of cells", "replay.csv")
+    return figure
+
+
+def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFrame) -> None:
+    """`phases` are the rows of one tenant in one cell."""
+    first = phases.iloc[0]
+    told = ", ".join(f"{row['phase']}: {verdict(row)}" for _, row in phases.iterrows())
+    rate.set_title(f"{first['cell']}, {first['tenant']} ({told})", loc="left")
+    rate.set_ylabel("requests/s")
+    rate.tick_params(labelbottom=False)
+    attainment.set_ylabel("within SLA")
+    attainment.set_ylim(0, 1.05)
+    attainment.axhline(first["sla_percentile"] / 100, color=DARK, linestyle=":", linewidth=1)
+    for panel in (rate, attainment):
+        panel.set_xlim(0, first["duration_s"])
+    measured = phases[phases["attained"].notna()]
+    if measured.empty:
+        say(attainment, f"not measured: {verdict(first)}")
+        return
+    for _, row in measured.sort_values("phase").iterrows():  # alone is drawn below the shared
+        bins = _bins(results, row)
+        _attainment(attainment, results, row, bins)
+    rate.fill_between(
+        bins["start_s"], bins["requests"] / bins["length_s"], step="post", color=GREY, linewidth=0
+    )
+    rate.set_ylim(bottom=0)
+
+
+def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
+    """Of the table of attainment, those of a row of the table of replays, up to its end."""
+    frame, end_s = results.tables["attainment"], row["duration_s"]
+    bin_s = 1 if end_s <= MOST_SECONDS else 60
+    same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]
+    bins = frame[same[0] & same[1] & same[2] & (frame["bin_s"] == bin_s)]
+    bins = bins.assign(length_s=(end_s - bins["start_s"]).clip(upper=bin_s))
+    last = bins.iloc[-1:].assign(start_s=end_s)  # so that the last step has its length
+    return pd.concat([bins, last])
+
+
+def _attainment(panel: Axes, results: FigureData, row: pd.Series, bins: pd.DataFrame) -> None:
+    shared = row["phase"] == "shared"
+    colour = results.colour(row["tenant"]) if shared else DARK
+    panel.step(
+        bins["start_s"],
+        bins["attained"],
+        where="post",
+        linewidth=1,
+        color=colour,
+        linestyle=LINES[row["phase"]],
+    )
+    start_s, worst = row["worst_minute_start_s"], row["worst_minute_attained"]
+    if is_known(worst):
+        end_s = min(start_s + 60, row["duration_s"])
+        panel.plot([start_s, end_s], [worst, worst], color=colour, linewidth=3, alpha=0.5, zorder=1)
+        panel.annotate(
+            f"{significant(100 * worst)} %",
+            (end_s if shared else start_s, worst),
+            ha="right" if shared else "left",
+            va="top",
+            xytext=(-3 if shared else 3, -3),
+            textcoords="offset points",
+            fontsize="small",
+            color=colour,
+        )

@@ -1,0 +1,58 @@
+"""Table `attainment`: over the time of each replay, the requests that kept their SLA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import CELL, cell
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+from perseus.results.tables.replay import Offered, ReplayRecord
+
+BINS_S = (1, 60)
+
+DESCRIPTION = (
+    "One row per bin of time, of 1 s and of 60 s, of each phase and tenant of a replay; empty"
+    " without."
+)
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals"),
+        column("bin_s", WHOLE, "s", "length of the bin; the last may be cut off"),
+        column("start_s", WHOLE, "s", "its beginning, since the start of the window"),
+        column("requests", WHOLE, "requests", "requests intended in it"),
+        column("within", WHOLE, "requests", "of them, answered within the latency of the SLA"),
+        column("attained", REAL, "share", "within / requests; null without requests"),
+    ]
+)
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(ReplayRecord):
+        for offered in record.offered:
+            for bin_s in BINS_S:
+                for bin_row in _of_bins(offered, bin_s):
+                    of = {"tenant": offered.tenant, "phase": offered.phase}
+                    yield {**cell(record.task), **of, **bin_row}
+
+
+def _of_bins(offered: Offered, bin_s: int) -> Iterator[Row]:
+    starts = range(0, len(offered.requests_each_s), bin_s)
+    sums = [
+        np.add.reduceat(each, starts).tolist()
+        for each in (offered.requests_each_s, offered.within_each_s)
+    ]
+    for start_s, requests, within in zip(starts, *sums, strict=True):
+        yield {
+            "bin_s": bin_s,
+            "start_s": start_s,
+            "requests": requests,
+            "within": within,
+            "attained": within / requests if requests else np.nan,
+        }

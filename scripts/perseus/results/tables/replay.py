@@ -1,0 +1,236 @@
+"""Table `replay`: bursty or recorded arrivals, offered together and alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, Field
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import CELL, cell
+from perseus.results.records import Number, Record, Row
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments.replay import Run
+from perseus.study.tasks.measure import MeasuredTenant
+
+
+class Minute(BaseModel):
+    """A minute of a window: its requests, and those within the SLA."""
+
+    start_s: int
+    requests: int
+    within: int
+
+
+class Burst(BaseModel):
+    """A burst, and how long after it the server had recovered; None if it had not."""
+
+    start_s: int
+    end_s: int
+    requests: int
+    recovery_s: float | None
+
+
+class Fidelity(BaseModel):
+    """How exactly the requests of a window were sent when they should have been."""
+
+    lag_p50_ms: Number
+    lag_p99_ms: Number
+    lag_max_ms: Number
+    punctual: Number
+    unsent: int
+
+
+class Offered(BaseModel):
+    """What became of one tenant's requests in one window."""
+
+    phase: str
+    tenant: str
+    window: int
+    rate_rps: float
+    verdict: str
+    reason: str
+    attained: Number
+    attained_low: Number
+    attained_high: Number
+    worst_minute: Minute
+    bursts: tuple[Burst, ...]
+    most_in_flight: int
+    fidelity: Fidelity
+    requests_each_s: tuple[int, ...]
+    within_each_s: tuple[int, ...]
+
+    @property
+    def worst_recovery_s(self) -> float:
+        """The longest; infinite where one was not over at the end, NaN without bursts."""
+        found = [np.inf if each.recovery_s is None else each.recovery_s for each in self.bursts]
+        return max(found, default=np.nan)
+
+    @property
+    def dispersion(self) -> float:
+        """The index of dispersion of the counts of seconds; NaN without requests."""
+        counts = np.array(self.requests_each_s)
+        return float(counts.var() / counts.mean()) if counts.any() else np.nan
+
+
+class ReplayRecord(Record):
+    """What became of arrivals that were offered together and alone."""
+
+    kind: ClassVar[str] = "replay"
+
+    offered: tuple[Offered, ...] = Field(
+        description="per phase (shared, alone) and tenant with load: its `window` of"
+        " windows.parquet, the mean rate that was asked for, the verdict, the share of requests"
+        " within the SLA with its 95 % interval, the worst minute, the bursts of its arrivals, each"
+        " with the seconds that recovery took (null if it was not over), the most requests in"
+        " flight, `fidelity` (send lag, share sent within 1 ms, unsent), and for each second since"
+        " the start of the window the requests intended in it and those within the SLA"
+    )
+
+    @property
+    def run(self) -> Run:
+        return Run.model_validate(self.task.run)
+
+    def of(self, phase: str, tenant: str) -> Offered | None:
+        """None where the phase was not measured."""
+        same = (each for each in self.offered if (each.phase, each.tenant) == (phase, tenant))
+        return next(same, None)
+
+
+RECORD = ReplayRecord
+DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty without."
+TITLE = "Bursts and traces"
+NOTE = (
+    "The same arrivals offered to all tenants together (shared) and to each alone on the same"
+    " server. Attained: requests within the SLA, 95 % interval in brackets; the worst minute may"
+    " begin at any second. Recovery: from the end of a burst until all its requests have ended and"
+    " a second kept the SLA again. Sent on time: within 1 ms; late sends are the client's."
+)
+SHOWN = {
+    "cell": "cell",
+    "tenant": "tenant",
+    "phase": "phase",
+    "asked (requests/s)": "rate_rps",
+    "offered": "offered_rps",
+    "busiest second": "busiest_rps",
+    "attained": ("attained", "attained_low", "attained_high"),
+    "worst minute": "worst_minute_attained",
+    "from (s)": "worst_minute_start_s",
+    "bursts": "bursts",
+    "worst recovery (s)": "worst_recovery_s",
+    "most in flight": "most_in_flight",
+    "sent on time": "punctual",
+    "verdict": "verdict",
+    "why not": "reason",
+}
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "model of the tenant"),
+        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals"),
+        column("process", TEXT, "", "poisson, gamma, mmpp or trace"),
+        column("duration_s", REAL, "s", "length of the arrivals"),
+        column("rate_rps", REAL, "requests/s", "mean rate that was asked for"),
+        column("offered_rps", REAL, "requests/s", "mean rate of the arrivals as they were drawn"),
+        column("busiest_rps", REAL, "requests/s", "most arrivals in a second"),
+        column("dispersion", REAL, "", "variance over mean of the arrivals per second (index of"
+               " dispersion): 1 of Poisson arrivals"),
+        column("requests", WHOLE, "requests", "requests, without the unsent"),
+        column("effective_requests", REAL, "requests", "independent requests worth as much"
+               " (docs/method.md, Verdict on a window)"),
+        column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent"),
+        column("sla_percentile", REAL, "%", "percentile that the SLA binds"),
+        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
+        column("attained", REAL, "share", "requests within the latency of the SLA"),
+        column("attained_low", REAL, "share", "its 95 % interval by batch means, lower end"),
+        column("attained_high", REAL, "share", "upper end"),
+        column("p50_ms", REAL, "ms", "median latency from the intended send"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency"),
+        column("p99_ms", REAL, "ms", "99th percentile of the latency"),
+        column("worst_minute_start_s", WHOLE, "s", "since the start of the window: the 60 s with"
+               " the lowest attainment, or all of a shorter window"),
+        column("worst_minute_requests", WHOLE, "requests", "requests intended in it"),
+        column("worst_minute_attained", REAL, "share", "of them, within the latency of the SLA"),
+        column("bursts", WHOLE, "", "bursts of its arrivals (docs/method.md, Bursts and traces)"),
+        column("worst_recovery_s", REAL, "s", "longest time from the end of a burst until the"
+               " server had recovered; infinite where it had not when the window ended"),
+        column("most_in_flight", WHOLE, "requests", "most requests at a time that were intended and"
+               " not answered"),
+        column("lag_p50_ms", REAL, "ms", "median of the send lag (sent - intended)"),
+        column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
+        column("lag_max_ms", REAL, "ms", "its maximum"),
+        column("punctual", REAL, "share", "requests sent within 1 ms of their time"),
+        column("unsent", WHOLE, "requests", "requests that were never sent"),
+        column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
+        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed or blocked"),
+        column("reason", TEXT, "", "why not ok, in words"),
+    ]
+)  # fmt: skip
+"""Null what was not measured."""
+
+OF_WINDOW = (
+    "offered_rps",
+    "requests",
+    "effective_requests",
+    "errors",
+    "p50_ms",
+    "p95_ms",
+    "p99_ms",
+    "client_cpu",
+)
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(ReplayRecord):
+        windows = {(row["window"], row["tenant"]): row for row in record.windows()}
+        tenants = record.task.tenants
+        for phase in record.run.phases(len(tenants)):
+            for tenant in (tenants[i] for i in phase.loaded):
+                found = record.of(phase.name, tenant.name)
+                yield {
+                    **dict.fromkeys(SCHEMA.names),
+                    **_asked(record, tenant, phase.name),
+                    **(_found(found, windows[found.window, tenant.name]) if found else {}),
+                }
+
+
+def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
+    """What is known of a phase before it is measured, with the verdict where it was not."""
+    return {
+        **cell(record.task),
+        "tenant": tenant.name,
+        "model": tenant.model,
+        "phase": phase,
+        "process": record.run.process,
+        "duration_s": record.run.duration_s,
+        "sla_percentile": tenant.sla.percentile,
+        "sla_ms": tenant.sla.latency_ms,
+        "verdict": record.outcome,
+        "reason": record.reason,
+    }
+
+
+def _found(found: Offered, window: Row) -> Row:
+    minute = found.worst_minute
+    return {
+        **{name: window[name] for name in OF_WINDOW},
+        "rate_rps": found.rate_rps,
+        "busiest_rps": float(max(found.requests_each_s)),
+        "dispersion": found.dispersion,
+        "attained": found.attained,
+        "attained_low": found.attained_low,
+        "attained_high": found.attained_high,
+        "worst_minute_start_s": minute.start_s,
+        "worst_minute_requests": minute.requests,
+        "worst_minute_attained": minute.within / minute.requests if minute.requests else np.nan,
+        "bursts": len(found.bursts),
+        "worst_recovery_s": found.worst_recovery_s,
+        "most_in_flight": found.most_in_flight,
+        **found.fidelity.model_dump(),
+        "verdict": found.verdict,
+        "reason": found.reason,
+    }

@@ -1,0 +1,269 @@
+"""Experiment `replay`: bursty or recorded arrivals, of all tenants together and of each alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal, NamedTuple, TypeVar
+
+from pydantic import Field
+
+from perseus.study.base import Name, Part, Real, Text, Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.problems import Problems
+from perseus.study.recorded import read_recorded
+from perseus.study.traces import TraceError
+
+MOST_RPS: Final = 50_000
+"""More than one process can send."""
+
+T = TypeVar("T")
+Format = Literal["times", "azure_functions", "burstgpt"]
+Rate = Annotated[Real, Field(gt=0, le=MOST_RPS)]
+Percent = Annotated[Whole, Field(ge=1, le=1000)]
+Begin = Annotated[Real, Field(ge=0)]
+Words = Annotated[Text, Field(min_length=1)]
+
+
+def of_tenant(values: Sequence[T], tenant: int) -> T:
+    """Of values for each tenant, or of one for all, that of the tenant with this number."""
+    return values[tenant % len(values)]
+
+
+class Phase(NamedTuple):
+    """What a window is for, and the numbers of the tenants that have load in it."""
+
+    name: str
+    loaded: tuple[int, ...]
+
+
+class Bursts(Part):
+    """A Markov-modulated Poisson process: the fields of traffic.mmpp.Mmpp."""
+
+    burst_factor: float
+    burst_s: float
+    burst_share: float
+
+
+class Trace(Part):
+    """Parts of recordings; lists have an entry for each tenant, or one for all.
+
+    `selected` are the columns or rows that count; empty where all do.
+    """
+
+    files: tuple[str, ...]
+    format: Format
+    selected: tuple[str, ...]
+    begins_s: tuple[float, ...]
+    time_scale: float
+
+    def selected_by(self, tenant: int) -> str | None:
+        return of_tenant(self.selected, tenant) if self.selected else None
+
+
+class Run(ExperimentRun):
+    """A window of so many seconds with all tenants, and one with each of them alone.
+
+    Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks, or where both are
+    empty those of the trace. `cv` is of gamma, `bursts` of mmpp, `trace` of trace.
+    """
+
+    kind: Literal["replay"] = "replay"
+    name: str
+    process: Literal["poisson", "gamma", "mmpp", "trace"]
+    duration_s: float
+    rates_rps: tuple[float, ...] = ()
+    percents_of_peak: tuple[int, ...] = ()
+    cv: float = 1.0
+    bursts: Bursts | None = None
+    trace: Trace | None = None
+
+    @property
+    def needs_dedicated_peaks(self) -> bool:
+        return bool(self.percents_of_peak)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self.trace.files)) if self.trace else ()
+
+    def phases(self, tenants: int) -> list[Phase]:
+        """Its windows: all tenants together, and each alone; of one tenant there is no other."""
+        alone = [Phase("alone", (i,)) for i in range(tenants)]
+        return alone if tenants == 1 else [Phase("shared", tuple(range(tenants))), *alone]
+
+
+OF_PROCESS: Final = {
+    "cv": "gamma",
+    **dict.fromkeys(("burst_factor", "burst_s", "burst_share"), "mmpp"),
+    **dict.fromkeys(("traces", "format", "begins_s", "time_scale"), "trace"),
+    **dict.fromkeys(("column", "functions", "llms"), "trace"),
+}
+OF_FORMAT: Final = {"column": "times", "functions": "azure_functions", "llms": "burstgpt"}
+"""Keys that only one process, or one format of its traces, has."""
+
+LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "functions", "llms", "begins_s")
+"""Keys whose lists have an entry for each tenant, or one for all."""
+
+
+class Settings(ExperimentSettings):
+    """Offer bursty or recorded arrivals. Lists have an entry for each tenant, or one for all."""
+
+    kind: Literal["replay"] = Field(
+        description="`replay` offers bursty or recorded arrivals, to all tenants together and with"
+        " the same arrivals to each alone: SLA attainment over time, the worst minute, the recovery"
+        " after bursts. Its lists have an entry for each tenant in their order, or one for all."
+    )
+    name: Name | None = Field(
+        default=None,
+        description="Tells several replays of a scenario apart. Default, the process.",
+    )
+    process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
+        description="How requests come: with `gamma` gaps, by a Markov-modulated Poisson process of"
+        " bursts and quiet (`mmpp`), as in a recorded `trace`, or, to compare, `poisson`.",
+        examples=["mmpp"],
+    )
+    duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
+        default=120.0, description="Seconds of arrivals, once together and once for each alone."
+    )
+    rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Mean rates in requests/s. Default of a trace, its own."
+    )
+    percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Mean rates in percent of the dedicated peaks, in place of rates_rps.",
+    )
+    cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
+        default=None, description="Coefficient of variation of the gaps; gamma only. Default, 4."
+    )
+    burst_factor: Annotated[Real, Field(gt=1, le=1000)] | None = Field(
+        default=None,
+        description="Rate in a burst over the rate between bursts; mmpp only. Default, 5.",
+    )
+    burst_s: Annotated[Real, Field(gt=0, le=3600)] | None = Field(
+        default=None, description="Mean length of a burst; mmpp only. Default, 3."
+    )
+    burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
+        default=None, description="Share of the time in bursts; mmpp only. Default, 0.1."
+    )
+    traces: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
+        default=None, description="Files of recorded arrivals; trace only."
+    )
+    format: Format | None = Field(
+        default=None,
+        description="Of the files; trace only. `times`, the default: a time in seconds per line, or"
+        " in a column. `azure_functions` and `burstgpt`: those public traces.",
+    )
+    column: Words | None = Field(
+        default=None, description="The column of a CSV that has the times; times only."
+    )
+    functions: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="HashFunction of the rows that count; azure_functions only. Default, the sum of"
+        " all rows.",
+    )
+    llms: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Model of the rows that count, such as GPT-4; burstgpt only. Default, all.",
+    )
+    begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Where in the recording to begin, in its seconds; trace only. Default, 0.",
+    )
+    time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
+        default=None,
+        description="Seconds that a second of the recording takes: 0.1 is ten times as fast; trace"
+        " only. Default, 1.",
+    )
+
+    def runs(self) -> Iterator[Run]:
+        yield Run(
+            name=f"replay-{self.name or self.process}",
+            process=self.process,
+            duration_s=self.duration_s,
+            rates_rps=self.rates_rps or (),
+            percents_of_peak=self.percents_of_peak or (),
+            cv=(self.cv or 4.0) if self.process == "gamma" else 1.0,
+            bursts=self._bursts if self.process == "mmpp" else None,
+            trace=self._trace if self.process == "trace" else None,
+        )
+
+    @property
+    def _bursts(self) -> Bursts:
+        return Bursts(
+            burst_factor=self.burst_factor or 5.0,
+            burst_s=self.burst_s or 3.0,
+            burst_share=self.burst_share or 0.1,
+        )
+
+    @property
+    def _trace(self) -> Trace:
+        return Trace(
+            files=self.traces or (),
+            format=self.format or "times",
+            selected=self.functions or self.llms or ((self.column,) if self.column else ()),
+            begins_s=self.begins_s or (0.0,),
+            time_scale=self.time_scale or 1.0,
+        )
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        for key, only in OF_PROCESS.items():
+            if getattr(self, key) is not None and self.process != only:
+                yield (key,), f"is of process: {only} only, and process is {self.process!r}"
+        for key, only in OF_FORMAT.items() if self.process == "trace" else ():
+            if getattr(self, key) is not None and self._trace.format != only:
+                yield (key,), f"is of format: {only} only, and format is {self._trace.format!r}"
+        if self.process == "trace" and self.traces is None:
+            yield ("traces",), "is missing (files of recorded arrivals)"
+        if self.rates_rps is not None and self.percents_of_peak is not None:
+            yield (), "has both rates_rps: and percents_of_peak: (leave one out)"
+        if self.process != "trace" and self._keeps_rates:
+            yield (), "needs mean rates: rates_rps: or percents_of_peak:"
+        for key in LISTS:
+            count = len(getattr(self, key) or ())
+            if count > 1 and count != len(tenants):
+                yield (key,), f"has {count} entries for {len(tenants)} tenants (or one for all)"
+
+    @property
+    def _keeps_rates(self) -> bool:
+        """Whether no mean rates are asked for."""
+        return self.rates_rps is None and self.percents_of_peak is None
+
+    def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
+        trace, files = self._trace, self._trace.files
+        parts = dict.fromkeys(
+            (i % len(files), trace.selected_by(i), of_tenant(trace.begins_s, i))
+            for i in range(len(tenants) if files and self.process == "trace" else 0)
+        )
+        for at, selected, begin_s in parts:
+            for text in self._part_problems(folder, files[at], selected, begin_s):
+                yield ("traces", at), text
+
+    def _part_problems(
+        self, folder: Path, file: str, selected: str | None, begin_s: float
+    ) -> Iterator[str]:
+        """What is wrong with the part of a recording that one tenant replays."""
+        try:
+            recorded = read_recorded(folder / file, self._trace.format, selected)
+        except FileNotFoundError:
+            yield f"there is no file {file!r} (of recorded arrivals)"
+            return
+        except (OSError, TraceError) as error:
+            yield str(error)
+            return
+        scale = self._trace.time_scale
+        end_s = begin_s + self.duration_s / scale
+        has_s = max(0.0, recorded.length_s - begin_s) * scale
+        rate_rps = recorded.expected(begin_s, end_s).sum() / self.duration_s
+        of = file if selected is None else f"{selected!r} of {file}"
+        if has_s < self.duration_s * (1 - 1e-9):
+            yield (
+                f"{of} lasts {has_s:.6g} s from second {begin_s:g} on, at time_scale {scale:g}, and"
+                f" duration_s is {self.duration_s:g} (lower it, or raise time_scale)"
+            )
+        elif rate_rps == 0:
+            yield f"{of} has no arrivals from second {begin_s:g} to {end_s:g} (change begins_s)"
+        elif self._keeps_rates and rate_rps > MOST_RPS:
+            yield (
+                f"{of} has {rate_rps:.3g} requests/s, at time_scale {scale:g}, and at most"
+                f" {MOST_RPS} can be sent (ask for rates_rps or percents_of_peak)"
+            )

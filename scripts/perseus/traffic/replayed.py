@@ -1,0 +1,53 @@
+"""Recorded arrivals, offered again: scaled in time, and in rate to the mean that is asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.study.recorded import Recorded
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """The part of a recording from `begin_s` on; a second of it takes `time_scale` seconds."""
+
+    recorded: Recorded
+    begin_s: float = 0.0
+    time_scale: float = 1.0
+
+    def rate_rps(self, duration_s: float) -> float:
+        """The mean rate of the recording in the part that so many seconds offer."""
+        return float(self._expected(duration_s).sum()) / duration_s
+
+    def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
+        """Send times in [0, duration_s), ascending, of that mean rate.
+
+        Below the recorded rate each arrival is kept with the probability of their ratio (thinning).
+        Above it further copies are laid over the first, each turned by a random time as if the part
+        were a circle, and the last of them is thinned (superposition). The recording must have
+        arrivals in the part.
+        """
+        copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
+        shares = [1.0] * int(copies) + ([rest] if rest else [])
+        parts = [self._kept_s(duration_s, share, rng) for share in shares]
+        turned = [(part + rng.uniform(0, duration_s)) % duration_s for part in parts[1:]]
+        return np.sort(np.concatenate([parts[0], *turned]))
+
+    def _expected(self, duration_s: float) -> Floats:
+        """Arrivals of each interval of the recording that lie in the part, on average."""
+        return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)
+
+    def _kept_s(self, duration_s: float, share: float, rng: np.random.Generator) -> Floats:
+        """Times of the part's arrivals, each kept with that probability."""
+        touched = self._expected(duration_s) > 0
+        # A day of all functions has a billion invocations: only those that are kept get a time.
+        kept = rng.binomial(self.recorded.counts[touched], share)
+        times_s = np.repeat(self.recorded.starts_s[touched], kept)
+        times_s += self.recorded.interval_s * rng.random(len(times_s))
+        offered_s = (times_s - self.begin_s) * self.time_scale
+        return np.sort(offered_s[(offered_s >= 0) & (offered_s < duration_s)])
