@@ -46,7 +46,7 @@ rule own_onnx:
     log:
         f"{LOGS}/export/{{model}}.log",
     wildcard_constraints:
-        model=any_of(name for name, of in STUDY.models.items() if not of.of_torchvision),
+        model=any_of(name for name, of in STUDY.models.items() if of.onnx),
     conda:
         "../envs/perseus.yaml"
     resources:

@@ -14,8 +14,8 @@ with job(snakemake.log[0], *FAILURES) as say:
     measure(
         task,
         Inputs(
-            repository=Path(snakemake.input.repository[0]).parents[1],
-            references=dict(zip(task.tenant_names, references, strict=True)),
+            repository=next((Path(path).parents[1] for path in snakemake.input.repository), None),
+            references=dict(zip(task.brought, references, strict=True)),
             dedicated_records=[Path(record) for record in snakemake.input.dedicated],
             earlier_records=[Path(record) for record in snakemake.input.earlier],
             trace=next((Path(trace) for trace in snakemake.input.trace), None),

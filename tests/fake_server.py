@@ -103,7 +103,8 @@ class FakeHttpServer(FakeServer):
                 if fake.fail:
                     return self._reply(HTTP_ERRORS[fake.fail], b"the model is on fire")
                 fake.serve(request, lambda: True)
-                head = json.dumps({"outputs": [{"name": "output", "shape": [1, 1]}]}).encode()
+                output = {"name": "output", "datatype": "FP32", "shape": [1, 1]}
+                head = json.dumps({"outputs": [output]}).encode()
                 return self._reply(200, head + bytes(4), len(head))
 
             def _reply(self, status: int, body: bytes, json_bytes: int | None = None) -> None:

@@ -57,6 +57,7 @@ class Truth:
     repeats: int = 2
     bootstraps: int = 200
     host: float = 0.0
+    preset: str = "quick"
 
 
 TRUTH = Truth({"resnet18": 30.0, "mobilenet_v3_large": 90.0})
@@ -143,7 +144,7 @@ def _repeats(
             speed * limit * np.exp(rng.normal(0, truth.between) + rng.normal(0, truth.within))
         )
         scatter = np.exp(rng.normal(0, truth.within, truth.bootstraps))
-        task = _task(names, scenario, run, repeat)
+        task = _task(names, scenario, run, repeat, truth.preset)
         cells.append(
             {
                 "cell": task.plain(),
@@ -174,6 +175,7 @@ def _repeats(
                 "round_trip_p50_ms": 0.3,
                 "first_inference_ms": dict.fromkeys(names, 30.0),
                 "relative_errors": dict.fromkeys(names, 1e-6),
+                "served_models": {},
                 "outcome": "ok",
                 "reason": "",
                 "line": {"base_rps": list(base), "direction_rps": list(direction)},
@@ -196,7 +198,31 @@ def _repeats(
     return cells
 
 
-def _task(names: tuple[str, ...], scenario: str, run: ExperimentRun, repeat: int) -> MeasureTask:
+def with_two_presets(**truth: Any) -> list[Plain]:
+    """A study by the preset quick, with a scenario `sure` of the preset standard.
+
+    When this one and its dedicated peaks were measured, the server was twice as fast.
+    """
+    faster = {name: 2 * rate for name, rate in TRUTH.capacities.items()}
+    sure = records(Truth(faster, preset="standard", **truth), seed=1, holds=())
+    return [*records(Truth(TRUTH.capacities, **truth), holds=()), *map(_sure, sure)]
+
+
+def _sure(record: Plain) -> Plain:
+    """The record as that of the scenario `sure`, or of a dedicated peak that it has."""
+    task = MeasureTask.model_validate(record["cell"])
+    run = Run.model_validate(task.run)
+    named = {"scenario": "cpu1.sure"}
+    if run == DEDICATED:
+        named, run = {}, Run.dedicated(task.preset)
+    task = task.model_copy(update={**named, "run": run})
+    cell = f"{task.scenario}.{run.name}.r{task.repeat}"
+    return record | {"cell": task.model_copy(update={"cell": cell}).plain()}
+
+
+def _task(
+    names: tuple[str, ...], scenario: str, run: ExperimentRun, repeat: int, preset: str = "quick"
+) -> MeasureTask:
     return MeasureTask(
         study="synthetic",
         cell=f"cpu1.{scenario}.{run.name}.r{repeat}",
@@ -227,8 +253,8 @@ def _task(names: tuple[str, ...], scenario: str, run: ExperimentRun, repeat: int
             )
             for name in names
         ),
-        preset="quick",
-        search=PRESETS["quick"].settings,
+        preset=preset,
+        search=PRESETS[preset].settings,
         arrivals=MeasuredArrivals(process="poisson", cv=1.0),
         trace=None,
         client=MeasuredClient(protocol="grpc", shared_memory=False, processes=None),

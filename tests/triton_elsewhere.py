@@ -45,9 +45,11 @@ def triton_elsewhere(
     prefix: Sequence[str] = (),
     control: str = "explicit",
     backends: Path = BACKENDS,
+    repository: Path | None = None,
     arguments: Sequence[str] = (),
 ) -> Iterator[Elsewhere]:
-    """`prefix` is a command that runs the server, such as `ip netns exec <name>`."""
+    """`prefix` is a command that runs the server, such as `ip netns exec <name>`; `repository` has
+    the models of its own, none without."""
     installation = find_installation()
     fill_backends(folder, installation, backends)
     (folder / "empty").mkdir()
@@ -55,7 +57,7 @@ def triton_elsewhere(
     command = [
         *prefix,
         str(installation.binary),
-        f"--model-repository={folder / 'empty'}",
+        f"--model-repository={repository or folder / 'empty'}",
         f"--model-control-mode={control}",
         f"--backend-directory={folder / 'backends'}",
         "--disable-auto-complete-config",
@@ -74,7 +76,8 @@ def triton_elsewhere(
             command, stdout=log, stderr=subprocess.STDOUT, env=environment(installation)
         )
     try:
-        _wait(f"http://{host}:{ports.http}/v2/health/live", process, folder / "triton.log")
+        # Ready: it has loaded what is its own, if it loads that by itself.
+        _wait(f"http://{host}:{ports.http}/v2/health/ready", process, folder / "triton.log")
         yield Elsewhere(process, host, ports.grpc, ports.http, ports.metrics)
     finally:
         process.kill()

@@ -382,6 +382,35 @@ def test_the_precision_of_the_study(edited, downstream):
     assert edited.stale() == ALL_CELLS | downstream
 
 
+def test_the_preset_of_one_scenario(edited, downstream):
+    """It measures its dedicated peaks apart; those of the other scenarios stand."""
+    other = {"name": "other", "experiments": [{"kind": "peak", "mixes": [[1, 1]]}]}
+    reconfigured(edited, lambda s: s["scenarios"].append({**s["scenarios"][0], **other}))
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda study: study["scenarios"][1].update(preset="smoke"))
+    own = {(rule, cell.replace(".peak.", ".peak-smoke.")) for rule, cell in ALL_CELLS - {MIX}}
+    assert edited.stale() == {*own, ("measure", "cpu1.other.mix-1-1.r1"), *downstream}
+    reconfigured(edited, lambda study: study["scenarios"][1].update(preset="quick"))
+    assert edited.stale() == set()  # which is the study's
+
+
+def test_the_name_of_a_served_model_and_its_shape(edited, downstream):
+    def serve(study):
+        study["models"][0] = {"name": RESNET, "served_model": "a", "sla": {"latency_ms": 100}}
+        study["models"][1] = {"name": MOBILENET, "served_model": "b", "sla": {"latency_ms": 50}}
+        study["servers"][0].update(launcher="remote", remote={"host": "10.0.0.7"})
+
+    reconfigured(edited, serve)
+    assert edited.stale() == ALL_CELLS | downstream
+    edited.run("--cores", "2", "all")
+    assert set(edited.jobs()) == ALL_CELLS | downstream
+    reconfigured(edited, lambda study: study["models"][0].update(served_model="c"))
+    assert edited.stale() == {RESNET_PEAK, MIX, *downstream}
+    edited.accept()
+    reconfigured(edited, lambda study: study["models"][1].update(shape={"tokens": [8]}))
+    assert edited.stale() == {MOBILENET_PEAK, MIX, *downstream}
+
+
 def test_the_launcher_and_the_image_of_a_server(edited, downstream):
     reconfigured(
         edited, lambda study: study["servers"][0].update(launcher="docker", image="triton:1")

@@ -21,6 +21,16 @@ def shared(*tenants, servers=("cpu1",), **experiment):
     return {"scenarios": [{**scenario, "experiments": [experiment]}]}
 
 
+SERVED = {
+    "models": [
+        {"name": "mine", "served_model": "encoder", "sla": {"latency_ms": 100}},
+        {"name": "other", "served_model": "ranker", "shape": {"a": [8]}, "sla": {"latency_ms": 9}},
+    ],
+    "servers": [{**CPU1, "name": "far", "launcher": "remote", "remote": {"host": "10.0.0.7"}}],
+    **shared({"model": "mine"}, {"model": "other"}, servers=["far"]),
+}
+
+
 @pytest.fixture
 def cells(empty, tmp_path):
     """A function from a change of the default study to the cells that it measures."""
@@ -143,6 +153,21 @@ VARIANTS = {
         },
         {f"cpu1.squeezenet1_1.{run}.r1" for run in ("peak", "replay-gamma", "replay-80")},
     ),
+    "a preset of one scenario's own": (
+        {
+            "scenarios": [
+                *shared(SQUEEZE, MOBILENET)["scenarios"],
+                *({**each, "name": "sure", "preset": "smoke"}
+                  for each in shared(SQUEEZE, MOBILENET)["scenarios"]),
+            ],
+        },
+        ALONE | {"cpu1.shared.mix-1-1.r1", "cpu1.sure.mix-1-1.r1"}
+        | {cell.replace(".peak.", ".peak-smoke.") for cell in ALONE},
+    ),
+    "models that a server has": (
+        SERVED,
+        {"far.mine.peak.r1", "far.other.peak.r1", "far.shared.mix-1-1.r1"},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},
@@ -162,6 +187,12 @@ def test_a_study_that_is_shipped_can_be_planned(empty, study):
     # A repository of programs of torch, say, is a rule of its own: repository_program.
     steps = {job[0].partition("_")[0] for job in jobs}
     assert steps >= {"export", "repository", "measure", "tables", "report"}
+
+
+def test_models_that_a_server_has_need_no_other_job_before_they_are_measured(empty, tmp_path):
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(SERVED))
+    jobs = empty.jobs("--configfile", str(tmp_path / "study.yaml"))
+    assert {job[0] for job in jobs} == {"measure", "tables", "figure", "report"}
 
 
 def test_an_export_is_shared_by_all_scenarios(empty):

@@ -51,14 +51,14 @@ def route(server: RunningServer, inputs, protocol: str = "grpc") -> Route:
 
 def answers(way: Route) -> list[np.ndarray]:
     with connect(way) as transport:
-        return [transport.infer(i, timeout_s=10) for i in range(len(BATCHES))]
+        return [transport.infer(i, timeout_s=10)["output"] for i in range(len(BATCHES))]
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
     plain = answers(route(server, inline(BATCHES), protocol))
     with shared(BATCHES, server.grpc_address) as inputs:
-        assert all(each.size_bytes == 0 for each in inputs)  # nothing but the place is sent
+        assert all(each.size_bytes == 0 for (each,) in inputs)  # nothing but the place is sent
         found = answers(route(server, inputs, protocol))
         assert len(input_regions(server.pid)) == 1
         assert list(SHM.glob(f"*-{os.getpid()}-*-input")) == []  # it has no name that could be left

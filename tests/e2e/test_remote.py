@@ -18,15 +18,19 @@ import pytest
 import tritonclient.grpc as triton_grpc
 from e2e.test_server import SCRIPTS, backends, infer, signal_like, wait_until, write_repository
 from e2e.test_smoke import SNAKEMAKE, workflow_copy
-from measure_tasks import client
+from measure_tasks import client, measure_task, tenant
 from slow_link import far_host
 from triton_elsewhere import Elsewhere, triton_elsewhere
 
+from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.verify import VerificationError, verify
 from perseus.serving.failures import ServerError
 from perseus.serving.launchers.remote import remote_triton
 from perseus.serving.server_facts import server_facts
+from perseus.study.tasks.measure import MeasureTask, ServedModel
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, sequential_ms
 from perseus.traffic.route import route_to
@@ -215,6 +219,153 @@ def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
             assert len(answered_ms) == 100 and np.median(answered_ms) >= 30
             assert np.max(answered_ms) > 1.5 * np.median(answered_ms)  # some were sent again
         assert wait_until(lambda: loaded(elsewhere) == [], 5)
+
+
+# Models that the server has of its own
+
+SUMS = """
+import json
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        config = json.loads(args["model_config"])
+        self.inputs = [each["name"] for each in config["input"]]
+        self.steady = "unsteady" not in config["parameters"]
+
+    def execute(self, requests):
+        return [self.answer(each) for each in requests]
+
+    def answer(self, request):
+        given = [pb_utils.get_input_tensor_by_name(request, name) for name in self.inputs]
+        total = sum(each.as_numpy().astype(np.float64).sum() for each in given)
+        total += 0 if self.steady else 1000 * np.random.rand()
+        return pb_utils.InferenceResponse(
+            [
+                pb_utils.Tensor("total", np.array([total])),
+                pb_utils.Tensor("inputs", np.array([len(given)], np.int32)),
+            ]
+        )
+"""
+PAIR = """
+name: "{name}" backend: "sums"
+input {{ name: "tokens" data_type: TYPE_INT64 dims: -1 }}
+input {{ name: "scale" data_type: TYPE_FP16 dims: 2 }}
+output {{ name: "total" data_type: TYPE_FP64 dims: 1 }}
+output {{ name: "inputs" data_type: TYPE_INT32 dims: 1 }}
+instance_group {{ count: 1 kind: KIND_CPU }}
+{more}
+"""
+UNSTEADY = 'parameters { key: "unsteady" value { string_value: "yes" } }'
+
+
+@pytest.fixture
+def own(tmp_path: Path, backends: Path) -> Iterator[Elsewhere]:
+    """It has loaded three models of its own, and has another one."""
+    (backends / "sums").mkdir()
+    (backends / "sums" / "model.py").write_text(SUMS)
+    (tmp_path / "own").mkdir()
+    repository = write_repository(tmp_path / "own")
+    for name, more in {"pair": "", "unsteady": UNSTEADY, "idle": ""}.items():
+        (repository / name / "1").mkdir(parents=True)
+        (repository / name / "config.pbtxt").write_text(PAIR.format(name=name, more=more))
+    (tmp_path / "elsewhere").mkdir()
+    with triton_elsewhere(
+        tmp_path / "elsewhere",
+        backends=backends,
+        repository=repository,
+        arguments=[f"--load-model={name}" for name in ("tiny", "pair", "unsteady")],
+    ) as server:
+        yield server
+
+
+def with_served(protocol: str, *models: str) -> MeasureTask:
+    shapes = {"tiny": {}, "pair": {"tokens": (5,)}, "unsteady": {"tokens": (5,)}}
+    served = [ServedModel(name=name, shape=shapes.get(name, {})) for name in models]
+    tenants = [tenant(f"our-{each.name}", served_model=each) for each in served]
+    return measure_task(*tenants, client=client(protocol))
+
+
+def test_models_that_a_server_has_are_asked_as_they_are_and_stay(own, tmp_path):
+    before = loaded(own)
+    assert sorted(before) == ["pair", "tiny", "unsteady"]
+    with remote_triton(own.remote(), None, tmp_path / "server.log", say=print) as server:
+        for protocol in ("grpc", "http"):
+            tenants = tenants_on(server, with_served(protocol, "tiny", "pair"), {})
+            assert verify(tenants) == {"our-tiny": 0, "our-pair": 0}
+            assert set(first_inferences(tenants)) == {"our-tiny", "our-pair"}
+        tiny, pair = (each.served for each in tenants)
+        assert (tiny.version, tiny.backend, tiny.max_batch_size) == ("1", "relu", 4)
+        assert [each.dims for each in pair.inputs] == [(5,), (2,)] and pair.max_batch_size == 0
+        with pytest.raises(VerificationError, match=r"'total' .* of our-unsteady differs by"):
+            verify(tenants_on(server, with_served("grpc", "unsteady"), {}))
+        for name, why in (
+            ("idle", r"has 'idle', but it is not ready \("),
+            ("tinny", r"no model 'tinny' \(did you mean 'tiny'\?\)\. Its models: idle, pair, t"),
+        ):
+            with pytest.raises(ServerError, match=why):
+                tenants_on(server, with_served("grpc", name), {})
+    assert loaded(own) == before
+
+
+def test_a_served_model_is_not_measured_beside_another_measurement(elsewhere, repository, tmp_path):
+    with measuring(elsewhere, repository, tmp_path):
+        with (
+            pytest.raises(ServerError, match="'tiny', of the measurement perseus-triton-"),
+            remote_triton(elsewhere.remote(), None, tmp_path / "log", say=print),
+        ):
+            pytest.fail("another measurement has the server")
+        assert loaded(elsewhere) == ["tiny"]
+
+
+SERVED_STUDY = """
+study: served
+models:
+  - {{name: mine, served_model: tiny, sla: {{percentile: 95, latency_ms: 50}}}}
+servers:
+  - name: far
+    launcher: remote
+    remote: {{host: 127.0.0.1, grpc: "127.0.0.1:{grpc}", http: "127.0.0.1:{http}",
+              metrics: "http://127.0.0.1:{metrics}/metrics"}}
+    cores: 1
+    price: {{instance: n1-standard-1, region: us-central1}}
+scenarios:
+  - {{name: mine, servers: [far], tenants: [{{model: mine}}], preset: smoke,
+      experiments: [{{kind: concurrency, concurrencies: [2]}}]}}
+"""
+OF_MINE = "results/served/raw/far.mine.concurrency.r1"
+
+
+@pytest.mark.alone
+def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
+    """The server is in no model control, and nothing is exported."""
+    for name in ("own", "elsewhere", "workflow"):
+        (tmp_path / name).mkdir()
+    root = workflow_copy(tmp_path / "workflow")
+    with triton_elsewhere(
+        tmp_path / "elsewhere",
+        backends=backends,
+        control="none",
+        repository=write_repository(tmp_path / "own"),
+    ) as elsewhere:
+        ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
+        study = SERVED_STUDY.format(**ports, metrics=elsewhere.metrics_port)
+        (root / "config" / "config.yaml").write_text(study)
+        command = [*SNAKEMAKE, f"{OF_MINE}/record.json"]
+        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert loaded(elsewhere) == ["tiny"]
+    record = json.loads((root / OF_MINE / "record.json").read_text())
+    assert (record["outcome"], record["cell"]["preset"]) == ("ok", "smoke")
+    assert record["levels"][0]["answered_rps"] > 10
+    served = record["served_models"]["mine"]
+    assert (served["name"], served["version"], served["backend"]) == ("tiny", "1", "relu")
+    assert served["inputs"] == [{"name": "input", "datatype": "FP32", "dims": [3, 8, 8]}]
+    window = pq.read_table(root / OF_MINE / "windows.parquet").to_pylist()[0]
+    assert window["tenant"] == "mine" and window["compute_ms"] > 0  # Triton's counters are found
+    assert {path.name for path in (root / "results" / "served").iterdir()} == {"raw"}
+    assert not (root / "model_repository" / "served").exists()
 
 
 # A study, from export to raw results

@@ -20,7 +20,9 @@ MOST_SIZES = 32
 
 
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Milliseconds of each tenant's first request, to a server that has served none before.
+    """Milliseconds of each tenant's first request, to a server that has served none of it before.
+
+    Whom a served model has answered before is not known.
 
     Raises ServerError when one is not answered.
     """
@@ -28,12 +30,12 @@ def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
 
 
 def _first_ms(tenant: TenantUnderTest) -> float:
-    settings, images = tenant.settings, len(tenant.images)
     sizes = batch_sizes(
-        settings.request_batch_size, settings.max_batch_size, settings.dynamic_batching
+        tenant.settings.request_batch_size, tenant.max_batch_size, tenant.dynamic_batching
     )
+    parts = [[i % tenant.count for i in range(size)] for size in sizes]
     try:
-        with tenant.transport([[i % images for i in range(size)] for size in sizes]) as transport:
+        with tenant.transport(parts) as transport:
             start_ns = time.monotonic_ns()
             transport.infer(0, ANSWER_S)
             first_ms = (time.monotonic_ns() - start_ns) / 1e6

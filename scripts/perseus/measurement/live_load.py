@@ -35,7 +35,7 @@ class LiveLoad:
         self._server, self._clients, self._start_ns = server, clients, start_ns
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
-        self._times = [server_times(server, client.name) for client in clients]
+        self._times = [server_times(server, client.model) for client in clients]
         self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
         self._life = ServerLife(server, clients, longest_sla_s)
 
@@ -64,7 +64,7 @@ class LiveLoad:
         """The mean queue time of what the server has served since the last reading."""
         for i, client in enumerate(self._clients):
             try:
-                new = server_times(self._server, client.name, timeout_s=1.0)
+                new = server_times(self._server, client.model, timeout_s=1.0)
             except ServerError:  # too busy, or about to be found dead
                 return
             self._life.heard()

@@ -102,7 +102,7 @@ class LiveSystem:
     @contextmanager
     def _loaded(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
         names = [client.name for client in self._clients]
-        before = [server_times(self._server, name) for name in names]
+        before = [server_times(self._server, client.model) for client in self._clients]
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
         load = LiveLoad(
@@ -126,7 +126,7 @@ class LiveSystem:
             # Here, so that the requests of a window that ends badly are kept too.
             number = self._writer.add(names, [result.requests for result in results])
         self._require_answers(results)
-        after = [server_times(self._server, name) for name in names]
+        after = [server_times(self._server, client.model) for client in self._clients]
         parts = [
             decompose(a, b, result.requests)
             for a, b, result in zip(before, after, results, strict=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from perseus.measurement.cell import CellUnderTest
@@ -61,7 +61,7 @@ def monitored(cell: CellUnderTest, server: RunningServer) -> Monitor:
 
 @dataclass(frozen=True)
 class ServerUnderTest:
-    """A server that answers as torch does, and is watched.
+    """A server that answers as torch does, or as it did itself, and is watched.
 
     `unloaded_ms` are latencies of each tenant's single requests, `unloaded_p50_ms` their medians;
     `record` is the server's part of record.json.
@@ -88,6 +88,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
     with started(cell) as (server, startup_s):
         tenants = tenants_on(server, cell.task, cell.inputs.references)
         first_ms, errors = first_inferences(tenants), verify(tenants)
+        served = {tenant.name: asdict(tenant.served) for tenant in tenants if tenant.served}
         facts = server_facts(server)
         with monitored(cell, server), routes_to(tenants) as routes:
             unloaded_ms = {
@@ -100,6 +101,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 **facts,
                 "first_inference_ms": first_ms,
                 "relative_errors": errors,
+                "served_models": served,
                 "unloaded_p50_ms": p50_ms,
             }
             yield ServerUnderTest(cell, server, routes, unloaded_ms, p50_ms, record)

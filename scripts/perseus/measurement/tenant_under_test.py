@@ -9,70 +9,132 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from perseus.models.answers import Array
+from perseus.models.examples import examples
+from perseus.models.tensors import Tensor
 from perseus.serving.running_server import RunningServer
-from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
+from perseus.serving.served_models import ModelOnServer, read_served_model
+from perseus.study.image_files import MIN_IMAGES
+from perseus.study.tasks.measure import MeasuredTenant, MeasureTask, ServedModel
 from perseus.traffic.connect import connect
-from perseus.traffic.route import Batch, Route, request_images, route_to
+from perseus.traffic.route import INPUT, OUTPUT, Batch, Route, request_images, route_to
 from perseus.traffic.transport import Transport
 
-OpenRoute = Callable[[str, Sequence[Batch], float], AbstractContextManager[Route]]
-"""Opens the route of a model's requests with these inputs, which time out after so many seconds."""
+OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractContextManager[Route]]
+"""Opens the route of a model's requests with these inputs, which time out after so many seconds and
+ask for these outputs."""
 
 ANSWER_S = 120.0
 
 
 @dataclass(frozen=True)
 class TenantUnderTest:
-    """A tenant with the reference of its model.
+    """A tenant, and how its server has its model.
 
-    `images`, shape (n, 3, height, width), and torch's `answers` to them, shape (n, classes).
+    `examples` are the model's inputs by name, shape (n, ...), n of them; those of images are
+    (n, 3, height, width). `answers` are torch's, shape (n, classes), None where the server's own
+    are all that is known. Without `has_batches` a request is one example. `served` is a model that
+    the server has of its own.
     """
 
     settings: MeasuredTenant
-    images: Batch
-    answers: NDArray[np.float32]
+    model: str
+    examples: Mapping[str, Tensor]
+    answers: Array | None
+    max_batch_size: int
+    dynamic_batching: bool
     open_route: OpenRoute
+    outputs: tuple[str, ...] = (OUTPUT,)
+    has_batches: bool = True
+    served: ModelOnServer | None = None
 
     @property
     def name(self) -> str:
         return self.settings.name
 
     @property
-    def load_images(self) -> list[list[int]]:
-        """The images of each request that the load takes turns with."""
-        return request_images(len(self.images), self.settings.request_batch_size)
+    def count(self) -> int:
+        """Of the examples."""
+        return len(next(iter(self.examples.values())))
 
-    def batches(self, parts: Sequence[Sequence[int]]) -> list[Batch]:
-        """Inputs of requests that carry these images."""
-        return [self.images[list(part)] for part in parts]
+    @property
+    def load_images(self) -> list[list[int]]:
+        """The examples of each request that the load takes turns with."""
+        return request_images(self.count, self.settings.request_batch_size)
+
+    def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
+        """Inputs of requests that carry these examples."""
+        rows = [list(part) if self.has_batches else part[0] for part in parts]
+        return [{name: values[row] for name, values in self.examples.items()} for row in rows]
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
         """The route of the load."""
-        return self.open_route(self.name, self.batches(self.load_images), timeout_s)
+        return self._route(self.load_images, timeout_s)
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """A connection for single requests that carry these images; `infer` waits `ANSWER_S`.
+        """A connection for single requests that carry these examples; `infer` waits `ANSWER_S`.
 
         Raises RequestFailedError and RouteError.
         """
-        with (
-            self.open_route(self.name, self.batches(parts), ANSWER_S) as route,
-            connect(route) as transport,
-        ):
+        with self._route(parts, ANSWER_S) as route, connect(route) as transport:
             yield transport
+
+    def _route(
+        self, parts: Sequence[Sequence[int]], timeout_s: float
+    ) -> AbstractContextManager[Route]:
+        return self.open_route(self.model, self.batches(parts), timeout_s, self.outputs)
 
 
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """The tenants of a cell; `references` are the files of their models, by tenant."""
+    """The tenants of a cell; `references` are the files of the models that were brought, by tenant.
+
+    Raises ServerError where the server has not the model of another, or it cannot be measured.
+    """
     open_route = partial(route_to, server, task.client)
-    tenants = []
-    for tenant in task.tenants:
-        with np.load(references[tenant.name]) as arrays:
-            images, answers = arrays["input"], arrays["output"]
-        tenants.append(TenantUnderTest(tenant, images, answers, open_route))
-    return tenants
+    return [
+        _brought(tenant, references[tenant.name], open_route)
+        if tenant.served_model is None
+        else _served(server, tenant, tenant.served_model, task.seed, open_route)
+        for tenant in task.tenants
+    ]
+
+
+def _brought(tenant: MeasuredTenant, reference: Path, open_route: OpenRoute) -> TenantUnderTest:
+    assert tenant.max_batch_size is not None and tenant.dynamic_batching is not None
+    with np.load(reference) as arrays:
+        images, answers = arrays["input"], arrays["output"]
+    return TenantUnderTest(
+        tenant,
+        tenant.name,
+        {INPUT: images},
+        answers,
+        tenant.max_batch_size,
+        tenant.dynamic_batching,
+        open_route,
+    )
+
+
+def _served(
+    server: RunningServer,
+    tenant: MeasuredTenant,
+    wanted: ServedModel,
+    seed: int,
+    open_route: OpenRoute,
+) -> TenantUnderTest:
+    found = read_served_model(server, wanted, tenant.request_batch_size)
+    return TenantUnderTest(
+        tenant,
+        found.name,
+        examples(found.inputs, MIN_IMAGES, seed),
+        None,
+        max(1, found.max_batch_size),
+        found.dynamic_batching,
+        open_route,
+        tuple(each.name for each in found.outputs),
+        has_batches=found.max_batch_size > 0,
+        served=found,
+    )

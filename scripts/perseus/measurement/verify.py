@@ -1,40 +1,60 @@
-"""Check that a server answers as the network did when it was exported."""
+"""Check that a server answers as the network did when it was exported, or as it does itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from numpy.typing import NDArray
+import numpy as np
 
 from perseus.measurement.tenant_under_test import ANSWER_S, TenantUnderTest
-from perseus.models.answers import TOLERANCES, relative_error, signal
-from perseus.traffic.route import RouteError
+from perseus.models.answers import (
+    REPEATED,
+    TOLERANCES,
+    Array,
+    relative_error,
+    repeated_error,
+    signal,
+)
+from perseus.models.tensors import Tensor
+from perseus.traffic.route import OUTPUT, RouteError
 from perseus.traffic.transport import RequestFailedError
+
+Answers = list[dict[str, Tensor]]
+"""Of each request, its outputs by name."""
 
 
 class VerificationError(RuntimeError):
-    """A server answers otherwise than the network did."""
+    """A server answers otherwise than the network did, or than it did itself."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """The relative error of each tenant's answers, over the very path that will be measured.
 
-    The requests are the smallest that are sent, all images as one batch as far as the server takes
-    that, and those that the load will consist of.
+    The requests are the smallest that are sent, all examples as one batch as far as the server
+    takes that, and those that the load will consist of. Where torch's answers are not known, all
+    are asked twice, and answers are held against the first ones.
     Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
 
 def _verified(tenant: TenantUnderTest) -> float:
-    expected = tenant.answers
-    smallest, largest = tenant.settings.request_batch_size, tenant.settings.max_batch_size
-    sizes = (smallest, min(max(smallest, len(expected)), largest))
-    parts = [[i % len(expected) for i in range(size)] for size in sizes] + tenant.load_images
+    smallest, largest = tenant.settings.request_batch_size, tenant.max_batch_size
+    sizes = (smallest, min(max(smallest, tenant.count), largest))
+    parts = [[i % tenant.count for i in range(size)] for size in sizes] + tenant.load_images
+    if tenant.answers is None:
+        return _held_against_itself(tenant, parts)
+    return _held_against(tenant, tenant.answers, parts)
+
+
+def _held_against(
+    tenant: TenantUnderTest, expected: Array, parts: Sequence[Sequence[int]]
+) -> float:
     error = max(
-        relative_error(answer, expected[part], signal(expected))
+        relative_error(answer[OUTPUT], expected[part], signal(expected))
         for answer, part in zip(_answers(tenant, parts), parts, strict=True)
     )
+    assert tenant.settings.precision is not None
     limit = TOLERANCES[tenant.settings.precision]
     if not error <= limit:
         raise VerificationError(
@@ -45,9 +65,47 @@ def _verified(tenant: TenantUnderTest) -> float:
     return error
 
 
-def _answers(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> list[NDArray]:
+def _held_against_itself(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> float:
+    calls = [_answers(tenant, parts) for _ in range(2)]
+    return max(
+        _repeated(tenant, output, *([each[output] for each in answers] for answers in calls))
+        for output in tenant.outputs
+    )
+
+
+def _repeated(
+    tenant: TenantUnderTest, output: str, answers: Sequence[Tensor], again: Sequence[Tensor]
+) -> float:
+    if tenant.has_batches:
+        answers, again = _rows(answers), _rows(again)
+    if not any(each.size for each in answers):
+        problem = "is empty"
+    elif not all(np.isfinite(each).all() for each in (*answers, *again)):
+        problem = "has values that are not finite"
+    elif not (error := repeated_error(answers, again)) <= REPEATED:
+        problem = (
+            f"differs by a relative error of {error:.2g} (allowed: {REPEATED:g}) when the same is"
+            " asked again, and nothing else tells whether it is right"
+        )
+    else:
+        return error
+    raise VerificationError(
+        f"{output!r} of the server's answers of {tenant.name} {problem}; nothing was measured"
+    )
+
+
+def _rows(answers: Sequence[Tensor]) -> list[Tensor]:
+    """Of batches, the answer to each example."""
+    return [row for batch in answers for row in np.atleast_1d(batch)]
+
+
+def _answers(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> Answers:
     try:
         with tenant.transport(parts) as transport:
-            return [transport.infer(i, ANSWER_S) for i in range(len(parts))]
+            answers = [transport.infer(i, ANSWER_S) for i in range(len(parts))]
     except (RequestFailedError, RouteError) as error:
         raise VerificationError(f"{tenant.name} does not answer: {error}") from error
+    missing = [name for name in tenant.outputs if any(name not in each for each in answers)]
+    if missing:
+        raise VerificationError(f"{tenant.name} answers without {', '.join(missing)}")
+    return answers

@@ -7,10 +7,13 @@ put out 1e-9 altogether.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from perseus.models.tensors import Tensor
 
 Array = NDArray[np.float32]
 
@@ -25,7 +28,11 @@ has been measured.
 """
 
 
-def signal(outputs: Array) -> float:
+REPEATED: Final = TOLERANCES["fp16"]
+"""The same for a model whose arithmetic is not known, between two answers to the same request."""
+
+
+def signal(outputs: Tensor) -> float:
     """Root mean square deviation of `outputs` (n, classes) from their mean over the n inputs."""
     return float(np.sqrt(np.mean(np.square(outputs - outputs.mean(axis=0), dtype=np.float64))))
 
@@ -38,3 +45,26 @@ def relative_error(answers: Array, expected: Array, scale: float) -> float:
     if answers.shape != expected.shape or not np.isfinite(answers).all():
         return float("inf")
     return float(np.max(np.abs(answers.astype(np.float64) - expected))) / scale
+
+
+def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
+    """max |again - answers|, relative to what the answers to several requests differ by.
+
+    That is `signal`, or where they have several shapes the deviation of all their numbers. Infinite
+    for other shapes, for values that are not finite and, where all answers are alike, for any
+    difference.
+    """
+    if [each.shape for each in answers] != [each.shape for each in again]:
+        return float("inf")
+    first, second = ([each.astype(np.float64) for each in part] for part in (answers, again))
+    if not all(np.isfinite(each).all() for each in (*first, *second)):
+        return float("inf")
+    if len({each.shape for each in first}) == 1:
+        scale = signal(np.stack(first))
+    else:
+        scale = float(np.std(np.concatenate([each.ravel() for each in first])))
+    pairs = zip(first, second, strict=True)
+    error = max(float(np.max(np.abs(b - a), initial=0.0)) for a, b in pairs)
+    if error == 0:
+        return 0.0
+    return error / scale if scale > 0 else float("inf")

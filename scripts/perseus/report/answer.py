@@ -22,22 +22,26 @@ class Answer:
     sentences: tuple[str, ...]
 
 
-def answers(
-    peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame, preset: str
-) -> list[Answer]:
+def answers(peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame) -> list[Answer]:
     """An answer per shared scenario, then the cheapest server of each model where several are."""
-    if preset == "smoke":
-        text = "Not a measurement: the preset smoke only shows that everything works"
-        return [Answer("unknown", text, ("Run it with preset quick or standard.",))]
+    smoke = peaks[peaks["preset"] == "smoke"]
+    if len(smoke) and len(smoke) == len(peaks):
+        return [_no_measurement("")]
     shared = [
-        _sharing(part, peaks, costs, preset) for _, part in savings.groupby("scenario", sort=False)
+        _no_measurement(f" of {scenario}")
+        if scenario in set(smoke["scenario"])
+        else _sharing(part, peaks, costs)
+        for scenario, part in savings.groupby("scenario", sort=False)
     ]
     return [*shared, *_cheapest(costs)]
 
 
-def _sharing(
-    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, preset: str
-) -> Answer:
+def _no_measurement(of: str) -> Answer:
+    text = f"Not a measurement{of}: the preset smoke only shows that everything works"
+    return Answer("unknown", text, ("Run it with preset quick or standard.",))
+
+
+def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame) -> Answer:
     first = savings.iloc[0]
     names = str(first["models"]).split(" + ")
     who = " and ".join([", ".join(names[:-1]), names[-1]])
@@ -61,7 +65,7 @@ def _sharing(
     if used["repeats_used"].min() < 2 and kind != "unclear":
         headline += " (one run each: repeat to be sure)"
     evidence = (*_evidence(best, kind, costs), *_without_result(savings))
-    return Answer(kind, headline, (*evidence, *_caveats(used, preset)))
+    return Answer(kind, headline, (*evidence, *_caveats(used)))
 
 
 def _without_saving(who: str, first: pd.Series, peaks: pd.DataFrame) -> str:
@@ -159,13 +163,14 @@ def _usd_bounds(row: pd.Series) -> str:
 def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
     """The peaks that a saving rests on: of its line, and of its models alone."""
     names = set(str(best["models"]).split(" + "))
+    with_it = (peaks["server"] == best["server"]) & (peaks["preset"] == best["preset"])
     return peaks[
         ((peaks["scenario"] == best["scenario"]) & (peaks["load_line"] == best["load_line"]))
-        | ((peaks["server"] == best["server"]) & peaks["models"].isin(names))
+        | (with_it & peaks["models"].isin(names))
     ]
 
 
-def _caveats(used: pd.DataFrame, preset: str) -> Iterator[str]:
+def _caveats(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used[used["repeats_used"] < used["repeats"]].iterrows():
         yield (
             f"Of {row['mix']} only {row['repeats_used']} of {row['repeats']} repeats found a limit"
@@ -183,7 +188,7 @@ def _caveats(used: pd.DataFrame, preset: str) -> Iterator[str]:
             "Each point rests on one run: the intervals cover the variation within a run, not that"
             " from one start of the server to the next."
         )
-    if preset == "quick":
+    if "quick" in set(used["preset"]):
         yield (
             "The preset is quick, which is for trying a configuration; standard or publication"
             " decide."

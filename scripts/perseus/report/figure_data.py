@@ -39,6 +39,15 @@ class FigureData:
         )
         return self.tenants[same]
 
+    def alone(self, line: pd.Series, tenant: str) -> pd.Series:
+        """The row of the peaks of a tenant alone that a shared load line is held against."""
+        of = self.tenants
+        like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
+        mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
+        peaks = self.peaks
+        same = (peaks["scenario"] == mine["scenario"]) & (peaks["load_line"] == mine["load_line"])
+        return peaks[same].iloc[0]
+
     @property
     def names(self) -> list[str]:
         """All tenants; their place decides their colour in every figure."""

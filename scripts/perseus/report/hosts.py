@@ -62,5 +62,8 @@ def _facts(record: Record) -> Iterator[tuple[str, Any]]:
     yield from host.get("packages", {}).items()
     yield f"Triton of {server}", record.triton_version
     yield f"image of {server}", record.image_id
+    for served in record.served_models.values():
+        told = f"version {served.version} with configuration {served.config_sha256[:12]}"
+        yield f"{served.name} of {server}", told
     for name in ("driver", "cuda", "mps", "gpus"):
         yield f"GPU ({name}) of {server}", (host.get("gpu") or {}).get(name)

@@ -18,7 +18,7 @@ from perseus.report.answer import answers
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import bounds, chance, percent, significant
-from perseus.results.records import Record
+from perseus.results.records import Record, ServedModelRecord
 from perseus.results.tables import module_of as table_module
 from perseus.study.experiments import OTHER_KINDS
 from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant
@@ -61,7 +61,7 @@ def render(
     return environment.get_template("page.html").render(
         task=task,
         measured=_when(records),
-        answers=answers(tables["peaks"], tables["costs"], tables["savings"], task.preset),
+        answers=answers(tables["peaks"], tables["costs"], tables["savings"]),
         tables={name: _rows(frame) for name, frame in tables.items()},
         kinds=list(_kinds(tables)),
         figures=[
@@ -81,7 +81,8 @@ def render(
         tenants=_tenants(records),
         servers=_servers(records),
         sources=sorted(set(tables["costs"]["price_source"])),
-        search=json.dumps(task.plain()["search"], indent=1),
+        served=_served(records),
+        presets=_presets(records),
     )
 
 
@@ -130,6 +131,28 @@ def _tenants(records: Sequence[Record]) -> list[MeasuredTenant]:
 
 def _servers(records: Sequence[Record]) -> list[MeasuredServer]:
     return list({r.task.server.name: r.task.server for r in records}.values())
+
+
+def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
+    """Servers with what they had of their own: more than once, where it has changed."""
+    return list(
+        dict.fromkeys(
+            (record.task.server.name, model)
+            for record in records
+            for model in record.served_models.values()
+        )
+    )
+
+
+def _presets(records: Sequence[Record]) -> list[Row]:
+    """Each with its search, and the scenarios that were measured with it."""
+    found: dict[str, Row] = {}
+    for task in (record.task for record in records):
+        if task.preset not in found:
+            search = json.dumps(task.plain()["search"], indent=1)
+            found[task.preset] = {"name": task.preset, "search": search, "scenarios": {}}
+        found[task.preset]["scenarios"][task.scenario] = None
+    return list(found.values())
 
 
 def _percent(share: float | None) -> str:

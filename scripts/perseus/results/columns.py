@@ -22,6 +22,7 @@ LOAD_LINE = [
     column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
     column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (some stay)"),
     column("weights", TEXT, "", "of a mix, in the order of the tenants, such as 3 : 1"),
+    column("preset", TEXT, "", "how much evidence was collected"),
     column("models", TEXT, "", "models of the tenants"),
     column(
         "mix", TEXT, "", "the load line in words; weights and percentages are of dedicated peaks"
@@ -64,6 +65,7 @@ def load_line(peak: RepeatedPeak) -> Row:
         "load_line": task.run.name,
         "kind": peak.line,
         "weights": " : ".join(map(str, peak.weights)),
+        "preset": task.preset,
         "models": " + ".join(tenant.model for tenant in task.tenants),
         "mix": peak.mix,
         "verdict": peak.verdict,

@@ -42,6 +42,18 @@ class Ending(BaseModel):
     reason: str
 
 
+class ServedModelRecord(BaseModel):
+    """A model that a server had of its own."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    version: str
+    backend: str
+    config_sha256: str
+    max_batch_size: int
+
+
 class Record(BaseModel):
     """record.json of a cell in `folder`, as every kind of experiment writes it.
 
@@ -96,7 +108,15 @@ class Record(BaseModel):
         description="per tenant, the very first request to the server, ms"
     )
     relative_errors: dict[str, Number] = Field(
-        description="per tenant, how far the served answers are from torch's"
+        description="per tenant, how far the served answers are from torch's; of a `served_model`,"
+        " how far those to the same requests lie apart"
+    )
+    served_models: dict[str, ServedModelRecord] = Field(
+        default={},
+        description="per tenant with a `served_model`, what its server had under that `name`:"
+        " `version`, `backend`, `inputs` and `outputs` (with the shapes that were asked for),"
+        " `max_batch_size` (0: a request has no batch), `dynamic_batching`, and `config_sha256` of"
+        " its configuration. What stands in its files, a server does not tell",
     )
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"

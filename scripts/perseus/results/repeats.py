@@ -19,6 +19,7 @@ from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
+from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 DRAWS = 2000
@@ -154,7 +155,7 @@ class RepeatedPeak:
         """The load line in words; weights and percentages are of dedicated peaks."""
         run, names = self.records[0].run, self.tenants
         if self.is_dedicated:
-            return names[0]
+            return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
         if run.line == "mix" and len(names) == 2:
             return "{} {} : {} {}".format(names[0], *self.weights, names[1])
         if run.line == "mix":
@@ -191,8 +192,8 @@ class RepeatedPeak:
         return min(found, default=(np.nan, np.nan))
 
 
-Dedicated = Mapping[tuple[str, str], RepeatedPeak]
-"""Dedicated peaks by the names of server and tenant."""
+Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
+"""Dedicated peaks by the names of server, tenant and preset."""
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
@@ -237,12 +238,16 @@ def group(
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
     """Those of one tenant alone."""
     alone = [peak for peak in peaks if peak.is_dedicated]
-    return {(peak.task.server.name, peak.tenants[0]): peak for peak in alone}
+    return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | None]:
-    """The dedicated peak of each of its tenants on the same server, where measured."""
-    return [dedicated.get((peak.task.server.name, tenant)) for tenant in peak.tenants]
+    """The dedicated peak of each of its tenants on the same server, where measured.
+
+    With the same preset: what is compared has the same evidence.
+    """
+    server, preset = peak.task.server.name, peak.task.preset
+    return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def sharing_ratio(

@@ -17,7 +17,7 @@ from perseus.study.tasks.measure import MeasuredServer
 
 def launch(
     server: MeasuredServer,
-    repository: Path,
+    repository: Path | None,
     log_path: Path,
     cores: Sequence[int],
     *,
@@ -25,6 +25,8 @@ def launch(
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
     """Serve every model of `repository` on these CPUs. Every launcher has this function as `serve`.
+
+    There is none (None) only for a server elsewhere that has all models already.
 
     The context manager yields a `RunningServer` whose models all answer, and when it is left, for
     whatever reason, nothing that it started stays behind. It raises ServerError when no such server

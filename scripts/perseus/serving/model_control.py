@@ -23,6 +23,7 @@ from perseus.serving.running_server import RunningServer
 
 MARK = "perseus"
 """The parameter of a pushed model: its owner, a space, and the study and scenario."""
+READY = "READY"
 ANSWER_S = 10.0
 LOAD_S = 300.0
 UNLOAD_S = 20.0
@@ -123,6 +124,26 @@ class Control:
         ready = {m.name for m in self._call("get_inference_statistics").model_stats}
         return sorted(on_disk | ready)
 
+    def states(self) -> dict[str, str]:
+        """By name, READY or why not, of every model that the server knows.
+
+        The index has an entry for each version, one of which is enough.
+        """
+        states: dict[str, str] = {}
+        for each in self._call("get_model_repository_index").models:
+            if states.get(each.name) != READY:
+                states[each.name] = ": ".join(filter(None, (each.state, each.reason)))
+        ready = {m.name: READY for m in self._call("get_inference_statistics").model_stats}
+        return {name: state or "not loaded" for name, state in states.items()} | ready
+
+    def config(self, name: str) -> pb.ModelConfig:
+        """The configuration of a model that is ready, as its server completed it."""
+        return self._call("get_model_config", name).config
+
+    def versions(self, name: str) -> list[str]:
+        """Those of a model that are ready; the highest answers who asks for none."""
+        return list(self._call("get_model_metadata", name).versions)
+
     def _owner(self, name: str) -> str:
         """Whose a loaded model is; empty if it is not ours, or gone by now."""
         try:
@@ -139,7 +160,7 @@ class Control:
         text = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
         files = {f"file:{path}": content for path, content in model.files.items()}
         self._call("load_model", name, config=text, files=files, timeout_s=LOAD_S)
-        served = self._call("get_model_config", name).config
+        served = self.config(name)
         if problems := differences(model.config, served):
             raise ServerError(
                 f"the server at {self._server.grpc_address} serves {name} otherwise than asked:"

@@ -21,10 +21,14 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Raises ServerError when the server does not answer with statistics of the model."""
+    """Of the version that answers, the highest one.
+
+    Raises ServerError when the server does not answer with statistics of the model.
+    """
     url = f"{server.access.scheme}://{server.http_address}/v2/models/{model}/stats"
     try:
-        stats = json.loads(server.access.get(url, timeout_s))["model_stats"][0]["inference_stats"]
+        versions = json.loads(server.access.get(url, timeout_s))["model_stats"]
+        stats = max(versions, key=lambda each: int(each["version"]))["inference_stats"]
         return ServerTimes(
             requests=int(stats["success"]["count"]),
             queue_ns=int(stats["queue"]["ns"]),

@@ -8,12 +8,20 @@ from functools import cached_property
 
 from perseus.study.definition import Definition
 from perseus.study.experiments.base import ExperimentRun
-from perseus.study.experiments.peak import DEDICATED
+from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model
-from perseus.study.presets import PRESETS, Preset
+from perseus.study.presets import PRESETS
 from perseus.study.server import Server
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A run of an experiment, and the preset that says how much evidence it collects."""
+
+    run: ExperimentRun
+    preset: str
 
 
 @dataclass(frozen=True)
@@ -23,11 +31,15 @@ class Scenario:
     name: str
     server: Server
     tenants: tuple[Tenant, ...]
-    runs: tuple[ExperimentRun, ...]
+    asked: tuple[Asked, ...]
 
     @property
     def id(self) -> str:
         return f"{self.server.name}.{self.name}"
+
+    @property
+    def runs(self) -> tuple[ExperimentRun, ...]:
+        return tuple(each.run for each in self.asked)
 
     def tenant(self, name: str) -> Tenant:
         return next(tenant for tenant in self.tenants if tenant.name == name)
@@ -39,6 +51,7 @@ class Cell:
 
     scenario: Scenario
     run: ExperimentRun
+    preset: str
     repeat: int
 
     @property
@@ -62,13 +75,10 @@ class Study:
     def name(self) -> str:
         return self.definition.study
 
-    @property
-    def preset(self) -> Preset:
-        return PRESETS[self.definition.measurement.preset]
-
-    @property
-    def repeats(self) -> int:
-        return self.definition.measurement.repeats or self.preset.repeats
+    def repeats(self, preset: str) -> range:
+        """Counted from 1."""
+        chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
+        return range(1, chosen + 1)
 
     @cached_property
     def models(self) -> Mapping[str, Model]:
@@ -85,12 +95,13 @@ class Study:
 
     @cached_property
     def cells(self) -> Mapping[str, Cell]:
-        return {
-            cell.id: cell
+        cells = (
+            Cell(scenario, each.run, each.preset, repeat)
             for scenario in self.scenarios.values()
-            for run in scenario.runs
-            for cell in (Cell(scenario, run, r) for r in range(1, self.repeats + 1))
-        }
+            for each in scenario.asked
+            for repeat in self.repeats(each.preset)
+        )
+        return {cell.id: cell for cell in cells}
 
     @property
     def kinds(self) -> set[str]:
@@ -98,14 +109,17 @@ class Study:
         return {run.kind for scenario in self.scenarios.values() for run in scenario.runs}
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells that measure a tenant of `of` alone on its server, where it needs them."""
+        """The cells that measure a tenant of `of` alone on its server, where it needs them.
+
+        They have its preset, and so as many repeats.
+        """
         if not of.run.needs_dedicated_peaks:
             return ()
-        server = of.scenario.server.name
+        server, search = of.scenario.server.name, _search_alone(self.definition, of.preset)
         return tuple(
-            Cell(self.scenarios[f"{server}.{tenant.name}"], DEDICATED, repeat)
+            Cell(self.scenarios[f"{server}.{tenant.name}"], search.run, of.preset, repeat)
             for tenant in of.scenario.tenants
-            for repeat in range(1, self.repeats + 1)
+            for repeat in self.repeats(of.preset)
         )
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
@@ -113,8 +127,12 @@ class Study:
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
-            for repeat in range(1, self.repeats + 1)
+            for repeat in self.repeats(of.preset)
         )
+
+    def is_served(self, tenant: Tenant) -> bool:
+        """Whether its model is on the server already."""
+        return self.models[tenant.model].is_served
 
 
 def _scenarios(definition: Definition) -> Iterator[Scenario]:
@@ -123,15 +141,26 @@ def _scenarios(definition: Definition) -> Iterator[Scenario]:
     dedicated: dict[tuple[str, str], Scenario] = {}
     shared: list[Scenario] = []
     for item in definition.scenarios:
-        runs = tuple(run for experiment in item.experiments for run in experiment.runs())
+        preset = item.preset or definition.measurement.preset
+        alone = _search_alone(definition, preset)
+        asked = tuple(Asked(run, preset) for each in item.experiments for run in each.runs())
         for server in (servers[name] for name in item.servers):
             for tenant in item.tenants:
-                alone = Scenario(tenant.name, server, (tenant,), (DEDICATED,))
-                dedicated.setdefault((server.name, tenant.name), alone)
+                key = (server.name, tenant.name)
+                known = dedicated.get(key, Scenario(tenant.name, server, (tenant,), ()))
+                of_scenario = (alone, *asked) if len(item.tenants) == 1 else (alone,)
+                new = (each for each in of_scenario if each not in known.asked)
+                dedicated[key] = replace(known, asked=(*known.asked, *new))
             if len(item.tenants) > 1:
-                shared.append(Scenario(item.name, server, item.tenants, runs))
-            elif runs:
-                key = (server.name, item.tenants[0].name)
-                dedicated[key] = replace(dedicated[key], runs=(DEDICATED, *runs))
+                shared.append(Scenario(item.name, server, item.tenants, asked))
     yield from dedicated.values()
     yield from shared
+
+
+def _search_alone(definition: Definition, preset: str) -> Asked:
+    """The search of a tenant alone with that preset, the same for all scenarios that have it.
+
+    Its cells keep their names where the preset is the study's.
+    """
+    own = None if preset == definition.measurement.preset else preset
+    return Asked(PeakRun.dedicated(own), preset)

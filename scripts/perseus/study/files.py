@@ -8,6 +8,7 @@ from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
+from perseus.study.tenant import Tenant
 
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
 """The raw results of a cell."""
@@ -40,14 +41,15 @@ def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
 
 
 def ceilings(study: Study) -> list[str]:
-    """The client's, beside each server."""
-    return [f"{results(study)}/ceilings/{name}.json" for name in study.servers]
+    """The client's, beside each server that models are brought to: of others no size is known."""
+    names = [name for name, server in study.servers.items() if checks(study, server)]
+    return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
 def repository_files(study: Study, of: Scenario) -> list[str]:
     names = ("config.pbtxt", f"1/{RUNTIMES[of.server.runtime].model_file}")
     root = f"{repository(study)}/{of.id}"
-    return [f"{root}/{tenant.name}/{name}" for tenant in of.tenants for name in names]
+    return [f"{root}/{tenant.name}/{name}" for tenant in _brought(study, of) for name in names]
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
@@ -79,14 +81,18 @@ def checks(study: Study, of: Server) -> list[str]:
         tenant.model
         for scenario in study.scenarios.values()
         if scenario.server.name == of.name
-        for tenant in scenario.tenants
+        for tenant in _brought(study, scenario)
     }
     return [check(study, name) for name in sorted(names)]
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """torch's answers, of each tenant's model."""
-    return [f"{results(study)}/models/{t.model}/reference.npz" for t in of.tenants]
+    """torch's answers, of each tenant's model that is brought to the server."""
+    return [f"{results(study)}/models/{t.model}/reference.npz" for t in _brought(study, of)]
+
+
+def _brought(study: Study, of: Scenario) -> list[Tenant]:
+    return [tenant for tenant in of.tenants if not study.is_served(tenant)]
 
 
 # That the configuration names

@@ -14,6 +14,7 @@ from perseus.study.base import NAME
 from perseus.study.definition import Definition
 from perseus.study.experiments import KINDS, settings_of
 from perseus.study.hints import closest, did_you_mean
+from perseus.study.model import MODEL_OF_SERVER
 from perseus.study.problems import Place, path
 from perseus.study.remote import ADDRESS
 from perseus.study.server import IMAGE
@@ -25,6 +26,7 @@ PATTERNS = {
     NAME: "a name (use letters, digits, '-' and '_', at most 64, beginning with a letter or digit)",
     IMAGE: "an image (use letters, digits and ./_:@+- only, not beginning with '-')",
     ADDRESS: "what this can be (use host:port)",
+    MODEL_OF_SERVER: "the name of a model (use letters, digits, '_', '.' and '-')",
 }
 
 
@@ -109,8 +111,11 @@ class Schema:
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
-            inner = part.get("items", {}) if isinstance(step, int) else part.get("properties", {})
-            part = inner if isinstance(step, int) else inner.get(step, {})
+            if isinstance(step, int):
+                part = part.get("items", {})
+            else:  # names that the user chooses have a part of their own
+                of_any = part.get("additionalProperties") or {}
+                part = part.get("properties", {}).get(step, of_any)
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
@@ -203,6 +208,7 @@ def _wanted(kind: str, part: Mapping[str, Json]) -> str:
         "float_type": "a number",
         "string_type": "a string",
         "bool_type": "a boolean",
+        "dict_type": "a mapping (key: value)",
         "tuple_type": "a list",
         "model_type": "a mapping (key: value)",
         "model_attributes_type": "a mapping (key: value)",
@@ -240,11 +246,11 @@ def _repair(raw: Json, place: Place, kind: str, schema: Schema) -> Place | None:
         return _repair(raw, tuple(outer), kind, schema)
     if not isinstance(parent, dict):
         return None
-    of_parent, part = schema.at(tuple(outer), raw), schema.at(place, raw)
+    part = schema.at(place, raw)
     choices = KINDS if key == "kind" else part.get("enum", [])
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
-    elif key in of_parent.get("required", []):
+    elif "examples" in part:
         parent[key] = copy.deepcopy(part["examples"][0])
     else:
         parent.pop(key, None)

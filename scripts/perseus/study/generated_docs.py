@@ -62,6 +62,23 @@ scenarios:
     tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
 """,
+    "Measure models that a server has": """\
+models:
+  - {name: encoder, served_model: text_encoder, shape: {tokens: [128]}, sla: {latency_ms: 50}}
+  - {name: ranker, served_model: ranker, sla: {latency_ms: 20}}
+servers:
+  - name: ours
+    launcher: remote
+    remote: {host: 127.0.0.1}
+    cores: 4
+    price: {instance: n1-standard-4, region: us-central1}
+scenarios:
+  - name: both
+    servers: [ours]
+    tenants: [{model: encoder}, {model: ranker}]
+    experiments: [{kind: peak, mixes: [[1, 1]]}]
+    preset: standard   # in place of that of measurement
+""",
 }
 
 
@@ -148,7 +165,7 @@ def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, s
         child = _resolved(child, root)
         default = "required" if key in part.get("required", []) else _default(child)
         yield f"`{prefix}{key}`", _type(child, root), default, _text(child)
-        if child.get("type") == "object":
+        if "properties" in child:
             yield from _rows(child, root, f"{prefix}{key}.")
 
 

@@ -1,9 +1,9 @@
-"""A model of a study: a CNN, its weights, its arithmetic and its SLA."""
+"""A model of a study: a CNN with its weights, or one that a server has; its arithmetic and SLA."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
@@ -13,9 +13,12 @@ from perseus.study.sla import Sla
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
 """The arithmetic of a network; its inputs and outputs are always fp32."""
 
+MODEL_OF_SERVER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$"
+Dimension = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
+
 
 class Model(Part):
-    """A CNN of torchvision's, or one of your own, with a response-time SLA."""
+    """A CNN of torchvision's, one of your own, or one that a server has, with its SLA."""
 
     name: Name = Field(description="The name of the model in this study.", examples=["resnet50"])
     architecture: Text = Field(
@@ -32,6 +35,18 @@ class Model(Part):
         default=None,
         description="The path of an ONNX file, in place of architecture and weights: one input of"
         " float32 images (batch, 3, height, width), one output (batch, classes), weights inside.",
+    )
+    served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
+        default=None,
+        description="The name of a model that servers of launcher `remote` already have, in place"
+        " of architecture, weights and images. Its inputs are asked of the server, and it is"
+        " neither loaded nor unloaded (docs/remote.md).",
+        examples=["text_encoder"],
+    )
+    shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
+        default={},
+        description="The shape of each input that a `served_model` leaves open (-1), by its name"
+        " and without the batch, such as {tokens: [128]}.",
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
@@ -59,7 +74,12 @@ class Model(Part):
     @property
     def of_torchvision(self) -> bool:
         """Whether it is built by torchvision, and so known to torch."""
-        return self.onnx is None
+        return self.onnx is None and not self.is_served
+
+    @property
+    def is_served(self) -> bool:
+        """Whether servers have it already, so that it is neither exported nor loaded."""
+        return self.served_model is not None
 
     @property
     def weights_file(self) -> str | None:

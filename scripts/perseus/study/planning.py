@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from perseus.study.cells import Cell, Study
 from perseus.study.measurement import ArrivalProcess, Client
+from perseus.study.model import Model
+from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.export import ExportTask
@@ -14,6 +16,7 @@ from perseus.study.tasks.measure import (
     MeasuredServer,
     MeasuredTenant,
     MeasureTask,
+    ServedModel,
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
@@ -109,8 +112,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
             remote=server.remote,
         ),
         tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
-        preset=measurement.preset,
-        search=study.preset.settings,
+        preset=of.preset,
+        search=PRESETS[of.preset].settings,
         arrivals=_arrivals(measurement.arrivals),
         trace=measurement.arrivals.trace,
         client=_client(measurement.client),
@@ -119,16 +122,24 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
     model = study.models[tenant.model]
+    served = _served(model)
     return MeasuredTenant(
         name=tenant.name,
         model=tenant.model,
-        max_batch_size=tenant.max_batch_size,
+        served_model=served,
+        max_batch_size=None if served else tenant.max_batch_size,
         request_batch_size=tenant.request_batch_size,
-        dynamic_batching=tenant.dynamic_batching is not None,
-        precision=model.precision,
+        dynamic_batching=None if served else tenant.dynamic_batching is not None,
+        precision=None if served else model.precision,
         priority=tenant.priority,
         sla=model.sla,
     )
+
+
+def _served(model: Model) -> ServedModel | None:
+    if model.served_model is None:
+        return None
+    return ServedModel(name=model.served_model, shape=model.shape)
 
 
 def _arrivals(settings: ArrivalProcess) -> MeasuredArrivals:
@@ -150,6 +161,7 @@ def ceiling_task(study: Study, server_name: str) -> CeilingTask:
         for scenario in study.scenarios.values()
         if scenario.server.name == server_name
         for tenant in scenario.tenants
+        if not study.is_served(tenant)
     }
     return CeilingTask(
         server=server_name,

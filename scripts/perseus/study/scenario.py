@@ -9,6 +9,7 @@ from pydantic import Field
 from perseus.study.base import Different, Name, Part, Text
 from perseus.study.experiments import KINDS, settings_of
 from perseus.study.experiments.base import ExperimentSettings
+from perseus.study.measurement import PresetName
 from perseus.study.tenant import Tenant
 
 if TYPE_CHECKING:
@@ -35,4 +36,9 @@ class ScenarioSettings(Part):
     )
     experiments: Annotated[tuple[Experiment, ...], Field(min_length=1)] = Field(
         default=(), description="What to measure. Default, the peak of a dedicated scenario."
+    )
+    preset: PresetName | None = Field(
+        default=None,
+        description="How much evidence, also of the dedicated peaks of its tenants that it is held"
+        " against: they are measured apart. Default, that of measurement.",
     )

@@ -71,7 +71,7 @@ class Client:
     """
 
     def __init__(self, name: str, route: Route, cores: Sequence[int], processes: int = 1) -> None:
-        self.name = name
+        self.name, self.model = name, route.model
         setup = Setup(route, tuple(cores))
         self._processes = [_Process(name, setup) for _ in range(processes)]
         self.prompt = False

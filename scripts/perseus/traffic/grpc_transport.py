@@ -8,17 +8,18 @@ millisecond, blocking calls need a thread for each request in flight.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Self
 
 import grpc
 import numpy as np
 from google.protobuf.message import DecodeError
-from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2
 
+from perseus.models.tensors import DTYPES, Tensor
 from perseus.traffic.requests import Status
-from perseus.traffic.route import Input, Route, SharedSlice
+from perseus.traffic.route import OUTPUT, Inputs, Route, SharedSlice
 from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
@@ -35,7 +36,7 @@ class GrpcTransport:
     most_in_flight = 4096
 
     def __init__(self, route: Route) -> None:
-        self._requests = [serialise(route.model, each) for each in route.inputs]
+        self._requests = [serialise(route.model, each, route.outputs) for each in route.inputs]
         self._timeout_s = route.timeout_s
         self._calls: dict[int, grpc.Future] = {}
         self._access = route.access
@@ -84,7 +85,7 @@ class GrpcTransport:
                 call.cancel()
             time.sleep(0.001)
 
-    def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
+    def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
         try:
             answer = self._infer(self._request(number), timeout=timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
@@ -96,25 +97,32 @@ class GrpcTransport:
         return self._requests[number % len(self._requests)]
 
 
-def serialise(model: str, tensor: Input) -> bytes:
+def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> bytes:
     """A ModelInferRequest."""
     request = service_pb2.ModelInferRequest(model_name=model)
-    described = request.inputs.add(name="input", datatype="FP32", shape=tensor.shape)
-    request.outputs.add(name="output")
-    if isinstance(tensor.data, SharedSlice):
-        described.parameters["shared_memory_region"].string_param = tensor.data.region
-        described.parameters["shared_memory_offset"].int64_param = tensor.data.offset_bytes
-        described.parameters["shared_memory_byte_size"].int64_param = tensor.data.size_bytes
-    else:
-        request.raw_input_contents.append(tensor.data)
+    for each in inputs:
+        described = request.inputs.add(name=each.name, datatype=each.datatype, shape=each.shape)
+        if isinstance(each.data, SharedSlice):
+            described.parameters["shared_memory_region"].string_param = each.data.region
+            described.parameters["shared_memory_offset"].int64_param = each.data.offset_bytes
+            described.parameters["shared_memory_byte_size"].int64_param = each.data.size_bytes
+        else:
+            request.raw_input_contents.append(each.data)
+    for name in outputs:
+        request.outputs.add(name=name)
     return request.SerializeToString()
 
 
-def decode(answer: bytes) -> NDArray[np.float32]:
-    """The output of a ModelInferResponse. Raises RequestFailedError when it is none."""
+def decode(answer: bytes) -> dict[str, Tensor]:
+    """The outputs of a ModelInferResponse. Raises RequestFailedError when it has none."""
     try:
         response = service_pb2.ModelInferResponse.FromString(answer)
-        output = np.frombuffer(response.raw_output_contents[0], np.float32)
-        return output.reshape(response.outputs[0].shape)
+        pairs = list(zip(response.outputs, response.raw_output_contents, strict=True))
+        if not pairs:
+            raise ValueError("it has no outputs")
+        return {
+            each.name: np.frombuffer(data, DTYPES[each.datatype]).reshape(each.shape)
+            for each, data in pairs
+        }
     except (DecodeError, LookupError, ValueError) as error:
         raise RequestFailedError(f"the answer is not one of a model: {error}") from error

@@ -9,19 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
 
 import aiohttp
 import numpy as np
-from numpy.typing import NDArray
 
+from perseus.models.tensors import DTYPES, Tensor
 from perseus.traffic.requests import Status
-from perseus.traffic.route import Input, Route, SharedSlice
+from perseus.traffic.route import OUTPUT, Input, Inputs, Route
 from perseus.traffic.transport import Answered, RequestFailedError
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
@@ -50,7 +51,7 @@ class HttpTransport:
         base = f"{route.access.scheme}://{route.address}/v2"
         self._alive = f"{base}/health/live"
         self._url = f"{base}/models/{route.model}/infer"
-        self._requests = [serialise(each) for each in route.inputs]
+        self._requests = [serialise(each, route.outputs) for each in route.inputs]
         self._timeout_s = route.timeout_s
         self._tasks: dict[int, asyncio.Task[Reply] | None] = {}
         self._loop = asyncio.new_event_loop()
@@ -117,7 +118,7 @@ class HttpTransport:
                 self._loop.call_soon_threadsafe(task.cancel)
             time.sleep(0.001)
 
-    def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
+    def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
         reply = self._wait(self._exchange(number, timeout_s))
         if reply.status is not Status.OK:
             raise RequestFailedError(self._access.hide(reply.message))
@@ -157,37 +158,50 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     return Reply(done_ns, status, f"HTTP {answer.status}: {body[:500].decode(errors='replace')}")
 
 
-def serialise(tensor: Input) -> tuple[bytes, int]:
+def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
     """The body of a request, and the length of the JSON that it begins with."""
-    if isinstance(tensor.data, SharedSlice):
-        data = b""
-        parameters: dict[str, str | int] = {
-            "shared_memory_region": tensor.data.region,
-            "shared_memory_offset": tensor.data.offset_bytes,
-            "shared_memory_byte_size": tensor.data.size_bytes,
-        }
-    else:
-        data = tensor.data
-        parameters = {"binary_data_size": len(data)}
     described = {
         "inputs": [
             {
-                "name": "input",
-                "datatype": "FP32",
-                "shape": tensor.shape,
-                "parameters": parameters,
+                "name": each.name,
+                "datatype": each.datatype,
+                "shape": each.shape,
+                "parameters": _place(each),
             }
+            for each in inputs
         ],
-        "outputs": [{"name": "output", "parameters": {"binary_data": True}}],
+        "outputs": [{"name": name, "parameters": {"binary_data": True}} for name in outputs],
     }
     head = json.dumps(described).encode()
-    return head + data, len(head)
+    parts = [each.data for each in inputs if isinstance(each.data, bytes)]
+    return b"".join([head, *parts]), len(head)
 
 
-def decode(reply: Reply) -> NDArray[np.float32]:
-    """The output that an answer carries. Raises RequestFailedError when it carries none."""
+def _place(of: Input) -> dict[str, str | int]:
+    if isinstance(of.data, bytes):
+        return {"binary_data_size": len(of.data)}
+    return {
+        "shared_memory_region": of.data.region,
+        "shared_memory_offset": of.data.offset_bytes,
+        "shared_memory_byte_size": of.data.size_bytes,
+    }
+
+
+def decode(reply: Reply) -> dict[str, Tensor]:
+    """The outputs that an answer carries. Raises RequestFailedError when it carries none."""
     try:
-        (output,) = json.loads(reply.body[: reply.json_bytes])["outputs"]
-        return np.frombuffer(reply.body[reply.json_bytes :], np.float32).reshape(output["shape"])
+        outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
+        return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise RequestFailedError(f"the answer is not one of a model: {error}") from error
+
+
+def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that follow each other in `data`. Raises ValueError where they do not fill it."""
+    at = 0
+    for each in described:
+        dtype, count = DTYPES[each["datatype"]], math.prod(each["shape"])
+        yield each["name"], np.frombuffer(data, dtype, count, at).reshape(each["shape"])
+        at += count * dtype.itemsize
+    if not described or at != len(data):
+        raise ValueError(f"{len(data)} bytes of {len(described)} outputs")

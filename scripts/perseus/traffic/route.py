@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import tritonclient.grpc as triton
@@ -16,13 +16,20 @@ from numpy.typing import NDArray
 from tritonclient.utils import InferenceServerException
 
 from perseus.host.orphans import SHM, unique_name
+from perseus.models.tensors import DATATYPES, Tensor
 from perseus.serving.access import PLAIN, Access
 from perseus.serving.running_server import RunningServer
 
 if TYPE_CHECKING:  # each sender imports this module, and needs no definition of a study
     from perseus.study.tasks.measure import MeasuredClient
 
-Batch = NDArray[np.float32]  # (images, 3, height, width)
+Images = NDArray[np.float32]  # (images, 3, height, width)
+Batch = Images | Mapping[str, Tensor]
+"""What a request carries: tensors by name; images are the one input of every model of ours."""
+
+INPUT, OUTPUT = "input", "output"
+"""The names that the tensors of our models have."""
+
 REGISTER_S = 5.0
 MOST_INPUTS = 8
 
@@ -42,8 +49,13 @@ class SharedSlice:
 
 @dataclass(frozen=True)
 class Input:
-    """The input tensor of a request, FP32: its own bytes, or where the server finds them."""
+    """An input tensor of a request: its own bytes, or where the server finds them.
 
+    `datatype` is Triton's name of its type.
+    """
+
+    name: str
+    datatype: str
     shape: tuple[int, ...]
     data: bytes | SharedSlice
 
@@ -53,9 +65,13 @@ class Input:
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
+Inputs = tuple[Input, ...]
+"""Those of one request."""
+
+
 @dataclass(frozen=True)
 class Route:
-    """Requests of a model: request i carries input i modulo their number.
+    """Requests of a model: request i carries inputs i modulo their number, and asks for `outputs`.
 
     `address` is that of the `protocol`, "grpc" or "http". A request without an answer after
     `timeout_s` has timed out.
@@ -64,14 +80,23 @@ class Route:
     protocol: str
     address: str
     model: str
-    inputs: tuple[Input, ...]
+    inputs: tuple[Inputs, ...]
     timeout_s: float
     access: Access = PLAIN
+    outputs: tuple[str, ...] = (OUTPUT,)
 
 
-def inline(batches: Sequence[Batch]) -> tuple[Input, ...]:
+def inline(batches: Sequence[Batch]) -> tuple[Inputs, ...]:
     """Inputs that travel with each request."""
-    return tuple(Input(batch.shape, _bytes(batch)) for batch in batches)
+    return tuple(map(_inputs, batches))
+
+
+def _inputs(batch: Batch) -> Inputs:
+    named = batch if isinstance(batch, Mapping) else {INPUT: np.asarray(batch, np.float32)}
+    return tuple(
+        Input(name, DATATYPES[tensor.dtype], tensor.shape, tensor.tobytes())
+        for name, tensor in named.items()
+    )
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
@@ -90,18 +115,22 @@ def route_to(
     model: str,
     batches: Sequence[Batch],
     timeout_s: float,
+    outputs: Sequence[str] = (OUTPUT,),
 ) -> Iterator[Route]:
     """The route of requests with these inputs, to the address of the client's protocol."""
     address = {"grpc": server.grpc_address, "http": server.http_address}[client.protocol]
-    if not client.shared_memory:
-        yield Route(client.protocol, address, model, inline(batches), timeout_s, server.access)
-        return
-    with shared(batches, server.grpc_address) as inputs:
-        yield Route(client.protocol, address, model, inputs, timeout_s)
+    with ExitStack() as stack:
+        if client.shared_memory:
+            inputs = stack.enter_context(shared(batches, server.grpc_address))
+        else:
+            inputs = inline(batches)
+        yield Route(
+            client.protocol, address, model, inputs, timeout_s, server.access, tuple(outputs)
+        )
 
 
 @contextmanager
-def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Input, ...]]:
+def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
     """Inputs in system shared memory, one region for all: requests in flight share what they read.
 
     The region's name tells its owner, so that it is swept if this process is killed before the
@@ -132,19 +161,21 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
         raise RouteError(f"the server takes no inputs from shared memory: {error}") from error
 
 
-def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Input, ...]:
-    inputs: list[Input] = []
+def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Inputs, ...]:
     try:
         path.touch(mode=0o600, exist_ok=False)
         with path.open("wb") as file:
-            for batch in batches:
-                data = _bytes(batch)
-                inputs.append(Input(batch.shape, SharedSlice(path.name, file.tell(), len(data))))
-                file.write(data)
+            return tuple(
+                tuple(_written(each, path.name, file) for each in _inputs(batch))
+                for batch in batches
+            )
     except OSError as error:
         raise RouteError(f"inputs do not fit into {SHM}: {error}") from error
-    return tuple(inputs)
 
 
-def _bytes(batch: Batch) -> bytes:
-    return np.ascontiguousarray(batch, np.float32).tobytes()
+def _written(of: Input, region: str, file: BinaryIO) -> Input:
+    """The input in a region's file instead of with its request."""
+    assert isinstance(of.data, bytes)
+    place = SharedSlice(region, file.tell(), len(of.data))
+    file.write(of.data)
+    return replace(of, data=place)

@@ -89,7 +89,7 @@ def _obey(
     prompt: bool,
 ) -> None:
     """Serve the parent's commands until it closes the pipe or is gone."""
-    largest = max(each.size_bytes for each in route.inputs)
+    largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
     kinds: dict[str, Callable[..., LoadLoop]] = {
         "open": partial(OpenLoop, limit),

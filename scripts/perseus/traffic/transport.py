@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
+from perseus.models.tensors import Tensor
 from perseus.traffic.requests import Status
 
 Answered = Callable[[int, Status, str], None]
@@ -38,8 +36,8 @@ class Transport(Protocol):
     def cancel(self) -> None:
         """Cancel what is in flight, and wait until all of it has been called back."""
 
-    def infer(self, number: int, timeout_s: float) -> NDArray[np.float32]:
-        """The output of one request, waited for. Raises RequestFailedError."""
+    def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
+        """The outputs of one request by name, waited for. Raises RequestFailedError."""
 
     def __enter__(self) -> Self: ...
 

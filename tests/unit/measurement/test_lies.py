@@ -18,8 +18,9 @@ from perseus.traffic.requests import Requests, Status
 from perseus.traffic.transport import RequestFailedError
 
 GOOD = (
-    b'{"model_stats": [{"inference_stats": {"success": {"count": 3}, "queue": {"ns": 1},'
-    b' "compute_input": {"ns": 2}, "compute_infer": {"ns": 3}, "compute_output": {"ns": 4}}}]}'
+    b'{"model_stats": [{"version": "1", "inference_stats": {"success": {"count": 3},'
+    b' "queue": {"ns": 1}, "compute_input": {"ns": 2}, "compute_infer": {"ns": 3},'
+    b' "compute_output": {"ns": 4}}}]}'
 )
 
 
@@ -50,6 +51,12 @@ def statistics():
 
 def test_statistics_are_read(statistics):
     assert statistics(GOOD) == ServerTimes(3, 1, 2, 3, 4)
+
+
+def test_statistics_are_those_of_the_version_that_answers(statistics):
+    old, new = (GOOD.replace(b'"1"', b'"%d"' % n).replace(b": 3", b": %d" % n) for n in (9, 10))
+    of_both = old.replace(b"]}", b", ") + new.removeprefix(b'{"model_stats": [')
+    assert statistics(of_both).requests == 10
 
 
 @pytest.mark.parametrize(
@@ -118,10 +125,20 @@ def test_metrics_that_are_no_numbers_are_left_out():
         b"",
         service_pb2.ModelInferResponse(model_name="tenant").SerializeToString(),
         service_pb2.ModelInferResponse(
-            outputs=[{"name": "output", "shape": [2, 1000]}], raw_output_contents=[bytes(4)]
+            outputs=[{"name": "output", "datatype": "FP32", "shape": [2, 1000]}],
+            raw_output_contents=[bytes(4)],
         ).SerializeToString(),
         service_pb2.ModelInferResponse(
-            outputs=[{"name": "output", "shape": [1]}], raw_output_contents=[bytes(3)]
+            outputs=[{"name": "output", "datatype": "FP32", "shape": [1]}],
+            raw_output_contents=[bytes(3)],
+        ).SerializeToString(),
+        service_pb2.ModelInferResponse(
+            outputs=[{"name": "output", "datatype": "FP31", "shape": [1]}],
+            raw_output_contents=[bytes(4)],
+        ).SerializeToString(),
+        service_pb2.ModelInferResponse(
+            outputs=[{"name": name, "datatype": "FP32", "shape": [1]} for name in "ab"],
+            raw_output_contents=[bytes(4)],
         ).SerializeToString(),
     ],
 )
@@ -130,14 +147,24 @@ def test_an_answer_over_grpc_that_is_none(answer):
         grpc_transport.decode(answer)
 
 
+def of_output(datatype, shape, size_bytes):
+    """The body of an answer over HTTP, and the length of its JSON."""
+    one = f'{{"name": "output", "datatype": "{datatype}", "shape": {shape}}}'
+    head = f'{{"outputs": [{one}]}}'.encode()
+    return head + bytes(size_bytes), len(head)
+
+
 @pytest.mark.parametrize(
     ("body", "json_bytes"),
     [
         (b"<html>", 6),
         (b"{}", 2),
         (b'{"outputs": []}', 15),
-        (b'{"outputs": [{"shape": [1, 1000]}]}' + bytes(4), 35),
-        (b'{"outputs": [{"shape": "all"}]}' + bytes(4), 31),
+        of_output("FP32", "[1, 1000]", 4),
+        of_output("FP32", '"all"', 4),
+        of_output("FP32", "[1]", 8),
+        of_output("FP32", "[-1]", 8),
+        of_output("FP31", "[1]", 4),
         (b"3", 1),
         (b"[" * 100_000, 100_000),
     ],

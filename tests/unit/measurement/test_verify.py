@@ -1,12 +1,15 @@
 """Every answer that the load will ask for is held against torch's before anything is measured."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.measurement import verify
-from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.serving.running_server import RunningServer
+from perseus.study.tasks.measure import ServedModel
 
 
 @pytest.mark.parametrize("wrong_image", [0, 1, 2, 3])
@@ -22,8 +25,8 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
 
     def answers(wrong):
         def answer(tenant, parts):
-            flat = [batch.reshape(len(batch), 1) for batch in tenant.batches(parts)]
-            return [np.where(batch == wrong, batch + 1, batch) for batch in flat]
+            flat = [each["input"].reshape(len(each["input"]), 1) for each in tenant.batches(parts)]
+            return [{"output": np.where(rows == wrong, rows + 1, rows)} for rows in flat]
 
         return answer
 
@@ -32,3 +35,104 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
     monkeypatch.setattr(verify, "_answers", answers(wrong_image))
     with pytest.raises(verify.VerificationError, match="differ from the original network's"):
         verify.verify(tenants)
+
+
+# A model that the server has of its own: what it says twice
+
+
+def served(outputs=("scores", "class"), max_batch_size=2):
+    return TenantUnderTest(
+        tenant("a", served_model=ServedModel(name="mine", shape={})),
+        "mine",
+        {"x": np.arange(4.0), "y": np.arange(8).reshape(4, 2)},
+        None,
+        max(1, max_batch_size),
+        False,
+        None,
+        outputs,
+        has_batches=max_batch_size > 0,
+    )
+
+
+def scores(batch):
+    """Answers that depend on both inputs: of a batch, or of one example."""
+    x, y = np.asarray(batch["x"]), np.asarray(batch["y"])
+    return {"scores": x[..., None] + y, "class": (x > 1).astype(np.int64)}
+
+
+def asked_twice(monkeypatch, tenant, second):
+    """What verify says of a server that answers the first call by `scores`."""
+    calls = iter([scores, second])
+
+    def answers(tenant, parts):
+        answer = next(calls)
+        return [answer(batch) for batch in tenant.batches(parts)]
+
+    monkeypatch.setattr(verify, "_answers", answers)
+    return verify.verify([tenant])
+
+
+@pytest.mark.parametrize("max_batch_size", [0, 1, 2, 8])
+def test_a_served_model_is_held_against_itself(monkeypatch, max_batch_size):
+    of = served(max_batch_size=max_batch_size)
+    assert asked_twice(monkeypatch, of, scores) == {"a": 0}
+
+    def rounded(batch):
+        return {**scores(batch), "scores": scores(batch)["scores"] * (1 + 1e-6)}
+
+    assert 0 < asked_twice(monkeypatch, of, rounded)["a"] < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("output", "change", "expected"),
+    [
+        ("scores", lambda value: value[::-1], "'scores' of .* of a differs by a relative error"),
+        ("class", lambda value: 1 - value, "'class' of the server's answers of a differs"),
+        ("scores", lambda value: value * np.nan, "'scores' .* has values that are not finite"),
+    ],
+)
+def test_a_served_model_that_answers_otherwise_the_second_time_is_refused(
+    monkeypatch, output, change, expected
+):
+    def other(batch):
+        return {**scores(batch), output: change(scores(batch)[output])}
+
+    with pytest.raises(verify.VerificationError, match=expected):
+        asked_twice(monkeypatch, served(max_batch_size=8), other)
+
+
+def test_what_all_examples_have_in_common_hides_no_difference(monkeypatch):
+    """However large it is, and however many examples make a request."""
+
+    def beside_a_constant(values):
+        return {"scores": np.stack([np.full(len(values), 1000.0), values], axis=1)}
+
+    answers = iter([lambda batch: batch["x"], lambda batch: batch["x"] + 1])
+
+    def call(tenant, parts):
+        answer = next(answers)
+        return [beside_a_constant(answer(batch)) for batch in tenant.batches(parts)]
+
+    monkeypatch.setattr(verify, "_answers", call)
+    with pytest.raises(verify.VerificationError, match="differs by a relative error"):
+        verify.verify([served(("scores",), max_batch_size=8)])
+
+
+def test_answers_that_say_nothing_are_refused(monkeypatch):
+    def empty(tenant, parts):
+        return [{"scores": np.zeros((len(part), 0))} for part in parts]
+
+    monkeypatch.setattr(verify, "_answers", empty)
+    with pytest.raises(verify.VerificationError, match=r"'scores' of .* is empty"):
+        verify.verify([served(("scores",))])
+
+
+def test_an_output_that_is_not_answered_is_named(monkeypatch):
+    class Transport:
+        def infer(self, number, timeout_s):
+            return {"scores": np.zeros((1, 2))}
+
+    transport = lambda tenant, parts: nullcontext(Transport())  # noqa: E731
+    monkeypatch.setattr(TenantUnderTest, "transport", transport)
+    with pytest.raises(verify.VerificationError, match="a answers without class"):
+        verify.verify([served()])

@@ -13,7 +13,7 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.report import drawing
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import FIGURES, figures_of, latency_by_rate, module_of
+from perseus.report.figures import FIGURES, ceilings, figures_of, latency_by_rate, module_of
 from perseus.report.figures.latency_ecdf import certified_latency_ms
 from perseus.report.style import short
 from perseus.results import tables
@@ -83,6 +83,13 @@ def crowded(tmp_path_factory):
     )
 
 
+@pytest.fixture(scope="module")
+def two_presets(tmp_path_factory):
+    """Dedicated peaks of two presets, one for each scenario."""
+    made = synthetic.with_two_presets(repeats=1)
+    return prepare(tmp_path_factory.mktemp("two_presets"), made, swept=False)
+
+
 def ink(png):
     """The share of pixels that are not white."""
     return float(np.mean(matplotlib.image.imread(png)[..., :3].min(axis=2) < 0.95))
@@ -103,7 +110,7 @@ def test_each_figure_is_a_module():
 
 
 @pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize("kind", ["study", "barren", "survivors", "crowded"])
+@pytest.mark.parametrize("kind", ["study", "barren", "survivors", "crowded", "two_presets"])
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)
     assert ink(png) > 0.01
@@ -178,6 +185,21 @@ def test_replays_that_failed_or_are_long_or_many_are_drawn_too(tmp_path):
     many["unloaded_p50_ms"] = dict.fromkeys("abcdefgh", 5.0)
     drawn = module_of("replay").draw(replays(tmp_path / "many", many), STYLE)
     assert len(drawn.axes) == 12 and drawn.get_supxlabel().startswith("2 more tenants of cells")
+
+
+def test_a_scenario_is_drawn_beside_the_dedicated_peaks_of_its_preset(two_presets):
+    frames = {name: pd.read_parquet(path) for name, path in two_presets[0].items()}
+    results = FigureData(frames)
+    lines = results.peaks[results.peaks["kind"] == "mix"].drop_duplicates("scenario")
+    alone = [results.alone(line, "resnet18") for _, line in lines.iterrows()]
+    assert [row["load_line"] for row in alone] == ["peak", "peak-standard"]
+
+
+def test_without_a_ceiling_of_the_client_its_figure_says_so(study):
+    frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
+    frames["ceilings"] = frames["ceilings"].head(0)
+    (axes,) = ceilings.draw(FigureData(frames), STYLE).axes
+    assert [text.get_text() for text in axes.texts] == ["no ceiling of the client was looked for"]
 
 
 def test_a_tenant_has_one_colour_everywhere(study):

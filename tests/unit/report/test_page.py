@@ -36,9 +36,9 @@ def repeated(gain=1.25, repeats=5, **truth):
 
 def answer_of(gain, preset="standard", **truth):
     """The answer of a synthetic study with one mix."""
-    truth = repeated(gain, **truth)
+    truth = repeated(gain, preset=preset, **truth)
     frames = frames_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], preset)
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     return answer
 
 
@@ -72,7 +72,7 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
     frames = frames_of(made)
     assert set(frames["savings"]["verdict"]) == {"blocked"}
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     assert answer.kind == "unknown" and why in " ".join(answer.sentences)
     assert "infeasible" not in rendered(made)
 
@@ -96,16 +96,16 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     results = StudyResults.read(synthetic.TASK, cells, [])
     noisy = {name: table.to_pandas() for name, table in make(results).items()}
     floor = percent(noisy["savings"]["noise_floor"].iloc[0])
-    (answer,) = answers(noisy["peaks"], noisy["costs"], noisy["savings"], "standard")
+    (answer,) = answers(noisy["peaks"], noisy["costs"], noisy["savings"])
     (said,) = (each for each in answer.sentences if "noise" in each)
     assert said.startswith(f"Differences below {floor} are this host's noise")
     assert said.endswith(": this one may be.")
     assert f"<td>{floor}</td>" in report_page.render(noisy, {}, synthetic.loaded(made))
     larger = noisy["savings"].assign(noise_floor=0.01)
-    (answer,) = answers(noisy["peaks"], noisy["costs"], larger, "standard")
+    (answer,) = answers(noisy["peaks"], noisy["costs"], larger)
     assert not any("this one may be" in each for each in answer.sentences)
     without = frames_of(made)
-    (answer,) = answers(without["peaks"], without["costs"], without["savings"], "standard")
+    (answer,) = answers(without["peaks"], without["costs"], without["savings"])
     assert not any("noise" in each for each in answer.sentences)
 
 
@@ -164,7 +164,7 @@ def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     assert "every measured mix" not in answer.headline
     assert re.search(r"of \d mixes \d have an estimate", answer.headline)
     assert any("There is no estimate for" in s and "died" in s for s in answer.sentences)
@@ -179,7 +179,7 @@ def test_the_headline_names_the_mixes_that_it_does_not_answer_for():
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     assert "should share: it saves about" in answer.headline
     assert answer.headline.endswith("(no estimate for resnet18 3 : 1 mobilenet_v3_large)")
 
@@ -197,7 +197,7 @@ def test_mixes_that_were_measured_are_never_not_known(outcomes, words):
         outcome = outcomes[record["cell"]["run"]["line"]]
         made.append(record if outcome == "ok" else synthetic.spoil(record, outcome, "for a reason"))
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     assert words in answer.headline and "not known" not in answer.headline
     assert any("for a reason" in sentence for sentence in answer.sentences)
 
@@ -219,6 +219,47 @@ def test_a_single_quick_run_is_called_so():
     assert "rests on one run" not in " ".join(answer_of(1.25, repeats=2).sentences)
 
 
+def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
+    made = synthetic.with_two_presets()
+    frames = frames_of(made)
+    smoke = {"preset": "smoke"}
+    for name in ("peaks", "savings"):
+        mine = frames[name]["preset"] == "quick"
+        frames[name].loc[mine, "preset"] = smoke["preset"]
+    first, second = answers(frames["peaks"], frames["costs"], frames["savings"])
+    assert first.headline.startswith("Not a measurement of cpu1.shared: the preset smoke")
+    assert second.kind != "unknown" and "resnet18" in second.headline
+
+
+def test_the_caveat_of_a_preset_is_of_its_scenario_and_each_preset_is_told():
+    made = synthetic.with_two_presets()
+    frames = frames_of(made)
+    quick, standard = answers(frames["peaks"], frames["costs"], frames["savings"])
+    for answer, is_quick in ((quick, True), (standard, False)):
+        assert ("for trying a configuration" in " ".join(answer.sentences)) == is_quick
+    text = " ".join(rendered(made).split())
+    assert "Preset quick (of cpu1.resnet18, cpu1.mobilenet_v3_large, cpu1.shared). The" in text
+    assert "Preset standard (of cpu1.resnet18, cpu1.mobilenet_v3_large, cpu1.sure). The" in text
+    assert "Preset quick. The search" in " ".join(rendered(synthetic.records()).split())
+
+
+def test_a_served_model_that_changed_meanwhile_is_a_difference_between_cells():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    model = {"name": "mine", "version": "3", "backend": "onnxruntime", "max_batch_size": 0}
+    for record in made:
+        record["served_models"] = {"resnet18": model | {"config_sha256": "ab" * 32}}
+    assert differences(synthetic.loaded(made)) == []
+    page = rendered(made)
+    assert page.count("ab" * 32) == 1 and "Models that their server had of its own" in page
+    made[-1]["served_models"] = {"resnet18": model | {"config_sha256": "cd" * 32}}
+    (difference,) = differences(synthetic.loaded(made))
+    assert difference == (
+        "mine of cpu1 version 3 with configuration abababababab"
+        " or version 3 with configuration cdcdcdcdcdcd"
+    )
+    assert "Models that their server" not in rendered(synthetic.records())
+
+
 def test_two_repeats_that_agree_do_not_settle_a_fifth():
     """Hosts that wander by 20 % agree that well by chance, now and then."""
     assert answer_of(1.25, repeats=2).kind == "unclear"
@@ -228,7 +269,7 @@ def test_two_repeats_that_agree_do_not_settle_a_fifth():
 def test_survivors_are_told_as_such(outcome, ends):
     made = synthetic.records(repeated(), mixes=[(1, 1)], holds=())
     frames = frames_of(synthetic.with_lost(made, "mix-1-1", outcome))
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"], "standard")
+    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
     assert (answer.kind == "unclear") == (outcome == "infeasible")
     assert re.search(rf"interval ([^)]* )?{ends} [^;]*\)", answer.sentences[0])
     assert not re.search(r"\b(nan|inf)\b", " ".join(answer.sentences))
@@ -241,7 +282,7 @@ def test_survivors_are_told_as_such(outcome, ends):
 def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
     frames = frames_of(synthetic.records())
     savings = frames["savings"].assign(ci_low=0.01, ci_simultaneous_low=-0.01)
-    answer = answers(frames["peaks"], frames["costs"], savings, "standard")[0]
+    answer = answers(frames["peaks"], frames["costs"], savings)[0]
     assert answer.kind == "perhaps"
 
 

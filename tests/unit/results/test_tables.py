@@ -52,6 +52,51 @@ def test_the_invariants_hold(results):
     invariants.check(results)
 
 
+@pytest.fixture(scope="module")
+def two_presets():
+    made = synthetic.with_two_presets(repeats=1)
+    return {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+
+
+def test_a_line_is_held_against_dedicated_peaks_of_its_own_preset(two_presets):
+    """Against the others, which were measured on a slower server, it would be twice as good."""
+    savings = two_presets["savings"]
+    assert set(zip(savings["scenario"], savings["preset"], strict=True)) == {
+        ("cpu1.shared", "quick"),
+        ("cpu1.sure", "standard"),
+    }
+    assert savings["sharing_ratio"].between(1.1, 1.4).all()
+    tenants = two_presets["tenants"]
+    of_resnet = tenants[tenants["tenant"] == "resnet18"].groupby("preset")["dedicated_rps"]
+    assert of_resnet.nunique().eq(1).all()
+    assert of_resnet.mean()["standard"] / of_resnet.mean()["quick"] == pytest.approx(2, rel=0.2)
+
+
+def test_dedicated_peaks_of_two_presets_are_told_apart(two_presets):
+    alone = two_presets["peaks"][two_presets["peaks"]["kind"] == "dedicated"]
+    assert list(zip(alone["load_line"], alone["mix"], strict=True)) == [
+        ("peak", "resnet18"),
+        ("peak", "mobilenet_v3_large"),
+        ("peak-standard", "resnet18 (standard)"),
+        ("peak-standard", "mobilenet_v3_large (standard)"),
+    ]
+    assert set(alone["repeats"]) == {1}
+
+
+def served(record, **more):
+    """A cell whose server had the model of its first tenant already."""
+    tenant = record["cell"]["tenants"][0]["name"]
+    model = {"name": "mine", "version": "3", "backend": "onnxruntime", "max_batch_size": 8}
+    model |= {"config_sha256": "ab" * 32}
+    return record | {"served_models": {tenant: model | more}}
+
+
+def test_what_executes_a_served_model_is_its_backend():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    peaks = synthetic_files.tables_of([served(r, backend="ensemble") for r in made])["peaks"]
+    assert peaks["runtime"].to_pylist() == ["ensemble", "ensemble", "ensemble + onnxruntime"]
+
+
 def test_the_invariants_can_fail(results, tmp_path):
     for path in (results / "tables").iterdir():
         (tmp_path / "tables").mkdir(exist_ok=True)

@@ -128,7 +128,8 @@ def test_absent_keys_have_defaults():
     assert tenant.intra_op_threads == study.servers["cpu1"].cores
     assert tenant.max_queue_delay_us is None
     measured = planning.measure_task(study, cells(study)[0])
-    assert (measured.arrivals.process, measured.arrivals.cv, study.repeats) == ("poisson", 1, 1)
+    assert (measured.arrivals.process, measured.arrivals.cv) == ("poisson", 1)
+    assert (measured.preset, list(study.repeats("quick"))) == ("quick", [1])
 
 
 def test_dynamic_batching_is_on_when_it_is_named():
@@ -240,7 +241,59 @@ def test_closed_loops_are_a_cell_of_the_scenario_alone_or_shared():
 
 def test_the_old_name_of_the_preset_is_still_understood():
     study = load({"measurement": {"precision": "standard"}})
-    assert (study.definition.measurement.preset, study.repeats) == ("standard", 3)
+    assert {cell.preset for cell in cells(study)} == {"standard"}
+    assert {cell.repeat for cell in cells(study)} == {1, 2, 3}
+
+
+def presets(study):
+    return {cell.id: cell.preset for cell in cells(study)}
+
+
+def test_a_scenario_may_have_a_preset_of_its_own_and_its_dedicated_peaks_have_it_too():
+    quick = scenario(*PAIR, name="quick")
+    sure = scenario(*PAIR, preset="standard")
+    study = load({"scenarios": [quick, sure]})
+    alone = [f"cpu1.{name}.peak" for name in PAIR]
+    assert presets(study) == {
+        **{f"{each}.r1": "quick" for each in alone},
+        "cpu1.quick.mix-1-1.r1": "quick",
+        **{f"{each}-standard.r{r}": "standard" for each in alone for r in (1, 2, 3)},
+        **{f"cpu1.shared.mix-1-1.r{r}": "standard" for r in (1, 2, 3)},
+    }
+    for cell in ("cpu1.quick.mix-1-1.r1", "cpu1.shared.mix-1-1.r2"):
+        of = study.cells[cell]
+        held_against = study.dedicated_cells(of)
+        assert {each.preset for each in held_against} == {of.preset}
+        assert len(held_against) == 2 * len(study.repeats(of.preset))
+        assert all(study.cells[each.id] == each for each in held_against)
+    measured = planning.measure_task(study, study.cells["cpu1.squeezenet1_1.peak-standard.r1"])
+    assert (measured.preset, measured.search.confidence) == ("standard", 0.95)
+    assert measured.run.line == "dedicated"
+
+
+def test_scenarios_without_a_preset_of_their_own_keep_their_cells():
+    sure = scenario(*PAIR, name="sure", preset="standard")
+    before, after = (load({"scenarios": [scenario(*PAIR), *more]}) for more in ([], [sure]))
+    for name, cell in before.cells.items():
+        tasks = (planning.measure_task(study, study.cells[name]) for study in (before, after))
+        assert len(set(map(repr, tasks))) == 1, cell
+
+
+def test_a_preset_that_is_the_studys_is_none_of_its_own():
+    spelt = load({"scenarios": [scenario(*PAIR, preset="quick")]})
+    assert presets(spelt) == presets(load({"scenarios": [scenario(*PAIR)]}))
+
+
+def test_a_tenant_alone_has_the_preset_of_its_scenario():
+    loops = {"kind": "concurrency", "concurrencies": [1]}
+    alone = scenario("squeezenet1_1", name="squeezenet1_1", experiments=[loops], preset="smoke")
+    assert presets(load({"scenarios": [alone, scenario(*PAIR)]})) == {
+        "cpu1.squeezenet1_1.peak-smoke.r1": "smoke",
+        "cpu1.squeezenet1_1.concurrency.r1": "smoke",
+        "cpu1.squeezenet1_1.peak.r1": "quick",
+        "cpu1.mobilenet_v3_small.peak.r1": "quick",
+        "cpu1.shared.mix-1-1.r1": "quick",
+    }
 
 
 def test_equal_mixes_share_a_name_however_they_are_written():
@@ -474,6 +527,7 @@ def background(**keys):
             scenario(*PAIR, name="squeezenet1_1"),
             r"name: 'squeezenet1_1' is the name of scenarios\[0\]\.tenants",
         ),
+        (scenario(*PAIR, preset="standart"), r"preset: 'standart' is not known.*mean 'standard'"),
         (
             scenario("squeezenet1_1", name="alone"),
             r"name: 'alone' has one tenant, 'squeezenet1_1', and is",

@@ -25,7 +25,8 @@ def test_images_take_turns(images, batch_size, expected):
 
 def test_inputs_are_the_bytes_of_their_batches():
     batch = np.arange(2 * 3 * 4, dtype=np.float64).reshape(2, 3, 2, 2)[:, :, ::-1]
-    (found,) = inline([batch])
+    ((found,),) = inline([batch])
+    assert (found.name, found.datatype) == ("input", "FP32")
     assert found.shape == (2, 3, 2, 2) and found.size_bytes == 96
     assert np.array_equal(np.frombuffer(found.data, np.float32).reshape(found.shape), batch)
 

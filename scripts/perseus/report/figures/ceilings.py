@@ -14,6 +14,7 @@ from perseus.report.style import (
     GREY,
     is_known,
     legend,
+    nothing,
     panels,
     remainder,
 )
@@ -31,6 +32,8 @@ MOST_ROWS, ROW_MM = 20, 9.0
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """The client's ceiling for each size of request, and the dedicated peaks that were measured."""
     ceilings = results.tables["ceilings"]
+    if ceilings.empty:
+        return nothing(style, "no ceiling of the client was looked for")
     shown = ceilings.head(MOST_ROWS)
     figure, (panel,) = panels(style, 1, 1, 26 + ROW_MM * len(shown))
     for y, (_, row) in enumerate(shown.iterrows()):
@@ -41,7 +44,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     panel.set_ylim(len(shown) - 0.5, -0.5)
     panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
     panel.set_xlabel("requests/s (logarithmic)")
-    names = [name for name in results.names if name in set(_dedicated(results)["mix"])]
+    alone = results.tenants[results.tenants["kind"] == "dedicated"]
+    names = [name for name in results.names if name in set(alone["tenant"])]
     handles = [
         *(Line2D([], [], color=results.colour(name), marker=results.marker(name),
                  linestyle="none", label=f"peak of {name}") for name in names),
@@ -52,10 +56,6 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     legend(figure, handles, 3)
     remainder(figure, len(shown), len(ceilings), "sizes of request", "ceilings.csv")
     return figure
-
-
-def _dedicated(results: FigureData) -> pd.DataFrame:
-    return results.peaks[results.peaks["kind"] == "dedicated"]
 
 
 def _label(row: pd.Series) -> str:
@@ -69,11 +69,11 @@ def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
     for name, marker in (("first_invalid_rps", "x"), ("closed_loop_rps", "|")):
         if is_known(row[name]):
             panel.plot(row[name], y, color=GREY, marker=marker, markersize=8, linestyle="none")
-    alone = _dedicated(results)
+    alone = results.peaks[results.peaks["kind"] == "dedicated"]
     models = set(row["models"].split(" + "))
     mine = alone[(alone["server"] == row["server"]) & alone["models"].isin(models)]
     for _, peak in mine.iterrows():
-        tenant = str(peak["mix"])
+        tenant = str(results.tenants_of(peak)["tenant"].iloc[0])
         if is_known(peak["estimate_rps"]):
             panel.plot(
                 peak["estimate_rps"],

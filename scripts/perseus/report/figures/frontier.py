@@ -77,13 +77,9 @@ def _plane(
         say(axes, "a tenant has no dedicated peak")
         return
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    server, reached = lines["server"].iloc[0], [np.array(capacity)]
+    reached = [np.array(capacity)]
     for i, name in enumerate(names):
-        alone = results.peaks[
-            (results.peaks["server"] == server)
-            & (results.peaks["kind"] == "dedicated")
-            & (results.peaks["mix"] == name)
-        ].iloc[0]
+        alone = results.alone(lines.iloc[0], name)
         for scale, end in (("estimate", "o"), ("certified", "D"), ("first_failing", "x")):
             point = [0.0, 0.0]
             point[i] = alone[f"{scale}_rps"]

@@ -20,7 +20,8 @@ SCHEMA = pa.schema(
     [
         *LOAD_LINE,
         column("device", TEXT, "", "cpu or gpu"),
-        column("runtime", TEXT, "", "what executes the networks inside Triton"),
+        column("runtime", TEXT, "", "what executes the networks inside Triton: the server's in the"
+               " configuration, the backend of a `served_model`"),
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
         column("estimate_rps", REAL, "requests/s", "most likely limit of the server, all tenants"
@@ -64,7 +65,7 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
     return {
         **load_line(peak),
         "device": peak.task.server.device,
-        "runtime": peak.task.server.runtime,
+        "runtime": _runtime(peak),
         "certified_rps": float(certified.sum()),
         **with_ends("estimate_rps", peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
@@ -78,3 +79,10 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
         "requests": sum(record.requests for record in peak.records),
         "measured_s": float(sum(record.measured_s for record in peak.records)),
     }
+
+
+def _runtime(peak: RepeatedPeak) -> str:
+    served = peak.records[0].served_models
+    backends = {name: model.backend for name, model in served.items()}
+    of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)
+    return " + ".join(dict.fromkeys(of_tenants))

@@ -1,7 +1,7 @@
 """The launcher `remote`: a Triton that runs elsewhere gets the models of a scenario for a while.
 
 Nothing is started. The models are pushed over gRPC to a server in explicit model control, and
-unloaded afterwards, whatever happens.
+unloaded afterwards, whatever happens. Those that it has of its own are left as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from perseus.host.orphans import unique_name
 from perseus.host.signals import signals_deferred
 from perseus.serving.access import read_access
 from perseus.serving.failures import ServerError
-from perseus.serving.model_control import Control, read_models
+from perseus.serving.model_control import Control, PushedModel, read_models
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
 from perseus.study.remote import Remote
@@ -24,7 +24,7 @@ from perseus.study.tasks.measure import MeasuredServer
 
 def serve(
     server: MeasuredServer,
-    repository: Path,
+    repository: Path | None,
     log_path: Path,
     cores: Sequence[int],
     *,
@@ -40,13 +40,14 @@ def serve(
 @contextmanager
 def remote_triton(
     remote: Remote,
-    repository: Path,
+    repository: Path | None,
     log_path: Path,
     *,
     say: Callable[[str], None],
 ) -> Iterator[RunningServer]:
     """A server elsewhere, serving every model of `repository` while the context is open.
 
+    Without one (None) it serves what it has; nobody else's measurement is under way there.
     `log_path` gets what is known of the server; its own log is where it runs.
 
     Raises ServerError when the server cannot be reached or refuses, is not in explicit model
@@ -54,13 +55,13 @@ def remote_triton(
     """
     access = read_access(remote, os.environ)
     server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
-    owner = f"{unique_name()} {repository.parent.name}/{repository.name}"
-    models = read_models(repository, owner)
+    models = _read(repository) if repository else []
     with Control(server) as control:
         control.check_http()
         log_path.parent.mkdir(parents=True, exist_ok=True)
         log_path.write_text(f"{control.describe()}\nIts own log is on {remote.host}.\n")
-        control.make_room(models, allow_foreign=remote.foreign_models == "allow", say=say)
+        foreign = remote.foreign_models == "allow" or not models
+        control.make_room(models, allow_foreign=foreign, say=say)
         pushed: list[str] = []
         try:
             for model in models:
@@ -72,3 +73,7 @@ def remote_triton(
         finally:
             with signals_deferred():
                 control.unload(pushed, say)
+
+
+def _read(repository: Path) -> list[PushedModel]:
+    return read_models(repository, f"{unique_name()} {repository.parent.name}/{repository.name}")

@@ -1,12 +1,12 @@
 """What the parts of a configuration say about each other and about the machine: one module for each
-of its sections. Every check works on a definition whose form is right."""
+of its sections, and for what several say. Every check works on a definition whose form is right."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from perseus.study.checks import measurement, models, scenarios, servers
+from perseus.study.checks import measurement, models, scenarios, served_models, servers
 from perseus.study.definition import Definition
 from perseus.study.problems import Problems
 from perseus.study.tasks.tables import Price
@@ -18,3 +18,4 @@ def all_problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Pr
     yield from servers.problems(study, folder, prices)
     yield from measurement.problems(study, folder)
     yield from scenarios.problems(study, folder)
+    yield from served_models.problems(study)

@@ -23,7 +23,9 @@ def problems(study: Definition, folder: Path) -> Problems:
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
     for i, model in enumerate(study.models):
         at: Place = ("models", i)
-        if model.onnx is not None:
+        if model.is_served:
+            yield from _served_problems(at, model)
+        elif model.onnx is not None:
             yield from _onnx_problems(at, model, model.onnx, folder)
         elif known and model.architecture not in known:
             key = "architecture" if "architecture" in model.model_fields_set else "name"
@@ -33,7 +35,10 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield (*at, key), f"{name} is not a torchvision classification model{hint}"
         if model.of_torchvision:
             yield from _weights_problems(at, model, folder)
-        yield from _images_problems(at, model, folder)
+        if not model.is_served:
+            yield from _images_problems(at, model, folder)
+        if model.shape and not model.is_served:
+            yield (*at, "shape"), "is of a served_model, and none is given (leave it out)"
         if model.name not in served:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
 
@@ -77,6 +82,16 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
             f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
+
+
+def _served_problems(at: Place, model: Model) -> Problems:
+    for key in ("architecture", "weights", "onnx", "images", "input_size", "precision"):
+        if key in model.model_fields_set:
+            yield (
+                (*at, key),
+                "is of models that are brought to a server, and served_model: is given (leave one"
+                " out)",
+            )
 
 
 def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems:

@@ -88,6 +88,8 @@ def _tenant_problems(
     if tenant.model not in models:
         hint = did_you_mean(tenant.model, list(models)) or f" (known: {', '.join(models)})"
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
+    elif models[tenant.model].is_served:
+        return  # batches and the like are the server's, as checks.served_models says
     for server in servers if tenant.model in models else ():
         yield from _precision_problems((*at, "model"), models[tenant.model], server)
         if (

@@ -38,5 +38,9 @@ class Settings(ExperimentSettings):
         default=4, description="Requests of each tenant in flight: enough to keep the server busy."
     )
 
+    @property
+    def starts_servers(self) -> bool:
+        return True
+
     def runs(self) -> Iterator[Run]:
         yield Run(restarts=self.restarts, windows=self.windows, concurrency=self.concurrency)

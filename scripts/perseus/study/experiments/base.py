@@ -36,6 +36,11 @@ class ExperimentSettings(Part):
 
     kind: str
 
+    @property
+    def starts_servers(self) -> bool:
+        """Whether it asks what a start does, which is nothing for models that a server has."""
+        return False
+
     def runs(self) -> Iterator[ExperimentRun]:
         """One for each cell, but for the repeats."""
         raise NotImplementedError

@@ -35,6 +35,11 @@ class Run(ExperimentRun):
     held_percent: int = 0
 
     @classmethod
+    def dedicated(cls, preset: str | None = None) -> Run:
+        """One tenant alone; named after the preset if that is not the study's."""
+        return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
+
+    @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
         """All tenants rise together; [2, 2] is the same line as [1, 1]."""
         divisor = math.gcd(*weights) or 1
@@ -80,7 +85,7 @@ def _point(number: int) -> str:
     return f"frontier-{number}"
 
 
-DEDICATED = Run(line="dedicated", name="peak")
+DEDICATED = Run.dedicated()
 """The search of one tenant alone, which every tenant of a shared scenario gets."""
 
 

@@ -40,5 +40,9 @@ class Settings(ExperimentSettings):
         json_schema_extra={"uniqueItems": True},
     )
 
+    @property
+    def starts_servers(self) -> bool:
+        return True
+
     def runs(self) -> Iterator[Run]:
         yield Run(starts=self.starts, page_cache=self.page_cache)

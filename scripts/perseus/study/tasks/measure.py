@@ -42,15 +42,27 @@ class MeasuredServer(Part):
     remote: Remote | None
 
 
+class ServedModel(Part):
+    """A model that the server has, by its name there; `shape` is of the inputs it leaves open."""
+
+    name: str
+    shape: dict[str, tuple[int, ...]]
+
+
 class MeasuredTenant(Part):
-    """A tenant as the client sees it."""
+    """A tenant as the client sees it.
+
+    `served_model` is None for a model that is pushed or started; of one that the server has, only
+    the server knows its batches and its precision, which are None here.
+    """
 
     name: str
     model: str
-    max_batch_size: int
+    served_model: ServedModel | None = None
+    max_batch_size: int | None
     request_batch_size: int
-    dynamic_batching: bool
-    precision: str
+    dynamic_batching: bool | None
+    precision: str | None
     priority: int | None
     sla: Sla
 
@@ -75,6 +87,11 @@ class MeasureTask(Part):
     @property
     def tenant_names(self) -> list[str]:
         return [tenant.name for tenant in self.tenants]
+
+    @property
+    def brought(self) -> list[str]:
+        """The tenants whose models are brought to the server: all but the served ones."""
+        return [tenant.name for tenant in self.tenants if tenant.served_model is None]
 
     @property
     def slas(self) -> list[Sla]:

@@ -1,0 +1,33 @@
+"""Seeded values for the inputs of a model of which only types and shapes are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perseus.models.images import random_images
+from perseus.models.tensors import DTYPES, Tensor, TensorSpec
+
+
+def examples(inputs: Sequence[TensorSpec], count: int, seed: int) -> dict[str, Tensor]:
+    """`count` values of each input, shape (count, *dims), the same at every call.
+
+    Square images in FP32 are `random_images`, other floating numbers are standard normal. Whole
+    numbers of one byte are any, as those of a picture; wider ones are 0 or 1, which every
+    vocabulary, mask and index has.
+    """
+    rng = np.random.default_rng([seed, count])
+    return {each.name: _values(each, count, seed, rng) for each in inputs}
+
+
+def _values(of: TensorSpec, count: int, seed: int, rng: np.random.Generator) -> Tensor:
+    dtype, shape = DTYPES[of.datatype], (count, *of.dims)
+    match of:
+        case TensorSpec(datatype="FP32", dims=(3, height, width)) if height == width:
+            return random_images(count, height, seed)
+    if dtype.kind == "f":
+        return rng.standard_normal(shape).astype(dtype)
+    if dtype in (np.uint8, np.int8):
+        return np.frombuffer(rng.bytes(int(np.prod(shape))), dtype).reshape(shape)
+    return rng.integers(0, 2, shape).astype(dtype)

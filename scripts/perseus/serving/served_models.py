@@ -1,0 +1,151 @@
+"""Models that a server elsewhere has of its own: what is asked of them, and which they are.
+
+Nothing is loaded or unloaded. What cannot be measured is refused with every reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from google.protobuf import json_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.models.tensors import DTYPES, TensorSpec
+from perseus.serving.failures import ServerError
+from perseus.serving.model_control import READY, Control
+from perseus.serving.running_server import RunningServer
+from perseus.study.hints import did_you_mean
+from perseus.study.tasks.measure import ServedModel
+
+OPEN: Final = -1
+MOST_NAMED: Final = 20
+
+
+@dataclass(frozen=True)
+class ModelOnServer:
+    """A model as its server has it.
+
+    `max_batch_size` is 0 where requests have no batch. `version` is the one that answers, the
+    highest; `config_sha256` is of the configuration as the server tells it.
+    """
+
+    name: str
+    version: str
+    backend: str
+    config_sha256: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    max_batch_size: int
+    dynamic_batching: bool
+
+
+def read_served_model(
+    server: RunningServer, wanted: ServedModel, request_batch_size: int
+) -> ModelOnServer:
+    """Ask a server for its model, whose requests are to carry so many examples.
+
+    Raises ServerError when the server cannot be asked, has no such model or has it not ready, and
+    for a model that cannot be measured by requests of one answer each with numbers.
+    """
+    with Control(server) as control:
+        states = control.states()
+        if wanted.name not in states:
+            raise ServerError(_unknown(server, wanted.name, sorted(states)))
+        if (state := states[wanted.name]) != READY:
+            raise ServerError(
+                f"the server at {server.grpc_address} has {wanted.name!r}, but it is not ready"
+                f" ({state}): load it there; Perseus does not"
+            )
+        config, versions = control.config(wanted.name), control.versions(wanted.name)
+    found = ModelOnServer(
+        name=wanted.name,
+        version=max(versions, key=lambda number: (len(number), number), default=""),
+        backend=config.backend or config.platform,
+        config_sha256=_digest(config),
+        inputs=_inputs(config, wanted.shape),
+        outputs=tuple(_spec(each) for each in config.output),
+        max_batch_size=config.max_batch_size,
+        dynamic_batching=config.HasField("dynamic_batching"),
+    )
+    problems = [*_of_kind(config), *_of_tensors(found, wanted.shape, config)]
+    if request_batch_size > max(1, most := found.max_batch_size):
+        takes = f"batches of at most {most}" if most else "no batches"
+        problems.append(f"it takes {takes} (lower request_batch_size, {request_batch_size})")
+    if problems:
+        raise ServerError(
+            f"{wanted.name!r} of the server at {server.grpc_address} cannot be measured:"
+            f" {'; '.join(problems)}"
+        )
+    return found
+
+
+def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
+    has = ", ".join(known[:MOST_NAMED]) or "none"
+    more = f" and {len(known) - MOST_NAMED} more" if len(known) > MOST_NAMED else ""
+    return (
+        f"the server at {server.grpc_address} has no model {name!r}{did_you_mean(name, known)}."
+        f" Its models: {has}{more}"
+    )
+
+
+def _digest(config: pb.ModelConfig) -> str:
+    """Of what the configuration says, however it is serialised."""
+    plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+
+
+def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
+    """Those that a request must have, or that the study names, with its shapes."""
+    specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
+    return tuple(replace(each, dims=shape.get(each.name, each.dims)) for each in specs)
+
+
+def _spec(of: Any) -> TensorSpec:
+    datatype = pb.DataType.Name(of.data_type).removeprefix("TYPE_")
+    return TensorSpec(of.name, datatype.replace("STRING", "BYTES"), tuple(of.dims))
+
+
+def _of_kind(config: pb.ModelConfig) -> Iterator[str]:
+    if config.model_transaction_policy.decoupled:
+        yield "it is decoupled: a request may have no answer, or many"
+    if config.HasField("sequence_batching"):
+        yield "it keeps a state from one request to the next (sequence batching)"
+    for what, tensors in (("inputs", config.input), ("outputs", config.output)):
+        if not tensors:
+            yield f"its configuration names no {what}"
+
+
+def _of_tensors(
+    found: ModelOnServer, shape: Mapping[str, tuple[int, ...]], config: pb.ModelConfig
+) -> Iterator[str]:
+    for what, specs in (("input", found.inputs), ("output", found.outputs)):
+        for each in specs:
+            if each.datatype not in DTYPES:
+                yield (
+                    f"its {what} {each.name!r} is of type {each.datatype}, and numbers are needed"
+                    f" ({', '.join(DTYPES)})"
+                )
+    dims = {each.name: tuple(each.dims) for each in config.input}
+    for name in shape:
+        if name not in dims:
+            hint = did_you_mean(name, list(dims)) or f" (it has {', '.join(dims)})"
+            yield f"shape: {name!r} is none of its inputs{hint}"
+    for each in found.inputs:
+        asked, given = dims[each.name], list(each.dims)
+        if OPEN in given:
+            yield (
+                f"its input {each.name!r} is of shape {list(asked)}, and -1 is open (set shape:"
+                f" {{{each.name}: [...]}} of the model)"
+            )
+        elif not _fits(given, asked):
+            yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"
+
+
+def _fits(given: Sequence[int], asked: Sequence[int]) -> bool:
+    return len(given) == len(asked) and all(
+        size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
+    )

@@ -1,0 +1,108 @@
+"""Models that a server has already: where they can be, and what is not for the study to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from perseus.study.definition import Definition
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.model import Model
+from perseus.study.problems import Place, Problems, path
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.server import Server
+from perseus.study.tenant import Tenant
+
+OF_THE_SERVER = (
+    "instances",
+    "max_batch_size",
+    "dynamic_batching",
+    "priority",
+    "intra_op_threads",
+)
+"""Keys of a tenant that say how its model is served."""
+
+Served = tuple[Place, Tenant, Model]
+"""A tenant whose model is on its server already, with its place."""
+
+
+def problems(study: Definition) -> Problems:
+    models = {model.name: model for model in study.models}
+    servers = {server.name: server for server in study.servers}
+    for i, item in enumerate(study.scenarios):
+        served = list(_served(("scenarios", i), item, models))
+        here = [servers[name] for name in item.servers if name in servers]
+        for at, tenant, model in served:
+            yield from _tenant_problems(at, tenant, model, here)
+        yield from _named_twice(served)
+        if served:
+            yield from _experiment_problems(("scenarios", i, "experiments"), item, served[0][1])
+    yield from _foreign_problems(study, models)
+
+
+def _served(at: Place, item: ScenarioSettings, models: Mapping[str, Model]) -> Iterator[Served]:
+    for j, tenant in enumerate(item.tenants):
+        model = models.get(tenant.model)
+        if model is not None and model.is_served:
+            yield (*at, "tenants", j), tenant, model
+
+
+def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Server]) -> Problems:
+    for server in servers:
+        if not LAUNCHERS[server.launcher].elsewhere:
+            yield (
+                (*at, "model"),
+                f"{model.name!r} is a served_model, which a server elsewhere has, and server"
+                f" {server.name!r} is started here, launcher {server.launcher!r} (take a server of"
+                " launcher: remote, or onnx: in place of served_model:)",
+            )
+    for key in OF_THE_SERVER:
+        if key in tenant.model_fields_set:
+            yield (
+                (*at, key),
+                f"is what the server has set of {model.served_model!r}, a served_model (leave it"
+                " out)",
+            )
+
+
+def _named_twice(served: list[Served]) -> Problems:
+    """Its server counts the requests and the times of a model, whoever of us sent them."""
+    first: dict[str | None, Place] = {}
+    for at, _, model in served:
+        if first.setdefault(model.served_model, at) != at:
+            yield (
+                (*at, "model"),
+                f"{model.served_model!r} is the model of {path(first[model.served_model])}, too,"
+                " and the server would not tell them apart (leave one out)",
+            )
+
+
+def _experiment_problems(at: Place, item: ScenarioSettings, served: Tenant) -> Problems:
+    for i, experiment in enumerate(item.experiments):
+        if experiment.starts_servers:
+            yield (
+                (*at, i),
+                f"{experiment.kind!r} starts servers with their models, and that of {served.name!r}"
+                " is a served_model, which its server has already (leave the experiment out)",
+            )
+
+
+def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
+    """Where models are brought to a server, those that it has of its own are foreign."""
+    for i, server in enumerate(study.servers):
+        if server.remote is None or server.remote.foreign_models == "allow":
+            continue
+        tenants = [
+            tenant.model
+            for item in study.scenarios
+            if server.name in item.servers
+            for tenant in item.tenants
+            if tenant.model in models
+        ]
+        served = [name for name in tenants if models[name].is_served]
+        brought = [name for name in tenants if not models[name].is_served]
+        if served and brought:
+            yield (
+                ("servers", i, "remote", "foreign_models"),
+                f"must be allow: {brought[0]!r} is loaded where {served[0]!r}, a served_model, is"
+                " (or give each a server of its own)",
+            )

@@ -1,0 +1,74 @@
+"""What a model is asked of which only types and shapes are known."""
+
+import numpy as np
+import pytest
+
+from perseus.models.answers import repeated_error
+from perseus.models.examples import examples
+from perseus.models.images import random_images
+from perseus.models.tensors import DTYPES, TensorSpec
+
+
+@pytest.mark.parametrize("datatype", DTYPES)
+@pytest.mark.parametrize("dims", [(), (5,), (2, 3)])
+def test_every_type_and_shape_has_its_values_the_same_at_every_call(datatype, dims):
+    specs = [TensorSpec("a", datatype, dims), TensorSpec("b", "FP32", (1,))]
+    made, again, other = (examples(specs, 4, seed) for seed in (1, 1, 2))
+    assert list(made) == ["a", "b"]
+    assert (made["a"].dtype, made["a"].shape) == (DTYPES[datatype], (4, *dims))
+    np.testing.assert_array_equal(made["a"], again["a"])
+    assert not np.array_equal(made["b"], other["b"])
+
+
+def test_whole_numbers_are_those_that_a_model_of_their_width_takes():
+    wide, byte, signed, flag = (
+        examples([TensorSpec("a", name, (1000,))], 4, 0)["a"]
+        for name in ("INT64", "UINT8", "INT8", "BOOL")
+    )
+    assert set(np.unique(wide)) == {0, 1} and set(np.unique(flag)) == {False, True}
+    assert (byte.min(), byte.max()) == (0, 255)
+    assert (signed.min(), signed.max()) == (-128, 127)
+
+
+def test_square_images_are_images():
+    (made,) = examples([TensorSpec("data", "FP32", (3, 32, 32))], 4, 1).values()
+    np.testing.assert_array_equal(made, random_images(4, 32, 1))
+    (wide,) = examples([TensorSpec("data", "FP32", (3, 32, 48))], 4, 1).values()
+    assert wide.shape == (4, 3, 32, 48)
+
+
+# Answers to the same, asked twice
+
+ANSWERS = [np.array([100.0, 1.0]), np.array([100.0, 3.0])]
+
+
+@pytest.mark.parametrize(
+    ("again", "error"),
+    [
+        (ANSWERS, 0.0),
+        ([ANSWERS[0], np.array([100.0, 3.5])], 0.5 / np.sqrt(0.5)),  # not of the constant
+        ([ANSWERS[0], np.array([100.0, np.nan])], np.inf),
+        ([ANSWERS[0], np.array([100.0])], np.inf),
+        ([ANSWERS[0]], np.inf),
+    ],
+)
+def test_an_error_is_relative_to_what_answers_differ_by(again, error):
+    assert repeated_error(ANSWERS, again) == pytest.approx(error)
+
+
+def test_answers_of_all_types_and_of_several_shapes_are_compared():
+    for dtype in DTYPES.values():
+        first = [np.array([0, 1], dtype), np.array([1, 0], dtype)]
+        assert repeated_error(first, first) == 0
+        assert repeated_error(first, first[::-1]) == 2
+    boxes = [np.zeros((0, 4)), np.ones((2, 4)), np.full((1, 4), 3.0)]
+    assert repeated_error(boxes, boxes) == 0
+    assert repeated_error(boxes, [*boxes[:2], boxes[2] + 1]) == pytest.approx(
+        1 / np.std([1] * 8 + [3] * 4)
+    )
+
+
+def test_where_answers_are_all_alike_they_must_stay_so():
+    same = [np.ones(2), np.ones(2)]
+    assert repeated_error(same, same) == 0
+    assert repeated_error(same, [np.ones(2), np.full(2, 1.001)]) == np.inf

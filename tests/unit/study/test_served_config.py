@@ -1,0 +1,163 @@
+"""A model that a remote server has already: what follows from it, and where it cannot be."""
+
+import pytest
+from unit.study.test_read import MALFORMED, cells, load, model, problems, scenario
+from unit.study.test_remote_config import remote
+
+from perseus.study import files, planning
+from perseus.study.problems import ConfigError
+from perseus.study.tasks.measure import MeasureTask, ServedModel
+
+
+def served(name="mine", **more):
+    return model(name, served_model="text_encoder") | more
+
+
+def study_of(*models, **more):
+    """Each model alone on the remote server."""
+    names = [each["name"] for each in models]
+    return {
+        "models": list(models),
+        "servers": [remote()],
+        "scenarios": [scenario(name, name=name, servers=["far"]) for name in names],
+    } | more
+
+
+BOTH = study_of(
+    served(),
+    served("other", served_model="ranker"),
+    scenarios=[scenario("mine", "other", name="both", servers=["far"])],
+)
+
+
+def test_it_is_measured_alone_and_shared_as_any_other():
+    assert [cell.id for cell in cells(load(BOTH))] == [
+        "far.mine.peak.r1",
+        "far.other.peak.r1",
+        "far.both.mix-1-1.r1",
+    ]
+
+
+def test_its_cells_need_no_export_no_repository_and_no_ceiling():
+    study = load(BOTH)
+    for cell in cells(study):
+        assert files.repository_files(study, cell.scenario) == []
+        assert files.references(study, cell.scenario) == []
+    assert files.ceilings(study) == []
+
+
+def test_what_only_the_server_knows_is_not_in_the_task():
+    study = load(study_of(served(shape={"tokens": [128]})))
+    (cell,) = cells(study)
+    task = planning.measure_task(study, cell)
+    (tenant,) = task.tenants
+    assert tenant.served_model == ServedModel(name="text_encoder", shape={"tokens": (128,)})
+    assert (tenant.max_batch_size, tenant.dynamic_batching, tenant.precision) == (None, None, None)
+    assert task.brought == []
+    assert MeasureTask.model_validate(task.plain()) == task
+
+
+@pytest.mark.parametrize("change", [{"served_model": "v2"}, {"shape": {"tokens": [64]}}])
+def test_its_name_there_and_its_shape_are_in_the_tasks_of_its_cells(change):
+    before, after = (load(study_of(served(), served("b") | more)) for more in ({}, change))
+    changed = [
+        cell.id
+        for cell, other in zip(cells(before), cells(after), strict=True)
+        if planning.measure_task(before, cell) != planning.measure_task(after, other)
+    ]
+    assert changed == ["far.b.peak.r1"]
+
+
+def test_beside_models_that_are_brought_only_these_have_files():
+    mixed = study_of(
+        served(), model(), scenarios=[scenario("mine", "squeezenet1_1", servers=["far"])]
+    )
+    study = load(mixed | {"servers": [remote(foreign_models="allow")]})
+    (shared,) = (cell for cell in cells(study) if cell.scenario.name == "shared")
+    assert files.repository_files(study, shared.scenario) == [
+        "model_repository/base/far.shared/squeezenet1_1/config.pbtxt",
+        "model_repository/base/far.shared/squeezenet1_1/1/model.onnx",
+    ]
+    assert planning.measure_task(study, shared).brought == ["squeezenet1_1"]
+    assert files.references(study, shared.scenario) == [
+        "results/base/models/squeezenet1_1/reference.npz"
+    ]
+    assert [each.model for each in planning.ceiling_task(study, "far").requests] == [
+        "squeezenet1_1"
+    ]
+    assert files.ceilings(study) == ["results/base/ceilings/far.json"]
+    assert problems(mixed) == (
+        "servers[0].remote.foreign_models: must be allow: 'squeezenet1_1' is loaded where 'mine', a"
+        " served_model, is (or give each a server of its own)",
+    )
+
+
+def tenant(**more):
+    """A study with one scenario of a served model, whose tenant says more."""
+    item = scenario({"model": "mine"} | more, name="mine", servers=["far"])
+    return study_of(served(), scenarios=[item])
+
+
+def asking(**experiment):
+    item = scenario("mine", name="mine", servers=["far"], experiments=[experiment])
+    return study_of(served(), scenarios=[item])
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (study_of(served(weights="DEFAULT")), "models[0].weights: is of models that are brought"),
+        (study_of(served(onnx="own.onnx")), "models[0].onnx: is of models that are brought to a"),
+        (study_of(served(precision="fp16")), "models[0].precision: is of models that are brought"),
+        (study_of(served(images="photos")), "models[0].images: is of models that are brought to"),
+        (study_of(served(input_size=64)), "models[0].input_size: is of models that are brought"),
+        (study_of(model(shape={"a": [1]})), "models[0].shape: is of a served_model, and none is"),
+        (study_of(served(served_model="a/b")), "'a/b' is not the name of a model (use letters,"),
+        (study_of(served(shape={"a": [0]})), "models[0].shape.a[0]: must be >= 1, not 0"),
+        (study_of(served(shape={"a": 3})), "models[0].shape.a: must be a list, not 3"),
+        (study_of(served(shape={"a": []})), "models[0].shape.a: must have at least 1 item"),
+        (study_of(served(shape=[3])), "models[0].shape: must be a mapping (key: value), not [3]"),
+        (
+            {"models": [served()], "scenarios": [scenario("mine", name="mine")]},
+            "scenarios[0].tenants[0].model: 'mine' is a served_model, which a server elsewhere has,"
+            " and server 'cpu1' is started here, launcher 'embedded' (take a server of launcher:"
+            " remote,",
+        ),
+        (tenant(instances=2), "tenants[0].instances: is what the server has set of 'text_encoder'"),
+        (tenant(max_batch_size=8), "tenants[0].max_batch_size: is what the server has set of"),
+        (tenant(dynamic_batching={}), "tenants[0].dynamic_batching: is what the server has set"),
+        (tenant(priority=1), "tenants[0].priority: is what the server has set of 'text_encoder'"),
+        (tenant(intra_op_threads=1), "tenants[0].intra_op_threads: is what the server has set"),
+        (asking(kind="startup"), "experiments[0]: 'startup' starts servers with their models,"),
+        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers with their models"),
+        (
+            study_of(
+                served(),
+                served("twin"),
+                scenarios=[scenario("mine", "twin", servers=["far"])],
+            ),
+            "scenarios[0].tenants[1].model: 'text_encoder' is the model of scenarios[0].tenants[0],"
+            " too, and the server would not tell them apart",
+        ),
+    ],
+)
+def test_where_it_cannot_be_is_said_before_any_job(change, expected):
+    found = problems(change)
+    assert len(found) == 1 and expected in found[0], "\n".join(found)
+
+
+@pytest.mark.parametrize("bad", MALFORMED, ids=repr)
+def test_whatever_stands_for_a_shape_there_is_a_list_of_problems_or_a_study(bad):
+    for shape in (bad, {"a": bad}, {"a": [bad]}, {"a": [1], "b": [1, bad]}):
+        try:
+            load(study_of(served(shape=shape)))
+        except ConfigError as error:
+            assert error.problems and all("shape" in line for line in error.problems)
+
+
+def test_its_requests_may_be_larger_than_the_batches_of_models_that_are_brought():
+    load(tenant(request_batch_size=64))
+
+
+def test_one_served_model_may_have_several_names_and_slas_in_scenarios_of_their_own():
+    load(study_of(served(), served("strict", sla={"latency_ms": 5})))
