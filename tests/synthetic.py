@@ -25,6 +25,7 @@ from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.experiments.replay import Bursts
 from perseus.study.experiments.replay import Run as ReplayRun
 from perseus.study.experiments.slowdown import Run as SlowdownRun
+from perseus.study.experiments.soak import Run as SoakRun
 from perseus.study.experiments.startup import Run as StartupRun
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
@@ -475,6 +476,32 @@ def _offered(phase: str, tenant: str, window: int) -> Plain:
         "requests_each_s": requests,
         "within_each_s": within,
     }
+
+
+SOAK_WINDOWS, SOAK_WINDOW_S = 60, 60.0
+LEAK_MB_PER_HOUR, LEAK_FILES_PER_HOUR = 12.0, 30.0
+
+
+def soak_record() -> Plain:
+    """An hour on a server that leaks memory and file descriptors, and has 500 MB and 60 of them."""
+    sweep, rng = sweep_record(), np.random.default_rng(0)
+    del sweep["levels"]
+    names = tuple(TRUTH.capacities)
+    run = SoakRun(name="soak-40-40", duration_s=3600, window_s=58.0, percents_of_peak=(40, 40))
+    readings = []
+    for window in range(1, SOAK_WINDOWS + 1):
+        seconds = window * SOAK_WINDOW_S
+        memory_mb = 500 + LEAK_MB_PER_HOUR * seconds / 3600 + rng.normal(0, 0.3)
+        readings.append(
+            {
+                "time_ns": 10**12 + round(seconds * 1e9),
+                "memory_bytes": round(1e6 * memory_mb),
+                "open_files": 60 + int(LEAK_FILES_PER_HOUR * seconds / 3600),
+            }
+        )
+    found = {"rates_rps": {name: 0.4 * TRUTH.capacities[name] for name in names}}
+    task = _task(names, "shared", run, 1)
+    return sweep | {"cell": task.plain(), "readings": readings} | found
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

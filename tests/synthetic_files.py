@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -139,15 +139,32 @@ def _write_monitor(path: Path, windows: int) -> None:
 
 def write_sweep(results: Path) -> Path:
     """Its files; the level 16 is invalid. Returns the folder."""
+    return _write_levels(results, synthetic.sweep_record(), invalid={16})
+
+
+def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
+    """The same with these levels, at which each tenant answers so much; all are valid."""
+    record = synthetic.sweep_record()
+    record["levels"] = [
+        {"concurrency": level, "tenant": tenant, "answered_rps": rate}
+        | {"low_rps": 0.98 * rate, "high_rps": 1.02 * rate}
+        for level, rate in answered_rps.items()
+        for tenant in synthetic.TRUTH.capacities
+    ]
+    return _write_levels(results, record)
+
+
+def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -> Path:
     folder, rows = results / "raw/cpu1.shared.concurrency.r1", []
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
     like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
-    for window, level in enumerate(synthetic.LEVELS):
-        verdict = "invalid" if level == 16 else "pass"
+    levels = dict.fromkeys(each["concurrency"] for each in record["levels"])
+    for window, level in enumerate(levels):
+        verdict = "invalid" if level in invalid else "pass"
         told = {"phase": "concurrency", "scale": float(level), "window": window}
         told |= {"window_verdict": verdict, "reason": "the client used 90% of its core"}
         rows += [row | told for row in like]
-    write_json(folder / "record.json", synthetic.sweep_record())
+    write_json(folder / "record.json", record)
     raw_results.write_windows(folder / "windows.parquet", rows)
     return folder
 
@@ -196,12 +213,33 @@ def write_replay(results: Path, record: Plain | None = None) -> Path:
     return folder
 
 
+def write_soak(results: Path) -> Path:
+    """Its files: latencies that scatter by 3 %, and a first window that is invalid, far too slow.
+    Returns the folder."""
+    folder, rows = results / "raw/cpu1.shared.soak-40-40.r1", []
+    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
+    like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    rng, seconds = np.random.default_rng(0), synthetic.SOAK_WINDOW_S
+    for window in range(synthetic.SOAK_WINDOWS):
+        told = {"phase": "soak", "scale": np.nan, "window": window, "elapsed_s": seconds}
+        told |= {"start_ns": 10**12 + round(window * seconds * 1e9)}
+        for row in like:
+            slow = np.exp(rng.normal(0, 0.03)) if window else 1000.0
+            verdict = "pass" if window else "invalid"
+            latency_ms = {name: slow * row[name] for name in ("p50_ms", "sla_percentile_ms")}
+            rows.append(row | told | latency_ms | {"verdict": verdict, "window_verdict": verdict})
+    write_json(folder / "record.json", synthetic.soak_record())
+    raw_results.write_windows(folder / "windows.parquet", rows)
+    return folder
+
+
 OF_KIND = {
     "concurrency": write_sweep,
     "startup": write_startup,
     "aa": write_aa,
     "slowdown": write_slowdown,
     "replay": write_replay,
+    "soak": write_soak,
 }
 """What writes the files of a cell of each kind that searches no peak."""
 

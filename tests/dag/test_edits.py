@@ -327,6 +327,35 @@ def test_code_of_the_arrivals_of_bursts(edited, downstream):
     assert edited.stale() == REPLAYED | downstream
 
 
+def test_a_soak_added_and_made_longer(edited, downstream):
+    """Its rates are shares of the dedicated peaks, which were measured."""
+    soak = {"kind": "soak", "percents_of_peak": [40, 30]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(soak))
+    cell, drawn = ("measure", "cpu1.shared.soak-40-30.r1"), ("figure", "soak")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(duration_s=7200))
+    assert edited.stale() == {cell, drawn, *downstream}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].pop("duration_s"))
+    assert edited.stale() == set()
+
+
+def test_a_soak_at_shares_of_peaks_is_measured_again_with_them_and_at_given_rates_is_not(
+    edited, downstream
+):
+    def add(study):
+        for level in ({"percents_of_peak": [40, 30]}, {"rates_rps": [5, 10]}):
+            study["scenarios"][0]["experiments"].append({"kind": "soak"} | level)
+
+    reconfigured(edited, add)
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda study: study["measurement"].update(repeats=2))
+    measured = {name for rule, name in (job[:2] for job in edited.stale() if len(job) > 1)
+                if rule == "measure" and ".soak-" in name}  # fmt: skip
+    shares, given = "cpu1.shared.soak-40-30", "cpu1.shared.soak-5-10rps"
+    assert measured == {f"{shares}.r1", f"{shares}.r2", f"{given}.r2"}
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

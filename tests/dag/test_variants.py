@@ -168,6 +168,14 @@ VARIANTS = {
         SERVED,
         {"far.mine.peak.r1", "far.other.peak.r1", "far.shared.mix-1-1.r1"},
     ),
+    "an hour at shares of the dedicated peaks": (
+        shared(SQUEEZE, MOBILENET, kind="soak", percents_of_peak=[40, 30]),
+        ALONE | {"cpu1.shared.soak-40-30.r1"},
+    ),
+    "an hour at given rates": (
+        shared(SQUEEZE, MOBILENET, kind="soak", rates_rps=[12.5, 30]),
+        ALONE | {"cpu1.shared.soak-12_5-30rps.r1"},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},

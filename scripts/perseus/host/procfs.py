@@ -1,4 +1,4 @@
-"""Processes, cores and network counters of a Linux host, read from /proc.
+"""Processes, what they hold, cores and network counters of a Linux host, read from /proc.
 
 It is done while measuring: for a tree of processes this takes a fraction of what psutil takes.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +71,33 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
         found.add(pid)
         left += children[pid]
     return found
+
+
+def open_files(pids: Iterable[int]) -> int | None:
+    """File descriptors that processes have open; None where they are another user's."""
+    try:
+        return sum(map(_open_files, pids))
+    except PermissionError:
+        return None
+
+
+def _open_files(pid: int) -> int:
+    try:
+        return len(os.listdir(_PROC / str(pid) / "fd"))  # noqa: PTH208, as above
+    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        return 0
+
+
+class Held(NamedTuple):
+    """What processes hold: resident sets summed, and open file descriptors."""
+
+    memory_bytes: int
+    open_files: int | None
+
+
+def held(table: Mapping[int, Process], pids: Iterable[int]) -> Held:
+    """What processes of the table hold; their files are None where `open_files` has none."""
+    return Held(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:

@@ -10,6 +10,8 @@ METRICS = {
     "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
     "server_rss_bytes": "bytes; resident sets of the server's processes summed, so that pages they "
     "share (libraries, shared-memory regions) count once for each process",
+    "server_open_files": "file descriptors that the server's processes have open; none where they "
+    "are another user's",
     "client_cpu_cores": "CPU cores used by the measuring process and its children, the server's "
     "processes excepted, since the previous sample",
     "server_cores_busy": "mean busy share (0..1) of the server's cores, whoever used them",

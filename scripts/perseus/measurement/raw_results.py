@@ -37,7 +37,7 @@ WINDOWS_SCHEMA = pa.schema(
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
         column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, speed,"
                " alone; of closed loops: concurrency, aa; of pairs: slowdown; of replays: warm_up,"
-               " shared, alone"),
+               " shared, alone; of fixed rates: soak"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
                " in flight of each tenant in a closed loop"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),

@@ -11,11 +11,11 @@ import psutil
 
 from perseus.host import gpu
 from perseus.host.procfs import (
-    PAGE_BYTES,
     TICKS_PER_S,
     Process,
     busy_shares,
     core_ticks,
+    held,
     network_bytes,
     process_table,
     start_ticks,
@@ -93,10 +93,10 @@ class Sampler:
         root = table.get(self._server_pid) if self._server_pid is not None else None
         if self._server_pid is not None and root and root.start_ticks == self._server_ticks:
             server = tree(table, self._server_pid)
-            yield (
-                ("server_rss_bytes", None),
-                sum(table[pid].rss_pages for pid in server) * PAGE_BYTES,
-            )
+            memory_bytes, files = held(table, server)
+            yield ("server_rss_bytes", None), float(memory_bytes)
+            if files is not None:
+                yield ("server_open_files", None), float(files)
         if elapsed_s is not None and elapsed_s >= SHORTEST_RATE_S:
             client = tree(table, os.getpid()) - server
             for metric, pids in (("server_cpu_cores", server), ("client_cpu_cores", client)):

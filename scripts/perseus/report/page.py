@@ -19,8 +19,8 @@ from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import bounds, chance, percent, significant
 from perseus.results.records import Record, ServedModelRecord
+from perseus.results.tables import OF_KINDS
 from perseus.results.tables import module_of as table_module
-from perseus.study.experiments import OTHER_KINDS
 from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant
 
 Row = dict[str, Any]
@@ -87,15 +87,15 @@ def render(
 
 
 def _kinds(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
-    """What the page shows of the kinds of experiments that have a table of their own."""
-    for kind in OTHER_KINDS:
-        if kind in tables and len(tables[kind]):
-            module = table_module(kind)
+    """What the page shows of the kinds of experiments that have tables of their own."""
+    for name in OF_KINDS:
+        if name in tables and len(tables[name]):
+            module = table_module(name)
             yield {
                 "title": module.TITLE,
                 "description": module.NOTE,
                 "columns": module.SHOWN,
-                "rows": _rows(tables[kind]),
+                "rows": _rows(tables[name]),
             }
 
 
@@ -178,7 +178,7 @@ def _range(row: Row, names: Sequence[str], scale: str = "significant") -> str:
     low, high = (row[name] for name in names)
     if low is None or high is None:
         return write(None)
-    is_positive = scale == "significant"  # so that 0 bounds nothing
+    is_positive = scale == "significant" and high > 0  # so that 0 bounds nothing
     return bounds(-math.inf if is_positive and low == 0 else low, high, write)
 
 

@@ -120,8 +120,9 @@ class Record(BaseModel):
     )
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
-        " (the server cannot keep the SLA at any load), blocked (its rates are shares of dedicated"
-        " peaks that were not found), client_limited (the load generator gave out first),"
+        " (the server cannot keep the SLA at any load, or died under that of a soak), blocked (its"
+        " rates are shares of dedicated peaks that were not found), client_limited (the load"
+        " generator gave out first),"
         " disturbed (other processes of the host spoilt the windows), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors)"
     )

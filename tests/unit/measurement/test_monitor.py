@@ -228,6 +228,7 @@ def test_server_is_not_counted_as_client(triton: FakeTriton) -> None:
     assert 0.2 < rows["server_cpu_cores"] < 1.2  # it is a child of this process, too
     assert rows["client_cpu_cores"] < 0.15
     assert rows["server_rss_bytes"] > 2**20
+    assert rows["server_open_files"] >= 3  # its standard streams
 
 
 def test_file_is_complete_when_the_body_raises(tmp_path: Path, triton: FakeTriton) -> None:

@@ -26,6 +26,7 @@ from perseus.study.experiments import OTHER_KINDS
 from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
+from perseus.study.experiments.soak import Run as Soak
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasuredTenant
@@ -190,6 +191,10 @@ def test_what_measuring_takes_is_known_beforehand():
     assert procedure("concurrency").load_s(sweep) == (seconds, seconds)
     again = measure_task(tenant("a"), run=Again(restarts=3, windows=4, concurrency=8))
     assert procedure("aa").load_s(again) == pytest.approx((5 * seconds, 15 * seconds))
+    soak = Soak(name="soak", duration_s=3600, window_s=58.9, rates_rps=(5.0,))
+    # each window also settles for a second, and ends 0.1 s after what counts
+    hour = procedure("soak").load_s(measure_task(tenant("a"), run=soak))
+    assert hour == pytest.approx((3600, 3600))
 
 
 def test_the_rate_of_answers_has_an_interval():

@@ -11,13 +11,14 @@ import synthetic_files
 
 from perseus.host import parquet
 from perseus.host.files import write_json
+from perseus.measurement import raw_results
 from perseus.report import drawing
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import FIGURES, ceilings, figures_of, latency_by_rate, module_of
 from perseus.report.figures.latency_ecdf import certified_latency_ms
 from perseus.report.style import short
 from perseus.results import tables
-from perseus.results.records import PeakRecord
+from perseus.results.records import PeakRecord, Record
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 from perseus.study.tasks.figure import FigureTask
@@ -29,9 +30,9 @@ def prepare(folder, made, swept=True):
     """Raw files and tables; returns the paths of both."""
     cells = synthetic_files.write(folder, made)
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
-    others = synthetic_files.OF_KIND.values()
-    all_cells = [*cells, *(write(folder) for write in others)] if swept else cells
-    read = StudyResults.read(synthetic.TASK, all_cells, [folder / "ceilings/cpu1.json"])
+    if swept:
+        cells += [write(folder) for write in synthetic_files.OF_KIND.values()]
+    read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
     paths = {}
     for name, table in tables.make(read).items():
         paths[name] = folder / f"{name}.parquet"
@@ -95,8 +96,13 @@ def ink(png):
     return float(np.mean(matplotlib.image.imread(png)[..., :3].min(axis=2) < 0.95))
 
 
+def of_kind(cells, kind):
+    return [cell for cell in cells if Record.read(cell).task.run.kind == kind]
+
+
 def draw(name, study, folder):
-    drawing.draw(name, *study, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
+    paths, cells = study[0], of_kind(study[1], FIGURES[name].kind)
+    drawing.draw(name, paths, cells, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
     return folder / f"{name}.svg", folder / f"{name}.png"
 
 
@@ -319,3 +325,63 @@ def test_an_open_end_is_an_arrow():
     drawn = beside(lose)
     arrows = [line for line in drawn.axes[0].lines if line.get_marker() == "^"]
     assert len(arrows) == 1
+
+
+def table_of(name, folders):
+    results = StudyResults.read(synthetic.TASK, folders, [])
+    module = tables.module_of(name)
+    return parquet.table(list(module.rows(results)), module.SCHEMA).to_pandas()
+
+
+def frames_with(study, folders, *names):
+    """The tables of a study, but for those of these names, which are of other cells."""
+    frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
+    return frames | {name: table_of(name, folders) for name in names}
+
+
+def blocked_soaks(folder, count):
+    """Cells of a soak that never had any load."""
+    nothing = {"outcome": "blocked", "reason": "no peaks", "readings": [], "rates_rps": {}}
+    nothing["rates_rps"] = dict.fromkeys(synthetic.TRUTH.capacities)
+    for repeat in range(2, 2 + count):
+        record = synthetic.soak_record() | nothing
+        name = f"cpu1.shared.soak-40-40.r{repeat}"
+        record["cell"] |= {"cell": name, "repeat": repeat}
+        write_json(folder / name / "record.json", record)
+        raw_results.write_windows(folder / name / "windows.parquet", [])
+        yield folder / name
+
+
+def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(study, tmp_path):
+    soaked, *blocked = [synthetic_files.write_soak(tmp_path), *blocked_soaks(tmp_path, 1)]
+    for cell, words in ((soaked, "grows"), (*blocked, "blocked")):
+        results = FigureData(frames_with(study, [cell], "soak"), (cell,))
+        drawn = module_of("soak").draw(results, STYLE)
+        assert words in drawn.axes[1].get_title(loc="left")
+        # a line of marks and a fitted one for each of two tenants' two latencies
+        assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
+
+
+def test_soaks_without_room_are_told_of(study, tmp_path):
+    cells = [synthetic_files.write_soak(tmp_path), *blocked_soaks(tmp_path, 5)]
+    results = FigureData(frames_with(study, cells, "soak"), tuple(cells))
+    assert module_of("soak").draw(results, STYLE).get_supxlabel() == "2 more cells in soak.csv"
+
+
+@pytest.mark.parametrize(
+    ("answered_rps", "marked"),
+    [
+        ({1: 20.0, 2: 38.0, 4: 60.0, 8: 66.0, 16: 67.0}, True),
+        ({1: 20.0, 2: 40.0, 4: 80.0}, False),  # the knee is beyond
+        ({1: 20.0, 2: 38.0}, False),  # too few to be fitted
+    ],
+)
+def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_rps, marked):
+    cell = synthetic_files.write_scaling(tmp_path, answered_rps)
+    frames = frames_with(study, [cell], "concurrency", "knees")
+    drawn = module_of("concurrency").draw(FigureData(frames), STYLE)
+    stars = [line for line in drawn.axes[0].lines if line.get_marker() == "*"]
+    assert len(stars) == (2 if marked else 0)
+    for star in stars:
+        (x,), (y,) = star.get_data()
+        assert 38 < x < 66 and y > 0

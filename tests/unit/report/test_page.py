@@ -411,6 +411,25 @@ def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
     assert shown.count(f"<td>{cell.name}</td>") == len(frame)
 
 
+def test_a_kind_may_have_more_tables_which_stand_below_its_own(tmp_path):
+    cell = synthetic_files.write_scaling(tmp_path, {1: 20.0, 2: 38.0, 4: 60.0, 8: 66.0})
+    results, made = StudyResults.read(synthetic.TASK, [cell], []), synthetic.records()
+    names = ("concurrency", "knees")
+    more = {
+        name: parquet.table(list(module_of(name).rows(results)), module_of(name).SCHEMA).to_pandas()
+        for name in names
+    }
+    shown = report_page.render({**frames_of(made), **more}, {}, synthetic.loaded(made))
+    first, second = (shown.index(f"<h2>{module_of(name).TITLE}</h2>") for name in names)
+    assert first < second and "queueing network" in shown[second:]
+
+
+def test_of_a_drift_nothing_is_a_number():
+    """As where a count never changes; elsewhere 0 bounds nothing."""
+    row = {"slope": 0.0, "low": 0.0, "high": 0.0}
+    assert report_page._span(row, ["slope", "low", "high"]) == "0 (0 to 0)"
+
+
 def test_values_of_a_kind_are_shown_by_their_type():
     row = {"a": 3, "b": True, "c": 1.23456, "low": 1.1, "high": 1.3, "d": None, "e": "cold"}
     shown = [report_page._shown(row, each) for each in ("a", "b", "c", ("c", "low", "high"), "e")]

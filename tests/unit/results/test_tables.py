@@ -24,6 +24,7 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 from perseus.results.tables.replay import ReplayRecord
 from perseus.results.tables.slowdown import SlowdownRecord
+from perseus.results.tables.soak import SoakRecord
 from perseus.study.experiments import OTHER_KINDS
 
 ROOT = Path(__file__).parents[3]
@@ -282,6 +283,93 @@ def test_phases_that_were_not_measured_have_the_verdict_of_their_cell(tmp_path):
     assert frame["attained"].notna().tolist() == [True, True, False, False]
 
 
+def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
+    found = pd.read_parquet(results / "tables/soak.parquet")
+    assert list(found["quantity"]) == ["p50", "p95"] * 2 + ["memory", "open files"]
+    assert list(found["tenant"].isna()) == [False] * 4 + [True] * 2
+    memory, files = found.iloc[4], found.iloc[5]
+    assert memory["drift"] == files["drift"] == "grows"
+    assert memory["low_per_hour"] < synthetic.LEAK_MB_PER_HOUR < memory["high_per_hour"]
+    assert memory["high_per_hour"] - memory["low_per_hour"] < 0.1 * synthetic.LEAK_MB_PER_HOUR
+    assert files["per_hour"] == pytest.approx(synthetic.LEAK_FILES_PER_HOUR, rel=0.1)
+    assert memory["level"] == pytest.approx(500, rel=0.01) and memory["windows"] == 60
+    latency = found[found["unit"] == "ms"]
+    assert set(latency["drift"]) == {"steady"}
+    # the first window, which was invalid, is a thousand times as slow
+    assert set(latency["windows"]) == {59} and set(latency["rate_rps"]) == {12.0, 36.0}
+    assert (latency["level"] < 1000).all()
+
+
+def test_a_soak_that_was_blocked_keeps_its_rows(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    rates_rps = dict.fromkeys(synthetic.TRUTH.capacities)
+    blocked = {"outcome": "blocked", "reason": "no peaks", "readings": [], "rates_rps": rates_rps}
+    write_json(folder / "record.json", synthetic.soak_record() | blocked)
+    raw_results.write_windows(folder / "windows.parquet", [])
+    made = table_of("soak", folder)
+    assert len(made) == 6 and set(made["drift"]) == {"too short to tell"}
+    assert set(made["verdict"]) == {"blocked"} and set(made["reason"]) == {"no peaks"}
+    assert made[["level", "per_hour", "hours"]].isna().all(axis=None)
+
+
+def test_what_a_remote_server_holds_is_unknown(tmp_path):
+    folder, record = synthetic_files.write_soak(tmp_path), synthetic.soak_record()
+    for reading in record["readings"]:
+        reading |= {"memory_bytes": None, "open_files": None}
+    write_json(folder / "record.json", record)
+    made = table_of("soak", folder).set_index("quantity")
+    held = made.loc[["memory", "open files"]]
+    assert set(held["windows"]) == {0} and held["level"].isna().all()
+    assert set(made.loc["p50", "drift"]) == {"steady"}
+
+
+def table_of(name, folder):
+    read, module = StudyResults.read(synthetic.TASK, [folder], []), tables.module_of(name)
+    return parquet.table(list(module.rows(read)), module.SCHEMA).to_pandas()
+
+
+SCALING = {1: 20.0, 2: 38.0, 4: 60.0, 8: 66.0, 16: 67.0}
+
+
+def test_the_knee_of_closed_loops_is_that_of_all_tenants_together(tmp_path):
+    (row,) = table_of("knees", synthetic_files.write_scaling(tmp_path, SCALING)).to_dict("records")
+    assert (row["law"], row["levels"], row["verdict"]) == ("queueing network", 5, "ok")
+    assert row["bracketed"] and row["reason"] == "" and np.isnan(row["kappa"])
+    assert row["saturated_rps"] == pytest.approx(2 * 67, rel=0.1)
+    assert row["knee"] == pytest.approx(row["saturated_rps"] / row["single_rps"])
+    assert row["knee_low"] < row["knee"] < row["knee_high"]
+
+
+@pytest.mark.parametrize(
+    ("answered_rps", "reason"),
+    [
+        ({1: 20.0, 2: 40.0, 4: 80.0}, "above the highest level, 8 in flight"),
+        ({2: 40.0, 4: 41.0, 8: 40.0}, "below the lowest level, 4 in flight"),
+        ({1: 20.0, 2: 38.0}, "2 levels at which the server limited, 3 are needed"),
+        ({1: 20.0, 2: 38.0, 4: 0.0}, "2 levels at which the server limited, 3 are needed"),
+    ],
+)
+def test_a_knee_that_no_levels_bracket_says_so(tmp_path, answered_rps, reason):
+    (row,) = table_of("knees", synthetic_files.write_scaling(tmp_path, answered_rps)).to_dict(
+        "records"
+    )
+    assert reason in row["reason"] and not row["bracketed"]
+
+
+def test_a_level_at_which_the_client_limited_has_no_part_in_the_knee(tmp_path):
+    made = table_of("knees", synthetic_files.write_sweep(tmp_path))
+    assert list(made["levels"]) == [2]
+
+
+def test_closed_loops_that_failed_have_a_knee_that_is_not_known(tmp_path):
+    folder = synthetic_files.write_scaling(tmp_path, {})
+    failed = {"outcome": "failed", "reason": "the server died", "levels": []}
+    write_json(folder / "record.json", synthetic.sweep_record() | failed)
+    (row,) = table_of("knees", folder).to_dict("records")
+    assert (row["verdict"], row["reason"]) == ("failed", "the server died")
+    assert np.isnan(row["knee"])
+
+
 def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):
     folder = synthetic_files.write_startup(tmp_path)
     failed = {"outcome": "failed", "reason": "start 1: it ended early", "starts": []}
@@ -436,6 +524,7 @@ def test_what_measurements_leave_is_described_key_by_key():
         (synthetic.sweep_record(), ConcurrencyRecord),
         (synthetic.slowdown_record(), SlowdownRecord),
         (synthetic.replay_record(), ReplayRecord),
+        (synthetic.soak_record(), SoakRecord),
         (synthetic.ceiling(), Ceiling),
     ):
         assert found.keys() == keys(model).keys()

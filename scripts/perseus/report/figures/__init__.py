@@ -27,6 +27,9 @@ class FigureFacts:
     kind: str = "peak"
 
 
+RAW: Final = {"soak": ("windows.parquet", "record.json")}
+"""By kind, the raw files of figures of its own name: of what their tables only have the sum."""
+
 FIGURES: Final = {
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
@@ -36,7 +39,7 @@ FIGURES: Final = {
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
     "speed": FigureFacts(raw=("windows.parquet", "record.json")),
     "ceilings": FigureFacts(),
-    **{kind: FigureFacts(kind=kind) for kind in OTHER_KINDS},
+    **{kind: FigureFacts(raw=RAW.get(kind, ()), kind=kind) for kind in OTHER_KINDS},
 }
 """In the order in which the report shows them."""
 

@@ -1,56 +1,76 @@
-"""Closed loops: latency over throughput, as the requests in flight grow."""
+"""Closed loops: latency over throughput, and throughput over the requests in flight with its knee.
+
+The second is the scatter of concurrency and throughput that ConScale looks for the knee in (Liu et
+al., IPDPS 2020).
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import legend, nothing, panels, remainder
+from perseus.report.numbers import bounds, significant
+from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.results.scalability import throughput_rps
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Closed loops: where a curve turns up, more requests in flight only wait. A white mark is "
-    "a level at which the client or the host, not the server, may have limited."
+    "Closed loops. Left: where a curve turns up, more requests in flight only wait; a star is the"
+    " knee. Right: the throughput of all tenants over their requests in flight, with the fitted law"
+    " and its two asymptotes, which meet at the knee. A white mark is a level at which the client"
+    " or the host, not the server, may have limited, and which is not fitted."
 )
 
-MOST_PANELS, COLUMNS = 8, 2
+MOST_SCENARIOS = 4
+KNEE = "#D55E00"
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
-    """A panel per scenario; each mark is a level, with the interval of both its figures."""
-    frame = results.tables["concurrency"]
+    """Two panels per scenario; each mark is a level, with the interval of what it shows."""
+    frame, knees = results.tables["concurrency"], results.tables["knees"]
     if frame.empty:
         return nothing(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
-    shown = scenarios[:MOST_PANELS]
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 55)
-    for panel, scenario in zip(axes, shown, strict=True):
-        mine = frame[frame["scenario"] == scenario]
+    shown = scenarios[:MOST_SCENARIOS]
+    figure, axes = panels(style, 2 * len(shown), 2, 55)
+    for i, scenario in enumerate(shown):
+        latency, throughput = axes[2 * i : 2 * i + 2]
+        mine, fits = frame[frame["scenario"] == scenario], knees[knees["scenario"] == scenario]
         for tenant in dict.fromkeys(mine["tenant"]):
-            _curve(panel, results, mine[mine["tenant"] == tenant])
-        panel.set_title(scenario, loc="left")
-        panel.set_xlim(left=0)
-        panel.set_ylim(bottom=0)
-        panel.set_xlabel("answers (requests/s)")
-        panel.set_ylabel("p95 latency (ms)")
+            _curve(latency, results, mine, str(tenant), fits)
+        for name, cell in mine.groupby("cell"):
+            _throughput(throughput, cell, fits[fits["cell"] == name].iloc[0])
+        latency.set_title(scenario, loc="left")
+        latency.set_xlabel("answers (requests/s)")
+        latency.set_ylabel("p95 latency (ms)")
+        throughput.set_xlabel("requests in flight, all tenants")
+        throughput.set_ylabel("answers, all tenants (requests/s)")
+        for panel in (latency, throughput):
+            panel.set_xlim(left=0)
+            panel.set_ylim(bottom=0)
     names = [name for name in results.names if name in set(frame["tenant"])]
     handles = [
-        Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
-        for name in names
-    ]
-    handles.append(
-        Line2D([], [], color="none", marker="$n$", markeredgecolor="black", label="in flight")
-    )
+        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
+          for name in names),
+        Line2D([], [], color="none", marker="$n$", markeredgecolor="black", label="in flight"),
+        Line2D([], [], color=KNEE, marker="*", linestyle=":", label="knee"),
+        Line2D([], [], color=DARK, label="fitted law"),
+        Line2D([], [], color=GREY, linestyle="--", label="asymptotes"),
+    ]  # fmt: skip
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(scenarios), "scenarios", "concurrency.csv")
     return figure
 
 
-def _curve(panel: Axes, results: FigureData, rows: pd.DataFrame) -> None:
-    tenant = str(rows["tenant"].iloc[0])
+def _curve(
+    panel: Axes, results: FigureData, levels: pd.DataFrame, tenant: str, fits: pd.DataFrame
+) -> None:
+    """Of one tenant of a scenario, over all cells."""
+    rows = levels[levels["tenant"] == tenant]
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()
     panel.plot(mean["answered_rps"], mean["p95_ms"], color=results.colour(tenant), linewidth=0.8)
     for _, row in rows.iterrows():
@@ -73,3 +93,51 @@ def _curve(panel: Axes, results: FigureData, rows: pd.DataFrame) -> None:
             xytext=(4, 4),
             fontsize="small",
         )
+    _star(panel, mean, fits, levels["tenant"].nunique())
+
+
+def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
+    """The knee on a tenant's curve, between the levels on both sides of it."""
+    bracketed = fits[fits["bracketed"]]
+    if bracketed.empty:
+        return
+    knee = np.log(bracketed["knee"].mean() / tenants)
+    at = np.log(levels["concurrency"])
+    place = [np.interp(knee, at, levels[name]) for name in ("answered_rps", "p95_ms")]
+    if np.isfinite(place).all():
+        panel.plot(*place, color=KNEE, marker="*", markersize=9, linestyle="none", zorder=3)
+
+
+def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> None:
+    """Of one cell: its levels, and the law that was fitted to them."""
+    tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
+    in_flight = tenants * np.array(list(levels.groups))
+    totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()
+    for which, face in ((valid, DARK), (~valid, "white")):
+        panel.plot(
+            in_flight[which],
+            totals[which],
+            color=DARK,
+            marker="o",
+            markerfacecolor=face,
+            linestyle="none",
+        )
+    if not is_known(fit["knee"]):
+        return
+    knee, single_rps, saturated_rps = (fit[n] for n in ("knee", "single_rps", "saturated_rps"))
+    kappa = fit["kappa"] if is_known(fit["kappa"]) else 0.0
+    last = max(in_flight[-1], knee)
+    shown = np.unique(np.geomspace(1, np.ceil(last), 100).round().astype(int)).tolist()
+    curve = throughput_rps(fit["law"], shown, single_rps, knee, kappa)
+    panel.plot(shown, curve, color=DARK, linewidth=0.8)
+    asymptotes = [0, saturated_rps, saturated_rps]
+    panel.plot([0, knee, last], asymptotes, color=GREY, linestyle="--", linewidth=0.8, zorder=1)
+    panel.axvline(knee, color=KNEE, linestyle=":", linewidth=1)
+    ends = bounds(fit["knee_low"], fit["knee_high"], significant)
+    panel.annotate(
+        f"{significant(knee)} ({ends})\n{fit['law']}",
+        (0.98, 0.05),
+        xycoords="axes fraction",
+        ha="right",
+        fontsize="small",
+    )

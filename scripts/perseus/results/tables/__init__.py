@@ -1,10 +1,10 @@
 """Tables: each is a module of its name here. Every kind of experiment but the peak, whose tables
-are the first four, has one of its own name.
+are the first four, has one of its own name, and may have more.
 
 Such a module has SCHEMA, its columns; DESCRIPTION, a sentence for the data dictionary; `rows`,
 which makes them of the results of a study; and RECORD where it is the table of a kind of
-experiment that adds to the record: the class of that kind's records. The table of a kind also says
-how the report shows it: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
+experiment that adds to the record: the class of that kind's records. The tables of a kind also say
+how the report shows them: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
 and interval) below them.
 """
 
@@ -20,7 +20,13 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
 
     from perseus.results.study_results import StudyResults
 
-TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", "attainment", *OTHER_KINDS)
+MORE: Final = {"concurrency": ("knees",)}
+"""By kind, its tables besides the one of its own name."""
+
+OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
+"""The tables of the other kinds of experiments, in the order in which the report shows them."""
+
+TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", "attainment", *OF_KINDS)
 
 
 def module_of(table: str) -> Any:

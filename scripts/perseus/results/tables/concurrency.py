@@ -34,6 +34,20 @@ class ConcurrencyRecord(Record):
         description="per level and tenant the rate of answers with its interval, requests/s"
     )
 
+    def totals_rps(self) -> dict[int, float]:
+        """Answers/s of all tenants together, by their requests in flight, in ascending order.
+
+        Without levels at which the client or the host may have limited, or nothing was answered.
+        """
+        rows = [row for row in self.windows() if row["window_verdict"] == Verdict.INVALID]
+        invalid = {int(row["scale"]) for row in rows}
+        tenants, found = len(self.task.tenants), dict[int, float]()
+        for level in self.levels:
+            if level.concurrency not in invalid:
+                in_flight = tenants * level.concurrency
+                found[in_flight] = found.get(in_flight, 0.0) + level.answered_rps
+        return {in_flight: rate for in_flight, rate in sorted(found.items()) if rate > 0}
+
 
 RECORD = ConcurrencyRecord
 DESCRIPTION = "One row per closed loop and tenant; empty without."

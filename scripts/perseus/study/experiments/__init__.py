@@ -24,6 +24,7 @@ KINDS: Final = (
     "slowdown",
     "background",
     "replay",
+    "soak",
 )
 """In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
 and a class `Run`, what one cell does."""

@@ -1,0 +1,89 @@
+"""Soak: latency, memory and open files over the hours of the same load, with the fitted drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import FigureData
+from perseus.report.numbers import bounds, significant
+from perseus.report.style import DARK, is_known, legend, nothing, panels, remainder, say, verdict
+from perseus.results.tables.soak import Series, SoakRecord
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "The same load on one server for hours. Each mark is a window, of the latency, or what the"
+    " server's processes held after it; lines are the fitted drift, in brackets its 95 % interval."
+)
+
+MOST_CELLS = 4
+WARM_UP = "#f0f0f0"
+QUANTITIES = ("latency (ms)", "memory (MB)", "open files")
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A row of panels per cell: latency of all tenants, memory, open files."""
+    frame = results.tables["soak"]
+    if frame.empty:
+        return nothing(style, "no server was given the same load for hours")
+    cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
+    shown = cells[:MOST_CELLS]
+    figure, axes = panels(style, 3 * len(shown), 3, 50)
+    for i, folder in enumerate(shown):
+        rows = frame[frame["cell"] == folder.name]
+        _cell(axes[3 * i : 3 * i + 3], results, rows, SoakRecord.read(folder).series())
+    tenants = [name for name in results.names if name in set(frame["tenant"])]
+    handles = [
+        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
+          for name in tenants),
+        Line2D([], [], color=DARK, label="p50"),
+        Line2D([], [], color=DARK, linestyle="--", label="percentile of the SLA"),
+        Patch(color=WARM_UP, label="warm-up"),
+    ]  # fmt: skip
+    legend(figure, handles, 5)
+    remainder(figure, len(shown), len(cells), "cells", "soak.csv")
+    return figure
+
+
+def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: list[Series]) -> None:
+    axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n", loc="left")
+    for panel, quantity in zip(axes, QUANTITIES, strict=True):
+        panel.set_xlabel("time since the first window (h)")
+        panel.set_ylabel(quantity)
+    for (_, row), each in zip(rows.iterrows(), series, strict=True):
+        if each.tenant is not None:
+            look = {"color": results.colour(each.tenant), "marker": results.marker(each.tenant)}
+            _drift(axes[0], row, each, "-" if each.quantity == "p50" else "--", look)
+        else:
+            panel = axes[1] if each.quantity == "memory" else axes[2]
+            _drift(panel, row, each, "-", {"color": DARK, "marker": "."})
+            panel.set_title(_said(row), loc="left")
+    axes[0].set_ylim(bottom=0)
+    for panel in axes:
+        if not panel.lines:
+            say(panel, "not known")
+
+
+def _drift(panel: Axes, row: pd.Series, series: Series, dashes: str, look: dict[str, Any]) -> None:
+    """The values, and the fitted line where there is one."""
+    if not len(series.hours):
+        return
+    panel.plot(series.hours, series.values, markersize=2.5, linestyle="none", alpha=0.4, **look)
+    first = series.hours[0] + row["warm_up_hours"]
+    panel.axvspan(series.hours[0], first, color=WARM_UP, zorder=0, lw=0)
+    if is_known(row["per_hour"]):
+        ends = [row["level"], row["level"] + row["per_hour"] * row["hours"]]
+        panel.plot([first, first + row["hours"]], ends, color=look["color"], linestyle=dashes)
+
+
+def _said(row: pd.Series) -> str:
+    """What was found, with its interval on a line of its own, or why nothing was."""
+    if not is_known(row["per_hour"]):
+        return f"\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
+    ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)
+    return f"\n{row['drift']}\n{significant(row['per_hour'])} per hour ({ends})"

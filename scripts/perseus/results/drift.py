@@ -1,0 +1,143 @@
+"""How a quantity drifts over hours, with an interval that is honest of values that go together
+(docs/method.md, "Soak")."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy import stats
+
+from perseus.peak.stats import Floats, Interval, batches, mean_interval
+
+BLOCKS = 30
+"""Into so many blocks, at most, the values are joined: what neighbours have in common is in one."""
+
+FEWEST = 8
+"""Blocks below which nothing is said, and independent values below which a walk is assumed."""
+
+STEADY = 0.1
+"""Change per hour, as a share of the level, below which something may be called steady."""
+
+CONFIDENCE = 0.95
+TAIL = (1 - CONFIDENCE) / 2
+
+
+class Trend(StrEnum):
+    STEADY = "steady"
+    GROWS = "grows"
+    FALLS = "falls"
+    UNKNOWN = "too short to tell"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A line through values over time.
+
+    `first` is the index of the first value that is no warm-up, `level` the line's value there,
+    `per_hour` its slope. All NaN where there are too few values.
+    """
+
+    first: int
+    level: float
+    per_hour: Interval
+
+    @property
+    def trend(self) -> Trend:
+        """What can be said with confidence; steady only if no more than little drift is possible.
+
+        Any growth beyond chance is one, however small: the slope says how much it matters.
+        """
+        low, high = self.per_hour.low, self.per_hour.high
+        if low > 0:
+            return Trend.GROWS
+        if high < 0:
+            return Trend.FALLS
+        within = max(-low, high) <= STEADY * abs(self.level)
+        return Trend.STEADY if within else Trend.UNKNOWN
+
+
+def drift(hours: Floats, values: Floats) -> Drift:
+    """The drift of finite values over time, both of shape (n,), in the order of time."""
+    first = warm_up(hours, values)
+    times, medians = blocks(hours[first:]), blocks(values[first:])
+    if len(medians) < FEWEST:
+        return Drift(first, np.nan, Interval(np.nan, np.nan, np.nan))
+    slope = sen(times, medians) or random_walk(times, medians)
+    level = np.median(medians - slope.value * (times - hours[first]))
+    return Drift(first, float(level), slope)
+
+
+def warm_up(hours: Floats, values: Floats) -> int:
+    """How many of the first values belong to the warm-up: at most half of them.
+
+    The truncation that makes the standard error of the slope of the rest smallest: as MSER (White,
+    Simulation 69(6), 1997) does for the mean, which would take a drift itself for a transient.
+    """
+    n = len(values)
+    if n < 2 * FEWEST:
+        return 0
+    x, y = hours - hours.mean(), values - values.mean()
+    left = np.arange(n, 0, -1)
+
+    def squares(a: Floats, b: Floats) -> Floats:
+        """Of the deviations from the mean, for each truncation."""
+        sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
+        return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
+
+    of_time, rounding = squares(x, x), 1e-9 * float(y @ y)
+    residual = np.maximum(squares(y, y) - squares(x, y) ** 2 / of_time, rounding)
+    return int(np.argmin(residual / (left[: n // 2 + 1] - 2) / of_time))
+
+
+def blocks(values: Floats) -> Floats:
+    """Medians of consecutive blocks, which single values far off do not move."""
+    return np.array([np.median(each) for each in batches(values, BLOCKS)])
+
+
+def sen(times: Floats, values: Floats) -> Interval | None:
+    """The Theil-Sen slope with Sen's interval (JASA 63, 1968), for values that go together.
+
+    The variance of Kendall's S is that of independent values times their correlation time (Yue and
+    Wang, Water Resources Management 18, 2004); so few values as that leaves have Student's t. None
+    where they are too few.
+    """
+    n = len(values)
+    earlier, later = np.triu_indices(n, 1)
+    slopes = np.sort((values[later] - values[earlier]) / (times[later] - times[earlier]))
+    slope = float(np.median(slopes))
+    worth = n / correlation_time(values - slope * times)
+    if worth < FEWEST:
+        return None
+    deviation = np.sqrt(n / worth * n * (n - 1) * (2 * n + 5) / 18)
+    half = stats.t.ppf(1 - TAIL, worth - 2) * deviation
+    low = int((len(slopes) - half) // 2) - 1
+    return Interval(slope, float(slopes[low]), float(slopes[-1 - low])) if low >= 0 else None
+
+
+def random_walk(times: Floats, values: Floats) -> Interval:
+    """The mean of the increments, with Student's interval.
+
+    For values that remember all that happened before: then it is increments that are independent,
+    but for the quarter that neighbouring blocks of a walk have in common (Working, Econometrica 28,
+    1960). If values return to a level after all, the interval is wider than it need be.
+    """
+    found = mean_interval(np.diff(values) / np.diff(times), CONFIDENCE)
+    half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
+    return Interval(found.value, found.value - half, found.value + half)
+
+
+def correlation_time(residuals: Floats) -> float:
+    """How many values of an autoregressive process are worth one independent value; at least 1.
+
+    Its coefficient is the autocorrelation of the ranks at lag 1, less the bias that it has around a
+    fitted line, -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
+    """
+    n = len(residuals)
+    ranks = stats.rankdata(residuals) - (n + 1) / 2
+    if not ranks.any():
+        return 1.0
+    found = float(ranks[1:] @ ranks[:-1] / (ranks @ ranks))
+    coefficient = np.clip((found + 2 / n) / (1 - 4 / n), 0, 1 - 1 / n)
+    return float((1 + coefficient) / (1 - coefficient))

@@ -1,0 +1,209 @@
+"""Throughput over the requests in flight, and its knee (docs/method.md, "Closed loops").
+
+Two laws are fitted to the levels of a closed loop. Both begin as a straight line, what one request
+in flight gets times their number, and know a throughput that more of them do not raise. The knee is
+where the two meet: N* = R/D of operational analysis (Denning and Buzen, ACM Computing Surveys
+10(3), 1978), R what a request takes alone, and D what the bottleneck spends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from scipy import stats
+
+from perseus.peak.stats import Floats, Interval
+
+CONFIDENCE = 0.95
+FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
+"""Levels for the queueing network, which has two parameters, and for a choice between both laws."""
+
+BEYOND = 8.0
+"""How far beyond the highest level knees are looked for."""
+
+KNEES, KAPPAS, ZOOMS = 100, 50, 4
+"""Values that are tried of each parameter, and how often, each time closer to the best."""
+
+
+def queueing(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
+    """Throughput as multiples of that of one request, shape (points, levels).
+
+    Of a closed network with one queueing station, whose demand is D, and delays for the rest of R
+    (the machine-repairman model): X(N) = (1 - B(N, R/D - 1)) / D, B Erlang's loss formula, which
+    is what exact mean-value analysis finds (Lazowska et al., Quantitative System Performance, 1984,
+    chapter 6). It has no `kappa`.
+    """
+    load, lost, found = knee - 1, np.ones_like(knee), []
+    for n in range(1, max(in_flight) + 1):
+        lost = load * lost / (n + load * lost)
+        if n in in_flight:
+            found.append(knee * (1 - lost))
+    return np.column_stack(found)
+
+
+def universal(in_flight: Sequence[int], knee: Floats, kappa: Floats) -> Floats:
+    """The same by the Universal Scalability Law (Gunther, Guerrilla Capacity Planning, 2007).
+
+    X(N) / X(1) = N / (1 + sigma (N - 1) + kappa N (N - 1)). The contention sigma is 1 / knee: there
+    the linear bound meets Amdahl's asymptote. The coherency kappa makes throughput fall in the end.
+    """
+    n, sigma = np.asarray(in_flight, float), 1 / knee[:, None]
+    return np.asarray(n / (1 + sigma * (n - 1) + kappa[:, None] * n * (n - 1)))
+
+
+Shape = Callable[[Sequence[int], Floats, Floats], Floats]
+QUEUEING, UNIVERSAL = "queueing network", "universal scalability law"
+LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A law that was fitted to so many `levels`, with 95 % intervals; infinite ends bound nothing.
+
+    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` that of so many
+    that more do not raise it, 1/D (with `kappa` it is never reached). `highest` is the number of
+    requests in flight beyond which throughput falls, infinite without `kappa`. `error` is the root
+    mean square of the relative deviations.
+    """
+
+    law: str
+    levels: int
+    single_rps: Interval
+    saturated_rps: Interval
+    knee: Interval
+    kappa: Interval
+    highest: Interval
+    error: float
+
+    @property
+    def has_kappa(self) -> bool:
+        return self.law == UNIVERSAL
+
+    @property
+    def knee_rps(self) -> float:
+        """The fitted throughput at the knee, with a whole number in flight; NaN if endless."""
+        if np.isinf(self.knee.value):
+            return np.nan
+        knee, kappa = self.knee.value, self.kappa.value
+        return float(throughput_rps(self.law, [round(knee)], self.single_rps.value, knee, kappa)[0])
+
+
+def throughput_rps(
+    law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
+) -> Floats:
+    """What a law says of so many requests in flight, in ascending order; shape (levels,)."""
+    (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
+    return np.asarray(single_rps * relative)
+
+
+def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
+    """The law that these levels, in ascending order, speak for; None if they are too few.
+
+    By Akaike's criterion, corrected for few values, with the variance as one of the parameters
+    (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Of the universal law it is
+    defined from six levels on; fewer have the queueing network.
+    """
+    if len(in_flight) < FEWEST_LEVELS:
+        return None
+    logs = np.log(rates_rps)
+    queue = _fit(QUEUEING, 2, in_flight, logs)
+    if len(in_flight) < FEWEST_UNIVERSAL:
+        return queue
+    law = _fit(UNIVERSAL, 3, in_flight, logs)
+    return law if _criterion(law, 3 + 1) < _criterion(queue, 2 + 1) else queue
+
+
+def _criterion(fit: Fit, parameters: int) -> float:
+    n, rounding = fit.levels, 1e-9
+    penalty = 2 * parameters * n / (n - parameters - 1)
+    return float(2 * n * np.log(max(fit.error, rounding)) + penalty)
+
+
+def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
+    """By least squares of the logarithms over a grid, which is narrowed down to where they are few.
+
+    The throughput of one request is free. Intervals are those of the profile: as wide as so few
+    levels leave them, and open where they reach the end of the grid.
+    """
+    highest = max(in_flight)
+    knees, kappas = np.geomspace(1, BEYOND * highest, KNEES), np.zeros(1)
+    if parameters > 2:
+        kappas = np.append(0.0, np.geomspace(1e-3 / highest**2, 1, KAPPAS))
+    for _ in range(ZOOMS):
+        region = _region(law, parameters, in_flight, logs, (knees, kappas))
+        knees, kappas = _around(knees, region.knee), _around(kappas, region.kappa)
+    return region.fit(law, BEYOND * highest)
+
+
+@dataclass(frozen=True)
+class _Region:
+    """The points of a grid whose sum of squares is not significantly larger than the least.
+
+    By F (Bates and Watts, Nonlinear Regression Analysis, 1988, section 6.1). Of each its knee and
+    kappa, the logarithm of the throughput of one request that is best there, and by how much that
+    may be off: all of shape (points,). `best` is the point with the least, which leaves `error`.
+    """
+
+    knee: Floats
+    kappa: Floats
+    single: Floats
+    off: Floats
+    best: int
+    levels: int
+    error: float
+
+    def fit(self, law: str, farthest: float) -> Fit:
+        knee = np.where(self.knee < farthest, self.knee, np.inf)  # there it may be anywhere
+        falls, single_rps = self.kappa > 0, np.exp(self.single)
+        highest = np.sqrt((1 - 1 / self.knee) / np.where(falls, self.kappa, 1))
+        return Fit(
+            law=law,
+            levels=self.levels,
+            single_rps=self.interval(single_rps, self.off),
+            saturated_rps=self.interval(single_rps * knee, self.off),
+            knee=self.interval(knee),
+            kappa=self.interval(self.kappa),
+            highest=self.interval(np.where(falls, highest, np.inf)),
+            error=self.error,
+        )
+
+    def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
+        """Of values at the points, whose logarithms may be off by so much there."""
+        low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
+        return Interval(float(values[self.best]), float(low), float(high))
+
+
+def _region(
+    law: str, parameters: int, in_flight: Sequence[int], logs: Floats, axes: tuple[Floats, Floats]
+) -> _Region:
+    knee, kappa = (each.ravel() for each in np.meshgrid(*axes))
+    off = logs - np.log(LAWS[law](in_flight, knee, kappa))
+    single, n = off.mean(axis=1), len(logs)
+    squares = ((off - single[:, None]) ** 2).sum(axis=1)
+    freedom = n - parameters
+    most = squares.min() * (1 + stats.f.ppf(CONFIDENCE, 1, freedom) / freedom)
+    inside = squares <= most
+    return _Region(
+        knee=knee[inside],
+        kappa=kappa[inside],
+        single=single[inside],
+        off=np.sqrt((most - squares[inside]) / n),
+        best=int(squares[inside].argmin()),
+        levels=n,
+        error=float(np.sqrt(squares.min() / n)),
+    )
+
+
+def _around(axis: Floats, inside: Floats) -> Floats:
+    """As many values of a parameter, but from just below to just above those inside; 0 stays."""
+    above, found = axis[axis > 0], inside[inside > 0]
+    if not len(found):
+        return axis
+    first, last = np.searchsorted(above, [found.min(), found.max()])
+    low, high = above[max(first - 1, 0)], above[min(last + 1, len(above) - 1)]
+    finer = np.geomspace(low, high, len(above))
+    finer[-1] = high  # exactly: the end of the grid is known by it
+    return np.append(axis[axis == 0], finer)

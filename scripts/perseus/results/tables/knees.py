@@ -1,0 +1,112 @@
+"""Table `knees`: from how many requests in flight on a closed loop only makes them wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.columns import CELL, cell, with_ends
+from perseus.results.records import Row
+from perseus.results.scalability import FEWEST_LEVELS, Fit, fitted
+from perseus.results.study_results import StudyResults
+from perseus.results.tables.concurrency import ConcurrencyRecord
+
+DESCRIPTION = "One row per cell of closed loops, all tenants together; empty without."
+TITLE = "Knees of closed loops"
+NOTE = (
+    "Fitted to the throughput of all tenants together over their requests in flight: at the knee"
+    " the straight line of few requests meets the saturated throughput, so that fewer leave the"
+    " server idle and more only wait. 95 % intervals in brackets."
+)
+SHOWN = {
+    "cell": "cell",
+    "levels": "levels",
+    "fit": "law",
+    "knee (in flight)": ("knee", "knee_low", "knee_high"),
+    "bracketed": "bracketed",
+    "one in flight (requests/s)": ("single_rps", "single_low_rps", "single_high_rps"),
+    "saturated (requests/s)": ("saturated_rps", "saturated_low_rps", "saturated_high_rps"),
+    "falls beyond (in flight)": ("highest", "highest_low", "highest_high"),
+    "deviation": "error",
+    "why not": "reason",
+}
+SCHEMA = pa.schema(
+    [
+        *CELL,
+        column("levels", WHOLE, "", "levels at which the server was what limited"),
+        column("law", TEXT, "", "the law that they speak for (docs/method.md, Closed loops):"
+               " queueing network or universal scalability law"),
+        column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"
+               " asymptotes of the throughput meet: R/D, of the universal law 1/sigma"),
+        column("knee_low", REAL, "requests", "its 95 % interval by the profile, lower end"),
+        column("knee_high", REAL, "requests", "upper end; infinite where no level bounds it"),
+        column("knee_rps", REAL, "requests/s", "the fitted throughput there, with a whole number in"
+               " flight"),
+        column("bracketed", FLAG, "", "whether levels were measured on both sides of the knee"),
+        column("single_rps", REAL, "requests/s", "fitted throughput of one request in flight: 1/R,"
+               " lambda of the universal law"),
+        column("single_low_rps", REAL, "requests/s", "its 95 % interval, lower end"),
+        column("single_high_rps", REAL, "requests/s", "upper end"),
+        column("saturated_rps", REAL, "requests/s", "throughput that more requests in flight do not"
+               " raise: 1/D, lambda/sigma of the universal law, never reached where it has a"
+               " kappa"),
+        column("saturated_low_rps", REAL, "requests/s", "its 95 % interval, lower end"),
+        column("saturated_high_rps", REAL, "requests/s", "upper end; infinite where no level bounds"
+               " it"),
+        column("kappa", REAL, "", "coherency of the universal law; null of the queueing network"),
+        column("kappa_low", REAL, "", "its 95 % interval, lower end"),
+        column("kappa_high", REAL, "", "upper end"),
+        column("highest", REAL, "requests", "requests in flight beyond which throughput falls,"
+               " sqrt((1 - sigma) / kappa); infinite where it does not, null of the queueing"
+               " network"),
+        column("highest_low", REAL, "requests", "its 95 % interval, lower end"),
+        column("highest_high", REAL, "requests", "upper end"),
+        column("error", REAL, "share", "root mean square of the relative deviations from the fit"),
+        column("verdict", TEXT, "", "ok or failed"),
+        column("reason", TEXT, "", "why there is no knee, or none between levels"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for record in results.of_kind(ConcurrencyRecord):
+        totals_rps = record.totals_rps()
+        levels = list(totals_rps)
+        fit = fitted(levels, list(totals_rps.values()))
+        yield {
+            **dict.fromkeys(SCHEMA.names),
+            **cell(record.task),
+            "levels": len(levels),
+            **(_found(fit) if fit else {}),
+            "bracketed": bool(fit and levels[0] <= fit.knee.value <= levels[-1]),
+            "verdict": record.outcome,
+            "reason": record.reason or _reason(fit, levels),
+        }
+
+
+def _found(fit: Fit) -> Row:
+    saturated = ("saturated_low_rps", "saturated_high_rps")
+    found = {
+        "law": fit.law,
+        **with_ends("knee", fit.knee, ("knee_low", "knee_high")),
+        "knee_rps": fit.knee_rps,
+        **with_ends("single_rps", fit.single_rps, ("single_low_rps", "single_high_rps")),
+        **with_ends("saturated_rps", fit.saturated_rps, saturated),
+        "error": fit.error,
+    }
+    if fit.has_kappa:
+        found |= with_ends("kappa", fit.kappa, ("kappa_low", "kappa_high"))
+        found |= with_ends("highest", fit.highest, ("highest_low", "highest_high"))
+    return found
+
+
+def _reason(fit: Fit | None, levels: Sequence[int]) -> str:
+    if fit is None:
+        return f"{len(levels)} levels at which the server limited, {FEWEST_LEVELS} are needed"
+    if fit.knee.value > levels[-1]:
+        return f"the knee lies above the highest level, {levels[-1]} in flight: ask for more"
+    if fit.knee.value < levels[0]:
+        return f"the knee lies below the lowest level, {levels[0]} in flight"
+    return ""

@@ -1,0 +1,82 @@
+"""Experiment `soak`: the same load for hours, to find what drifts or leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from perseus.study.base import Real, Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.problems import Problems
+
+WINDOWS: Final = 60
+"""Of a soak, as far as their lengths allow: twice as many as its drift is told from."""
+
+SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
+"""A percentile needs some requests, and the client keeps those of one window in memory."""
+
+Percent = Annotated[Whole, Field(ge=1, le=99)]
+Rate = Annotated[Real, Field(gt=0, le=1_000_000)]
+
+
+class Run(ExperimentRun):
+    """Fixed rates of all tenants for so long, on one server, in windows that each count so long.
+
+    Of `percents_of_peak` and `rates_rps` one has an entry per tenant, the other none.
+    """
+
+    kind: Literal["soak"] = "soak"
+    name: str
+    duration_s: float
+    window_s: float
+    percents_of_peak: tuple[int, ...] = ()
+    rates_rps: tuple[float, ...] = ()
+
+    @property
+    def needs_dedicated_peaks(self) -> bool:
+        return bool(self.percents_of_peak)
+
+
+class Settings(ExperimentSettings):
+    """Offer fixed rates for hours."""
+
+    kind: Literal["soak"] = Field(
+        description="`soak` offers fixed rates for hours to one server: how latency, memory and"
+        " open file descriptors drift."
+    )
+    percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The rate of each tenant, in the order of the tenants, in percent of its"
+        " dedicated peak.",
+    )
+    rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The rate of each tenant, in place of percents_of_peak, in requests/s.",
+    )
+    duration_s: Annotated[Whole, Field(ge=60, le=86_400)] = Field(
+        default=3600, description="Seconds of load: from a minute to a day."
+    )
+
+    def runs(self) -> Iterator[Run]:
+        percents, rates_rps = self.percents_of_peak or (), self.rates_rps or ()
+        level = "-".join(f"{each:.10g}".replace(".", "_") for each in percents or rates_rps)
+        yield Run(
+            name=f"soak-{level}{'rps' if rates_rps else ''}",
+            duration_s=self.duration_s,
+            window_s=min(max(self.duration_s / WINDOWS, SHORTEST_WINDOW_S), LONGEST_WINDOW_S),
+            percents_of_peak=percents,
+            rates_rps=rates_rps,
+        )
+
+    def problems(self, tenants: Sequence[str]) -> Problems:
+        given = {"percents_of_peak": self.percents_of_peak, "rates_rps": self.rates_rps}
+        levels = {key: each for key, each in given.items() if each is not None}
+        if not levels:
+            yield (), "soak needs percents_of_peak: or rates_rps: (a number for each tenant)"
+        if len(levels) > 1:
+            yield (), "has both percents_of_peak: and rates_rps: (leave one out)"
+        for key, each in levels.items():
+            if len(each) != len(tenants):
+                yield (key,), f"has {len(each)} numbers for {len(tenants)} tenants"

@@ -1,0 +1,108 @@
+"""A leak that is planted in a real server's backend is found."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import synthetic
+from e2e.test_server import write_repository
+from measure_tasks import measure_task, tenant
+
+from perseus.host.cores import TooFewCoresError, split_cores
+from perseus.measurement import measure as frame
+from perseus.measurement.cell import Inputs, Outputs
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import soak
+from perseus.serving.launchers import embedded
+from perseus.study.experiments.soak import Run
+from perseus.study.sla import Sla
+
+pytestmark = pytest.mark.alone
+
+RATE_RPS, WINDOWS, WINDOW_S = 40.0, 10, 0.6
+LEAK_BYTES, FILE_EVERY = 200_000, 4
+BACKEND = f"""
+import os
+import numpy as np
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.leaked = []
+
+    def execute(self, requests):
+        return [self.answer(request) for request in requests]
+
+    def answer(self, request):
+        self.leaked.append(b"x" * {LEAK_BYTES})
+        if len(self.leaked) % {FILE_EVERY} == 0:
+            os.open(os.devnull, os.O_RDONLY)
+        images = pb_utils.get_input_tensor_by_name(request, "input").as_numpy()
+        return pb_utils.InferenceResponse([pb_utils.Tensor("output", np.maximum(images, 0))])
+"""
+
+
+@pytest.fixture(autouse=True)
+def on_its_cores() -> Iterator[None]:
+    """A measurement pins the process that makes it."""
+    mine = os.sched_getaffinity(0)
+    yield
+    os.sched_setaffinity(0, mine)
+
+
+def test_a_leak_of_memory_and_of_files_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    try:
+        split_cores(1)
+    except TooFewCoresError as error:
+        pytest.skip(str(error))
+    backend = tmp_path / "backends" / "leak" / "model.py"
+    backend.parent.mkdir(parents=True)
+    backend.write_text(BACKEND)
+
+    def serve(server, repository, log_path, cores, **more):
+        return embedded.embedded_triton(repository, log_path, cores, backends=backend.parents[1])
+
+    monkeypatch.setattr(embedded, "serve", serve)
+    monkeypatch.setattr(frame, "ATTEMPTS", 1)  # a busy host hides no leak
+    images = np.random.default_rng(0).normal(size=(4, 3, 8, 8)).astype(np.float32)
+    np.savez(tmp_path / "reference.npz", input=images, output=np.maximum(images, 0))
+    each_s = 1.0 + WINDOW_S + 0.1  # settling, and what is waited for
+    run = Run(name="soak", duration_s=WINDOWS * each_s, window_s=WINDOW_S, rates_rps=(RATE_RPS,))
+    task = measure_task(tenant("tiny", sla=Sla(latency_ms=50.0)), run=run)
+    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
+    names |= {"record": "record.json", "server_log": "server.log"}
+    folder = tmp_path / "cell"
+    folder.mkdir()
+    frame.measure(
+        task,
+        Inputs(
+            repository=write_repository(tmp_path, backend="leak"),
+            references={"tiny": tmp_path / "reference.npz"},
+            dedicated_records=[],
+            trace=None,
+        ),
+        Outputs(**{name: folder / file for name, file in names.items()}),
+        print,
+    )
+    rows = list(soak.rows(StudyResults.read(synthetic.TASK, [folder], [])))
+    *_, memory, files = rows
+    assert memory["verdict"] in ("ok", "disturbed", "client_limited"), memory["reason"]
+    assert memory["drift"] == files["drift"] == "grows"
+    # What was leaked between the first reading and the last, over the time that passed.
+    requests = pq.read_table(folder / "requests.parquet", columns=["window"])["window"].to_numpy()
+    (first, *_, last) = soak.SoakRecord.read(folder).readings
+    leaking = np.sum(requests > 0) / ((last.time_ns - first.time_ns) / soak.HOUR_NS)
+    assert memory["per_hour"] == pytest.approx(leaking * LEAK_BYTES / soak.MB, rel=0.1)
+    assert files["per_hour"] == pytest.approx(leaking / FILE_EVERY, rel=0.1)
+    for row in (memory, files):
+        assert row["low_per_hour"] > 0.5 * row["per_hour"]
+    monitor = pq.read_table(folder / "monitor.parquet").to_pandas()
+    seen = monitor[monitor["metric"] == "server_open_files"]["value"]
+    assert seen.iloc[-1] > seen.iloc[0] + 20

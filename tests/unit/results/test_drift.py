@@ -1,0 +1,145 @@
+"""Drifts that are there are found, and of those that are not about one in twenty at most."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+from scipy.stats import theilslopes
+
+from perseus.peak.stats import Floats
+from perseus.results.drift import Trend, correlation_time, drift, random_walk, sen, warm_up
+
+RUNS = 200
+LEVEL = 100.0
+
+
+def hours(n: int) -> Floats:
+    """Of windows of a minute."""
+    return np.arange(n) / 60
+
+
+def noise(
+    seed: int, n: int, coefficient: float = 0.0, heavy: bool = False, deviation: float = 1.0
+) -> Floats:
+    """Autoregressive values of this deviation around 0; heavy tails have a variance of no end."""
+    rng = np.random.default_rng(seed)
+    shocks = rng.standard_t(2, n + 200) if heavy else rng.standard_normal(n + 200)
+    values = lfilter([1.0], [1.0, -coefficient], shocks)
+    return deviation * np.sqrt(1 - coefficient**2) * values[200:]
+
+
+def alarms(n: int, **kind: float) -> float:
+    """The share of series without a drift that are said to have one."""
+    found = [drift(hours(n), LEVEL + noise(seed, n, **kind)).trend for seed in range(RUNS)]
+    return float(np.mean([trend in (Trend.GROWS, Trend.FALLS) for trend in found]))
+
+
+@pytest.mark.parametrize("n", [12, 60, 240])
+@pytest.mark.parametrize(
+    "kind", [{}, {"coefficient": 0.5}, {"coefficient": 0.8}, {"heavy": True}], ids=str
+)
+def test_of_series_without_a_drift_few_have_one(n, kind):
+    """5 % of 200 are 10, and at most 18 in 99 % of such tests."""
+    assert alarms(n, **kind) <= 0.09
+
+
+def test_nor_of_those_that_wander_as_slowly_as_the_soak_is_long():
+    """A walk without end is the worst case; 11 % of 300."""
+    assert alarms(60, coefficient=0.95) <= 0.09
+    walks = [LEVEL + np.cumsum(noise(seed, 60)) for seed in range(RUNS)]
+    found = [drift(hours(60), walk).trend for walk in walks]
+    assert np.mean([trend in (Trend.GROWS, Trend.FALLS) for trend in found]) <= 0.16
+
+
+@pytest.mark.parametrize("kind", [{}, {"coefficient": 0.5}, {"heavy": True}], ids=str)
+def test_the_interval_covers_the_slope_and_is_not_too_wide_to_be_of_use(kind):
+    slopes = [
+        drift(hours(120), LEVEL + 7 * hours(120) + noise(seed, 120, **kind)).per_hour
+        for seed in range(RUNS)
+    ]
+    assert np.mean([each.low <= 7 <= each.high for each in slopes]) >= 0.91
+    assert np.median([each.value for each in slopes]) == pytest.approx(7, abs=0.15)
+    assert np.median([each.high - each.low for each in slopes]) < 4
+
+
+@pytest.mark.parametrize(("slope", "trend"), [(15.0, Trend.GROWS), (-15.0, Trend.FALLS)])
+def test_a_leak_is_found_in_nearly_every_series(slope, trend):
+    found = [
+        drift(hours(60), LEVEL + slope * hours(60) + noise(seed, 60, 0.5)).trend
+        for seed in range(RUNS)
+    ]
+    assert np.mean([each == trend for each in found]) >= 0.97
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        LEVEL + 20 * hours(60) ** 2,  # ever faster
+        LEVEL + 20 * np.sqrt(hours(60)),  # ever slower
+        LEVEL + np.floor(12 * hours(60)),  # in steps
+        LEVEL + np.arange(60),  # without any noise
+    ],
+    ids=["faster", "slower", "steps", "straight"],
+)
+def test_what_only_ever_grows_is_said_to_grow(values):
+    assert drift(hours(60), values + noise(1, 60, deviation=0.01)).trend == Trend.GROWS
+    assert drift(hours(60), values).trend == Trend.GROWS
+
+
+def test_a_single_step_is_no_drift():
+    """Such as memory that is allocated once, an hour after the start."""
+    step = LEVEL + 5.0 * (hours(60) > 0.5) + noise(2, 60, deviation=0.01)
+    assert drift(hours(60), step).trend not in (Trend.GROWS, Trend.FALLS)
+
+
+def test_what_never_changes_is_steady():
+    found = drift(hours(60), np.full(60, 42.0))
+    assert (found.trend, found.level, found.first) == (Trend.STEADY, 42.0, 0)
+    assert (found.per_hour.low, found.per_hour.value, found.per_hour.high) == (0, 0, 0)
+
+
+def test_what_could_hide_a_drift_is_not_called_steady():
+    found = drift(hours(30), LEVEL + noise(3, 30, deviation=30))
+    assert found.per_hour.low < 0 < found.per_hour.high and found.trend == Trend.UNKNOWN
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_of_few_values_nothing_is_said(n):
+    found = drift(hours(n), np.full(n, 1.0))
+    assert found.trend == Trend.UNKNOWN and np.isnan([found.level, found.per_hour.value]).all()
+
+
+def test_a_warm_up_is_left_out_but_no_drift():
+    starting = 40 * np.exp(-hours(60) * 20)  # minutes
+    for slope, trend in ((0.0, Trend.STEADY), (12.0, Trend.GROWS)):
+        values = LEVEL + slope * hours(60) - starting + noise(4, 60, deviation=0.3)
+        found = drift(hours(60), values)
+        assert 5 <= found.first <= 30 and found.trend == trend
+        assert found.per_hour.value == pytest.approx(slope, abs=1.5)
+        at_first = LEVEL + slope * hours(60)[found.first]
+        assert found.level == pytest.approx(at_first, abs=0.5)
+    assert warm_up(hours(60), LEVEL + 12 * hours(60) + noise(5, 60, deviation=0.01)) <= 10
+
+
+def test_independent_values_have_the_interval_of_sen():
+    """Of 30 values: scipy's, but for Student's t in place of the normal distribution."""
+    values = noise(9, 30)
+    found, theirs = sen(hours(30), values), theilslopes(values, hours(30))
+    assert correlation_time(values - theirs.slope * hours(30)) == 1.0
+    assert found is not None and found.value == theirs.slope
+    assert found.low == pytest.approx(theirs.low_slope, abs=0.15 * (found.high - found.low))
+    assert found.low <= theirs.low_slope and found.high >= theirs.high_slope
+
+
+def test_values_that_go_together_are_worth_fewer():
+    times = [np.median([correlation_time(noise(seed, 200, c)) for seed in range(50)])
+             for c in (0.0, 0.5, 0.8)]  # fmt: skip
+    assert times == pytest.approx([1.0, 3.0, 9.0], rel=0.2)
+
+
+def test_of_a_random_walk_the_increments_tell():
+    walk = np.cumsum(np.r_[0, 2 + noise(7, 99)])
+    found = random_walk(hours(100), walk)
+    assert found.value == pytest.approx((walk[-1] - walk[0]) / hours(100)[-1])
+    assert found.low < 120 < found.high
