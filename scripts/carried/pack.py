@@ -31,7 +31,7 @@ from job import Job
 from perseus.host.files import whole
 from perseus.study import planning
 from perseus.study.cells import Cell, Study
-from perseus.study.experiments.peak import DEDICATED
+from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
@@ -113,7 +113,9 @@ def in_turn(study: Study) -> list[Cell]:
     def rank(cell: Cell) -> int:
         if cell.id in needed:
             return 0
-        return 1 if cell in shared else 3 if cell.run == DEDICATED else 2
+        if cell in shared:
+            return 1
+        return 3 if cell.run in (DEDICATED, Run.dedicated(cell.preset)) else 2
 
     return sorted(study.cells.values(), key=rank)
 

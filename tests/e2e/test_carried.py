@@ -134,18 +134,32 @@ print(json.dumps(job_of(study).plain()))
 """
 
 
-@pytest.mark.alone  # beside the others, which it shares the archive with
-def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(carried, tmp_path):
-    server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
-    packed = subprocess.run(
+def job_of(study: dict) -> str:
+    """What `pack.py` tells `run.py`."""
+    return subprocess.run(
         [sys.executable, "-c", JOB],
-        input=json.dumps({**STUDY, "servers": [server]}),
+        input=json.dumps(study),
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'scripts'}:{ROOT / 'scripts/carried'}"},
         capture_output=True,
         text=True,
         check=True,
+    ).stdout
+
+
+def test_a_dedicated_peak_that_no_other_cell_needs_is_measured_last_whatever_its_preset():
+    for preset, name in ((None, "peak"), ("quick", "peak-quick")):
+        own = {"preset": preset} if preset else {}
+        job = job_of({**STUDY, "scenarios": [{**STUDY["scenarios"][0], **own}]})
+        runs = [cell["run"]["name"] for cell in json.loads(job)["cells"]]
+        assert runs == ["concurrency", name]
+
+
+@pytest.mark.alone  # beside the others, which it shares the archive with
+def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(carried, tmp_path):
+    server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
+    program = with_another_study(
+        carried, tmp_path / "carried", job_of({**STUDY, "servers": [server]})
     )
-    program = with_another_study(carried, tmp_path / "carried", packed.stdout)
     command = [sys.executable, "-I", program, "results"]
     environment = {**os.environ, "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120,
