@@ -99,6 +99,16 @@ def test_what_never_changes_is_steady():
     assert (found.per_hour.low, found.per_hour.value, found.per_hour.high) == (0, 0, 0)
 
 
+def test_a_change_that_is_sure_but_small_is_no_drift_yet():
+    """Half a percent in an hour is little; in a minute it is too short to tell."""
+    for shorter, trend in ((1, Trend.STEADY), (60, Trend.UNKNOWN)):
+        values = LEVEL + 0.5 * hours(60) + noise(5, 60, deviation=0.01)
+        found = drift(hours(60) / shorter, values)
+        assert found.per_hour.low > 0 and found.trend == trend
+    day = hours(60) * 24
+    assert drift(day, LEVEL + 0.5 * day + noise(5, 60, deviation=0.01)).trend == Trend.GROWS
+
+
 def test_what_could_hide_a_drift_is_not_called_steady():
     found = drift(hours(30), LEVEL + noise(3, 30, deviation=30))
     assert found.per_hour.low < 0 < found.per_hour.high and found.trend == Trend.UNKNOWN

@@ -99,9 +99,9 @@ DESCRIPTION = "One row per cell and quantity that may drift."
 TITLE = "Soak"
 NOTE = (
     "The same load on one server for hours. A quantity grows or falls where the 95 % interval of"
-    " its change per hour (in brackets) leaves no doubt, however small the change is; it is steady"
-    " where the interval leaves no room for 10 % of the level at the start. Memory and open files"
-    " are those of the server's processes, between windows."
+    " its change per hour (in brackets) leaves no doubt of that, and it came to 1 % of the level at"
+    " the start; it is steady where the interval leaves no room for 10 % of that per hour. Memory"
+    " and open files are those of the server's processes, between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -156,16 +156,11 @@ def _row(record: SoakRecord, series: Series) -> Row:
         "unit": series.unit,
         "rate_rps": None if series.tenant is None else record.rates_rps[series.tenant],
         "windows": len(hours),
-        "warm_up_hours": _span(hours[: found.first + 1]),
-        "hours": _span(hours[found.first :]),
+        "warm_up_hours": hours[found.first] - hours[0] if len(hours) else None,
+        "hours": found.hours if len(hours) else None,
         "level": found.level,
         **with_ends("per_hour", found.per_hour, ends),
         "drift": found.trend,
         "verdict": record.outcome,
         "reason": record.reason,
     }
-
-
-def _span(hours: Floats) -> float:
-    """From the first to the last of them."""
-    return float(hours[-1] - hours[0]) if len(hours) else float("nan")
