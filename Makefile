@@ -2,6 +2,7 @@
 # make again  measure again what met trouble that may pass, and what depends on it
 #             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
+# make test-live    searches and studies on real servers of every kind: some ten minutes, all quiet
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
@@ -20,7 +21,7 @@ ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 
-.PHONY: all again lint test test-slurm bench environment clean-environment
+.PHONY: all again lint test test-live test-slurm bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -48,6 +49,10 @@ test: lint
 	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 2 --dist worksteal
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
+
+test-live: environment
+	@echo "== pytest: searches and studies on real servers, one at a time =="
+	@$(ON_PATH) $(BIN)/python -m pytest tests/live
 
 test-slurm: environment
 	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \

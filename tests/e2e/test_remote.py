@@ -1,8 +1,7 @@
-"""The launcher `remote` against a real tritonserver that was started apart, near and far."""
+"""The launcher `remote` against a real tritonserver that was started apart."""
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -13,13 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 import tritonclient.grpc as triton_grpc
-from e2e.test_server import SCRIPTS, backends, infer, signal_like, wait_until, write_repository
-from e2e.test_smoke import SNAKEMAKE, workflow_copy
+from e2e.test_server import SCRIPTS, backends, infer, signal_like, write_repository
 from measure_tasks import client, measure_task, tenant
-from slow_link import far_host
 from triton_elsewhere import Elsewhere, triton_elsewhere
 
 from perseus.measurement.first_inferences import first_inferences
@@ -202,25 +198,6 @@ def test_a_server_that_dies_in_mid_run_ends_the_window(elsewhere, repository, tm
     assert any("could not be unloaded" in line for line in said)
 
 
-@pytest.mark.alone
-def test_a_far_server_over_a_lossy_link(tmp_path, backends, repository):
-    """Latency includes the way there and back; what the link loses is sent again, and not lost."""
-    (tmp_path / "elsewhere").mkdir()
-    with (
-        far_host(delay_ms=15, loss_percent=1) as (host, inside),
-        triton_elsewhere(
-            tmp_path / "elsewhere", host=host, prefix=inside, backends=backends
-        ) as elsewhere,
-    ):
-        with served(elsewhere, repository, tmp_path) as server:
-            assert 30 <= server_facts(server)["round_trip_p50_ms"] < 60
-            with route_to(server, client(), "tiny", [BATCH], 5.0) as route:
-                answered_ms = sequential_ms(route, 100, 30.0)
-            assert len(answered_ms) == 100 and np.median(answered_ms) >= 30
-            assert np.max(answered_ms) > 1.5 * np.median(answered_ms)  # some were sent again
-        assert wait_until(lambda: loaded(elsewhere) == [], 5)
-
-
 # Models that the server has of its own
 
 SUMS = """
@@ -317,120 +294,3 @@ def test_a_served_model_is_not_measured_beside_another_measurement(elsewhere, re
         ):
             pytest.fail("another measurement has the server")
         assert loaded(elsewhere) == ["tiny"]
-
-
-SERVED_STUDY = """
-study: served
-models:
-  - {{name: mine, served_model: tiny, sla: {{percentile: 95, latency_ms: 50}}}}
-servers:
-  - name: far
-    launcher: remote
-    remote: {{host: 127.0.0.1, grpc: "127.0.0.1:{grpc}", http: "127.0.0.1:{http}",
-              metrics: "http://127.0.0.1:{metrics}/metrics"}}
-    cores: 1
-    price: {{instance: n1-standard-1, region: us-central1}}
-scenarios:
-  - {{name: mine, servers: [far], tenants: [{{model: mine}}], preset: smoke,
-      experiments: [{{kind: concurrency, concurrencies: [2]}}]}}
-"""
-OF_MINE = "results/served/raw/far.mine.concurrency.r1"
-
-
-@pytest.mark.alone
-def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
-    """The server is in no model control, and nothing is exported."""
-    for name in ("own", "elsewhere", "workflow"):
-        (tmp_path / name).mkdir()
-    root = workflow_copy(tmp_path / "workflow")
-    with triton_elsewhere(
-        tmp_path / "elsewhere",
-        backends=backends,
-        control="none",
-        repository=write_repository(tmp_path / "own"),
-    ) as elsewhere:
-        ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
-        study = SERVED_STUDY.format(**ports, metrics=elsewhere.metrics_port)
-        (root / "config" / "config.yaml").write_text(study)
-        command = [*SNAKEMAKE, f"{OF_MINE}/record.json"]
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
-        assert done.returncode == 0, done.stdout + done.stderr
-        assert loaded(elsewhere) == ["tiny"]
-    record = json.loads((root / OF_MINE / "record.json").read_text())
-    assert (record["outcome"], record["cell"]["preset"]) == ("ok", "smoke")
-    assert record["levels"][0]["answered_rps"] > 10
-    served = record["served_models"]["mine"]
-    assert (served["name"], served["version"], served["backend"]) == ("tiny", "1", "relu")
-    assert served["inputs"] == [{"name": "input", "datatype": "FP32", "dims": [3, 8, 8]}]
-    window = pq.read_table(root / OF_MINE / "windows.parquet").to_pylist()[0]
-    assert window["tenant"] == "mine" and window["compute_ms"] > 0  # Triton's counters are found
-    assert {path.name for path in (root / "results" / "served").iterdir()} == {"raw"}
-    assert not (root / "model_repository" / "served").exists()
-
-
-# A study, from export to raw results
-
-STUDY = """
-study: remote
-models:
-  - {{name: squeezenet1_1, input_size: 64, sla: {{percentile: 95, latency_ms: 50}}}}
-servers:
-  - name: far
-    launcher: remote
-    remote: {{host: 127.0.0.1, grpc: "127.0.0.1:{grpc}", http: "127.0.0.1:{http}",
-              metrics: "http://127.0.0.1:{metrics}/metrics",
-              headers: [{{name: x-token, env: PERSEUS_TEST_TOKEN}}]}}
-    cores: 1
-    price: {{instance: n1-standard-1, region: us-central1}}
-scenarios:
-  - {{name: squeezenet1_1, servers: [far], tenants: [{{model: squeezenet1_1}}],
-      experiments: [{{kind: concurrency, concurrencies: [2]}}]}}
-measurement: {{precision: smoke}}
-"""
-LOOP, PEAK = (f"results/remote/raw/far.squeezenet1_1.{kind}.r1" for kind in ("concurrency", "peak"))
-SECRET = "t0ken-of-the-test"
-
-
-@pytest.mark.alone
-def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "workflow").mkdir()
-    root = workflow_copy(tmp_path / "workflow")
-    with triton_elsewhere(tmp_path / "elsewhere") as elsewhere:
-        ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
-        study = STUDY.format(**ports, metrics=elsewhere.metrics_port)
-        (root / "config" / "config.yaml").write_text(study)
-        command = [*SNAKEMAKE, f"{LOOP}/record.json"]
-
-        refused = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
-        said = refused.stdout + refused.stderr
-        assert refused.returncode == 1 and "PERSEUS_TEST_TOKEN is not set" in said
-
-        monkeypatch.setenv("PERSEUS_TEST_TOKEN", SECRET)
-        done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
-        assert done.returncode == 0, done.stdout + done.stderr
-        record = json.loads((root / LOOP / "record.json").read_text())
-        assert record["triton_version"] == "2.51.0" and record["round_trip_p50_ms"] > 0
-        assert record["outcome"] == "ok" and record["host"]["server_cores"] == []
-        assert record["levels"][0]["answered_rps"] > 10
-        monitor = pq.read_table(root / LOOP / "monitor.parquet").to_pandas()
-        assert "nv_inference_request_success" in set(monitor["metric"])
-        assert "server_cores_busy" not in set(monitor["metric"])
-        assert loaded(elsewhere) == []
-
-        with (root / "output.txt").open("w") as output:
-            process = subprocess.Popen(
-                [*SNAKEMAKE, f"{PEAK}/record.json"],
-                cwd=root,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        assert wait_until(lambda: "warm_up " in (root / "output.txt").read_text(), 60)
-        elsewhere.process.kill()
-        assert process.wait(60) == 0
-        record = json.loads((root / PEAK / "record.json").read_text())
-        assert record["outcome"] == "failed"
-    assert any(word in record["reason"] for word in ("statistics", "refused")), record["reason"]
-    written = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
-    assert len(written) > 20
-    assert [path for path in written if SECRET.encode() in path.read_bytes()] == []

@@ -136,7 +136,7 @@ def test_everything_is_there_and_nothing_contradicts(finished):
     root, _ = finished
     results = root / "results" / "smoke"
     assert (results / "report.html").stat().st_size > 10_000
-    assert len(list((results / "figures").glob("*.svg"))) == 12
+    assert len(list((results / "figures").glob("*.svg"))) == 9
     invariants.check(results)
 
 
@@ -149,7 +149,7 @@ def test_progress_says_what_is_offered_how_it_went_and_where_to_look(finished):
     output = finished[1]
     assert "bracket" in output and "/s p95 " in output and " s left" in output
     assert "results/smoke/report.html" in output
-    assert "7 cells. Measuring all of them takes about 3 min of load, at most 21 min." in output
+    assert "4 cells. Measuring all of them takes about 2 min of load, at most 15 min." in output
 
 
 def test_served_answers_equal_those_of_torch(finished):
@@ -184,8 +184,7 @@ def test_the_servers_own_counters_agree_with_the_clients(finished):
         answered = (requests["status"] == "ok").sum()
         cancelled = (requests["status"] == "pending").sum()
         record = json.loads((cell / "record.json").read_text())
-        servers = len(record["attempts"]) * max(1, len(record.get("capacities_rps", [])))
-        assert answered <= served <= answered + cancelled + 120 * servers
+        assert answered <= served <= answered + cancelled + 120 * len(record["attempts"])
 
 
 def test_measurements_did_not_overlap(finished):
@@ -194,7 +193,7 @@ def test_measurements_did_not_overlap(finished):
         record = json.loads(path.read_text())
         spans.append((record["started"]["monotonic_ns"], record["finished_monotonic_ns"]))
     spans.sort()
-    assert len(spans) == 7
+    assert len(spans) == 4
     assert np.all([end < start for (_, end), (start, _) in itertools.pairwise(spans)])
 
 

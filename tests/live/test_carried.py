@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 import yaml
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
 STUDY = {
@@ -154,7 +156,6 @@ def test_a_dedicated_peak_that_no_other_cell_needs_is_measured_last_whatever_its
         assert runs == ["concurrency", name]
 
 
-@pytest.mark.alone  # beside the others, which it shares the archive with
 def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(carried, tmp_path):
     server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
     program = with_another_study(

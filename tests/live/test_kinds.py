@@ -1,0 +1,127 @@
+"""A study with every kind of experiment on a real Triton, from export to report."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+
+import invariants
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from e2e.test_smoke import SNAKEMAKE, left_behind, workflow_copy
+
+from perseus.study.experiments import OTHER_KINDS
+
+pytestmark = pytest.mark.alone
+
+CHROMIUM = shutil.which("chromium")
+
+EXPERIMENTS = [
+    {"kind": "concurrency", "concurrencies": [1, 4]},
+    {"kind": "startup", "starts": 1, "page_cache": ["warm", "cold"]},
+    {"kind": "aa", "restarts": 2, "windows": 2},
+    {"kind": "slowdown", "rate_rps": 20, "rounds": 2},
+    {"kind": "background", "search": "squeezenet1_1", "rates_rps": [10]},
+    {"kind": "replay", "process": "mmpp", "rates_rps": [20], "duration_s": 5},
+    {"kind": "soak", "rates_rps": [20, 20], "duration_s": 60},
+]
+"""Of the two models of the study `smoke`, each as small as it can be."""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory) -> Path:
+    """The folder of the complete study."""
+    root = workflow_copy(tmp_path_factory.mktemp("kinds"))
+    study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
+    study["study"], study["scenarios"][0]["experiments"] = "kinds", EXPERIMENTS
+    (root / "kinds.yaml").write_text(yaml.safe_dump(study))
+    done = subprocess.run(
+        [*SNAKEMAKE, "all", "--configfile", "kinds.yaml"],
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=800,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    return root
+
+
+def cells(root: Path, kind: str) -> list[Path]:
+    """The folders of the cells of a kind."""
+    folders = (root / "results/kinds/raw").iterdir()
+    return [each for each in folders if record(each)["cell"]["run"]["kind"] == kind]
+
+
+def record(folder: Path) -> dict:
+    return json.loads((folder / "record.json").read_text())
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_a_kind_has_its_cell_its_table_its_figure_and_its_section(finished, kind):
+    results = finished / "results" / "kinds"
+    (cell,) = cells(finished, kind)
+    # What else runs on this machine may disturb it; the server must not fail.
+    assert record(cell)["outcome"] != "failed", record(cell)["reason"]
+    table = pd.read_csv(results / "tables" / f"{kind}.csv")
+    assert set(table["cell"]) == {cell.name}
+    assert (results / "figures" / f"{kind}.svg").stat().st_size > 5_000
+    assert cell.name in (results / "report.html").read_text()
+
+
+def test_nothing_contradicts_and_nothing_is_left(finished):
+    invariants.check(finished / "results" / "kinds")
+    assert left_behind(finished) == []
+
+
+def test_the_servers_own_counters_agree_with_the_clients(finished):
+    """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
+    for cell in (finished / "results/kinds/raw").iterdir():
+        monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
+        served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
+        requests = pq.read_table(cell / "requests.parquet").to_pandas()
+        answered = (requests["status"] == "ok").sum()
+        cancelled = (requests["status"] == "pending").sum()
+        found = record(cell)
+        servers = len(found["attempts"]) * max(1, len(found.get("capacities_rps", [])))
+        assert answered <= served <= answered + cancelled + 120 * servers
+
+
+def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(finished, tmp_path):
+    packed = tmp_path / "report.zip"
+    done = subprocess.run(
+        [*SNAKEMAKE, "--report", str(packed), "--configfile", "kinds.yaml"],
+        cwd=finished,
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(tmp_path)
+    (start,) = [page for page in tmp_path.rglob("report.html") if "data" not in page.parts]
+    packed_files = {path.name for path in tmp_path.rglob("*") if "data" in path.parts}
+    results = finished / "results" / "kinds"
+    tables = {path.name for path in (results / "tables").glob("*.csv")}
+    figures = {path.name for path in (results / "figures").glob("*.png")}
+    assert {"report.html"} | tables | figures <= packed_files
+    if CHROMIUM is not None:
+        assert console_errors(start) == []
+
+
+def console_errors(page: Path) -> list[str]:
+    """What a browser complains of."""
+    browser = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
+    done = subprocess.run(
+        [*browser, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 0 and "<body" in done.stdout
+    return [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
