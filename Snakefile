@@ -45,6 +45,8 @@ onstart:
 
     tasks = map(measure_task, STUDY.cells)
     about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
+    for grid in STUDY.grids:
+        print("\n".join(grid.said()))
     print(
         f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."

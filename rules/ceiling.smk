@@ -10,7 +10,7 @@ steps:    serve a model that answers at once, raise the load until the client gi
 rule ceiling:
     """The client's ceiling beside one server. Nothing else runs meanwhile."""
     input:
-        checks=lambda w: files.checks(STUDY, STUDY.servers[w.server]),
+        checks=lambda w: files.checks(STUDY, w.server),
         trace=files.trace(STUDY),
     output:
         f"{RESULTS}/ceilings/{{server}}.json",

@@ -30,8 +30,16 @@ workflow_lock.hold(Path.cwd())
 CONFIGURATION = load_configfile(str(HERE / "config" / "config.yaml"))
 update_config(CONFIGURATION, config)  # dictionaries merge, lists replace
 
+# Where jobs have nodes of their own, or this is a job on one, a server may have what is there.
+IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
+
 try:
-    STUDY = read_study(CONFIGURATION, prices=HERE / "config" / "prices.csv", folder=Path.cwd())
+    STUDY = read_study(
+        CONFIGURATION,
+        prices=HERE / "config" / "prices.csv",
+        folder=Path.cwd(),
+        most_cores=cores.most_for_a_server() if IS_ON_THIS_MACHINE else None,
+    )
 except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
@@ -57,10 +65,10 @@ SLOTS = {
 
 wildcard_constraints:
     model="[A-Za-z0-9_-]+",
-    scenario=r"[A-Za-z0-9_.-]+",
-    tenant="[A-Za-z0-9_-]+",
-    cell=r"[A-Za-z0-9_.-]+",
-    server="[A-Za-z0-9_-]+",
+    scenario=r"[A-Za-z0-9_.~-]+",
+    tenant="[A-Za-z0-9_~-]+",
+    cell=r"[A-Za-z0-9_.~-]+",
+    server="[A-Za-z0-9_~-]+",
     figure="|".join(FIGURES),
     precision="|".join(files.CONVERTED),
 
@@ -93,7 +101,7 @@ def scenarios_with(model_file):
     """A pattern of the scenarios whose server loads files of this name."""
     servers = STUDY.servers.values()
     names = any_of(of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file)
-    return rf"{names}\.[A-Za-z0-9_.-]+"
+    return rf"{names}\.[A-Za-z0-9_.~-]+"
 
 
 def require_machine(jobs):

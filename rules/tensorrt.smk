@@ -9,7 +9,7 @@ steps:    build with trtexec for the tenant's batch sizes, record version, GPU, 
 rule tensorrt:
     """The plan of one tenant. It uses the GPU, so nothing is measured meanwhile."""
     input:
-        model=lambda w: files.onnx(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),
+        model=lambda w: files.onnx(STUDY, f"{w.server}.{w.tenant}", w.tenant),
         check=lambda w: files.check(STUDY, model_of(f"{w.server}.{w.tenant}", w.tenant)),
         image=lambda w: files.image(STUDY.servers[w.server]),
     output:

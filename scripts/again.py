@@ -12,6 +12,7 @@ from pathlib import Path
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
+from perseus.host import cores
 from perseus.results.unanswered import worth_again
 from perseus.study import files
 from perseus.study.problems import ConfigError
@@ -27,7 +28,12 @@ configuration = load_configfile(str(HERE / "config" / "config.yaml"))
 for file in asked.configfile:
     update_config(configuration, load_configfile(file))
 try:
-    study = read_study(configuration, prices=HERE / "config" / "prices.csv", folder=Path.cwd())
+    study = read_study(
+        configuration,
+        prices=HERE / "config" / "prices.csv",
+        folder=Path.cwd(),
+        most_cores=cores.most_for_a_server(),
+    )
 except ConfigError as error:
     sys.exit(str(error))
 records = map(Path, files.raw(study, study.cells.values(), "record.json"))

@@ -9,7 +9,7 @@ the host from cell to cell, by `host`, and with it all that is seen in the cell.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from perseus.study.tasks.measure import (
     MeasuredTenant,
     MeasureTask,
 )
-from perseus.study.tasks.tables import Price, TablesTask
+from perseus.study.tasks.tables import GridQuestion, GridSetting, Price, TablesTask
 
 Plain = dict[str, Any]
 """What record.json or a file of ceilings holds."""
@@ -502,6 +502,65 @@ def soak_record() -> Plain:
     found = {"rates_rps": {name: 0.4 * TRUTH.capacities[name] for name in names}}
     task = _task(names, "shared", run, 1)
     return sweep | {"cell": task.plain(), "readings": readings} | found
+
+
+RUNTIMES = {"onnxruntime": 1.0, "openvino": 1.5, "pytorch": 0.7}
+"""What is carried with each runtime of a grid, as multiples of the truth."""
+
+
+def grid_records(
+    factors: Mapping[str, float] = RUNTIMES, truth: Truth = TRUTH, seed: int = 0
+) -> list[Plain]:
+    """The records of a mix and its dedicated peaks with each runtime; the first is the server's."""
+    made = []
+    for i, (runtime, factor) in enumerate(factors.items()):
+        capacities = {name: factor * rps for name, rps in truth.capacities.items()}
+        faster = replace(truth, capacities=capacities)
+        found = records(faster, len(factors) * seed + i, mixes=((1, 1),), holds=())
+        made += [_on_server(record, _server_with(runtime, factors), runtime) for record in found]
+    return made
+
+
+def grid_task(
+    factors: Mapping[str, float] = RUNTIMES, at_most: Mapping[str, float] | None = None
+) -> TablesTask:
+    """That of `grid_records`, and of a runtime that was left out."""
+    names = [_server_with(runtime, factors) for runtime in factors]
+    lines = [((name,), name, "peak") for name in TRUTH.capacities]
+    lines.append((tuple(TRUTH.capacities), "shared", "mix-1-1"))
+    settings = {**dict.fromkeys(factors, ""), "tensorrt": "it needs a GPU"}
+    questions = [
+        GridQuestion(
+            grid="shared",
+            tenants=tenants,
+            load_line=line,
+            at_most=dict(at_most or {}),
+            settings=tuple(
+                GridSetting(
+                    setting={"runtime": runtime},
+                    server=_server_with(runtime, factors),
+                    scenario=f"{_server_with(runtime, factors)}.{scenario}",
+                    load_line=line,
+                    why_not=why_not,
+                )
+                for runtime, why_not in settings.items()
+            ),
+        )
+        for tenants, scenario, line in lines
+    ]
+    prices = dict.fromkeys(names, PRICE)
+    return TASK.model_copy(update={"prices": prices, "grids": tuple(questions)})
+
+
+def _server_with(runtime: str, factors: Mapping[str, float]) -> str:
+    return "cpu1" if runtime == next(iter(factors)) else f"cpu1~runtime-{runtime}"
+
+
+def _on_server(record: Plain, name: str, runtime: str) -> Plain:
+    cell = record["cell"]
+    moved = {key: cell[key].replace("cpu1.", f"{name}.", 1) for key in ("cell", "scenario")}
+    server = cell["server"] | {"name": name, "runtime": runtime}
+    return record | {"cell": cell | moved | {"server": server}}
 
 
 def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:

@@ -356,6 +356,89 @@ def test_a_soak_at_shares_of_peaks_is_measured_again_with_them_and_at_given_rate
     assert measured == {f"{shares}.r1", f"{shares}.r2", f"{given}.r2"}
 
 
+def varied(edited, **vary):
+    grid = {"vary": vary}
+    reconfigured(edited, lambda study: study["scenarios"][0].update(grid=grid))
+
+
+def of_variant(more):
+    """What measures the scenario with one setting, of the tenants' own."""
+    shared = f"cpu1.shared{more}"
+    repository = {
+        ("repository", scenario, f"{model}{more}")
+        for model in (RESNET, MOBILENET)
+        for scenario in (f"cpu1.{model}{more}", shared)
+    }
+    alone = {("measure", f"cpu1.{model}{more}.peak.r1") for model in (RESNET, MOBILENET)}
+    return repository | alone | {("measure", f"{shared}.mix-3-1.r1")}
+
+
+def test_a_grid_added_a_value_more_and_one_less(edited, downstream):
+    """What a setting has in common with the scenario, or with another grid, is there already."""
+    drawn = {("figure", "grid"), *downstream}
+    varied(edited, instances=[1, 2])
+    assert edited.stale() == of_variant("~instances-2") | drawn
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    varied(edited, instances=[4, 2, 1])
+    assert edited.stale() == of_variant("~instances-4") | drawn
+    varied(edited, instances=[2])
+    assert edited.stale() == drawn
+    reconfigured(edited, lambda study: study["scenarios"][0].pop("grid"))
+    assert edited.stale() == downstream
+
+
+def test_another_key_of_a_grid(edited, downstream):
+    varied(edited, instances=[1, 2])
+    edited.run("--cores", "2", "all")
+    varied(edited, instances=[1, 2], max_batch_size=[8, 16])
+    new = of_variant("~batch-16") | of_variant("~instances-2~batch-16")
+    assert edited.stale() == new | {("figure", "grid"), *downstream}
+
+
+def test_a_screening_that_has_half_of_its_cells(edited, downstream):
+    varied(edited, instances=[1, 2], max_batch_size=[8, 16])
+    record = "results/edits/raw/cpu1.shared~instances-2.mix-3-1.r1/record.json"
+    edited.run("--cores", "2", record)
+    new = of_variant("~batch-16") | of_variant("~instances-2~batch-16")
+    assert edited.stale() == new | {("figure", "grid"), *downstream}
+
+
+def test_a_runtime_of_a_grid_needs_no_other_ceiling_of_the_client(edited, downstream):
+    varied(edited, runtime=["onnxruntime", "openvino"])
+    new = {(job[0], *(part.replace("cpu1.", "cpu1~runtime-openvino.") for part in job[1:]))
+           for job in of_variant("")}  # fmt: skip
+    assert edited.stale() == new | {("figure", "grid"), *downstream}
+
+
+def test_cores_of_a_grid_have_a_ceiling_of_their_own_where_this_machine_has_them(
+    edited, downstream
+):
+    varied(edited, cores=[1, 100_000])
+    assert edited.stale() == {("figure", "grid"), *downstream}
+    new = {(job[0], *(part.replace("cpu1.", "cpu1~cores-2.") for part in job[1:]))
+           for job in of_variant("")} | {("ceiling", "cpu1~cores-2")}  # fmt: skip
+    varied(edited, cores=[1, 2])
+    elsewhere = ("--jobs", "2", "--cores", "2")  # as a profile of a cluster has it
+    assert edited.stale(*elsewhere) == new | {("figure", "grid"), *downstream}
+
+
+def test_the_bounds_of_a_grid(edited, downstream):
+    varied(edited, instances=[1, 2])
+    edited.run("--cores", "2", "all")
+    bounds = {"p95_ms": 40, "relative_error": 0.1}
+    reconfigured(edited, lambda s: s["scenarios"][0]["grid"].update(at_most=bounds))
+    assert edited.stale() == {("figure", "grid"), *downstream}
+
+
+def test_the_precision_of_a_tenant(edited, downstream):
+    reconfigured(edited, lambda study: study["servers"][0].update(runtime="openvino"))
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["tenants"][0].update(precision="int8"))
+    converted = {("convert", "int8")}  # its model is told of its input
+    assert edited.stale() == converted | repositories(RESNET) | {RESNET_PEAK, MIX, *downstream}
+
+
 def test_a_mix_replaced(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}

@@ -21,6 +21,13 @@ def shared(*tenants, servers=("cpu1",), **experiment):
     return {"scenarios": [{**scenario, "experiments": [experiment]}]}
 
 
+def gridded(*tenants, design="full", **vary):
+    """The same with other settings, too."""
+    study = shared(*tenants)
+    study["scenarios"][0]["grid"] = {"vary": vary, "design": design}
+    return study
+
+
 SERVED = {
     "models": [
         {"name": "mine", "served_model": "encoder", "sla": {"latency_ms": 100}},
@@ -175,6 +182,21 @@ VARIANTS = {
     "an hour at given rates": (
         shared(SQUEEZE, MOBILENET, kind="soak", rates_rps=[12.5, 30]),
         ALONE | {"cpu1.shared.soak-12_5-30rps.r1"},
+    ),
+    "a grid, of which bf16 needs another runtime and no machine has the cores": (
+        gridded(SQUEEZE, MOBILENET, runtime=["onnxruntime", "openvino"], precision=["fp32", "bf16"],
+                cores=[1, 100_000]),
+        ALONE | {"cpu1.shared.mix-1-1.r1"} | {
+            f"cpu1~runtime-openvino.{scenario}.r1" for more in ("", "~precision-bf16")
+            for scenario in (f"squeezenet1_1{more}.peak", f"mobilenet_v3_small{more}.peak",
+                             f"shared{more}.mix-1-1")},
+    ),
+    "a grid, one at a time": (
+        gridded(SQUEEZE, MOBILENET, design="one_at_a_time", instances=[1, 2],
+                max_queue_delay_us=["none", 0]),
+        {f"cpu1.{scenario}.r1" for more in ("", "~instances-2", "~delay_us-0")
+         for scenario in (f"squeezenet1_1{more}.peak", f"mobilenet_v3_small{more}.peak",
+                          f"shared{more}.mix-1-1")},
     ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},

@@ -38,6 +38,11 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     return _split(server_cores, usable[::-1], topology or read_topology())
 
 
+def most_for_a_server() -> int:
+    """CPUs that a server may have on this host, beside its client's one."""
+    return len(os.sched_getaffinity(0)) - 1
+
+
 def beside_client(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:

@@ -112,8 +112,8 @@ def _valid(tenant: ServedTenant) -> ServedTenant:
 
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", tenant.name):
-        yield "its name may hold letters, digits, '_' and '-' only: it becomes a folder and a URL"
+    if not re.fullmatch(r"[A-Za-z0-9_~-]+", tenant.name):
+        yield "its name may hold letters, digits and '_~-' only: it becomes a folder and a URL"
     if tenant.precision not in get_args(Precision):
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
     elif tenant.runtime not in RUNTIMES:

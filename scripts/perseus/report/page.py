@@ -18,8 +18,9 @@ from perseus.report.answer import answers
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import bounds, chance, percent, significant
+from perseus.report.recommended import recommended
 from perseus.results.records import Record, ServedModelRecord
-from perseus.results.tables import OF_KINDS
+from perseus.results.tables import TABLES
 from perseus.results.tables import module_of as table_module
 from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant
 
@@ -61,9 +62,12 @@ def render(
     return environment.get_template("page.html").render(
         task=task,
         measured=_when(records),
-        answers=answers(tables["peaks"], tables["costs"], tables["savings"]),
+        answers=[
+            *recommended(tables["recommendations"]),
+            *answers(tables["peaks"], tables["costs"], tables["savings"]),
+        ],
         tables={name: _rows(frame) for name, frame in tables.items()},
-        kinds=list(_kinds(tables)),
+        sections=list(_sections(tables)),
         figures=[
             {
                 "name": name,
@@ -86,11 +90,11 @@ def render(
     )
 
 
-def _kinds(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
-    """What the page shows of the kinds of experiments that have tables of their own."""
-    for name in OF_KINDS:
-        if name in tables and len(tables[name]):
-            module = table_module(name)
+def _sections(tables: Mapping[str, pd.DataFrame]) -> Iterator[Row]:
+    """What the page shows of tables that say how: of grids, and of kinds of experiments."""
+    for name in TABLES:
+        module = table_module(name)
+        if hasattr(module, "TITLE") and len(tables.get(name, ())):
             yield {
                 "title": module.TITLE,
                 "description": module.NOTE,

@@ -9,9 +9,10 @@ import numpy as np
 from perseus.peak.stats import Floats
 from perseus.results.records import Ceiling, RequestShape
 from perseus.results.repeats import RepeatedPeak
+from perseus.study.setting import of_ceiling
 
 Requests = tuple[str, str, int]
-"""Requests to one server: its name, the model, and the images of each."""
+"""Requests beside one server: the name of the ceiling there, the model, and the images of each."""
 
 
 def ceiling_problems(
@@ -56,8 +57,8 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    tenants, server = peak.task.tenants, peak.task.server.name
-    return [(server, tenant.model, tenant.request_batch_size) for tenant in tenants]
+    tenants, ceiling = peak.task.tenants, of_ceiling(peak.task.server.name)
+    return [(ceiling, tenant.model, tenant.request_batch_size) for tenant in tenants]
 
 
 def _ceilings_rps(ceilings: Sequence[Ceiling]) -> dict[Requests, float]:

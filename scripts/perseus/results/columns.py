@@ -7,6 +7,7 @@ from typing import Any
 
 from perseus.host.parquet import TEXT, WHOLE, column
 from perseus.peak.stats import Interval
+from perseus.results.grids import Comparison
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
 from perseus.study.tasks.measure import MeasureTask
@@ -55,6 +56,27 @@ CELL = [
 """The first columns of every table of an experiment's own."""
 
 CI = "of the 95 % interval (docs/method.md, Repeats)"
+
+
+GRID = [
+    column("study", TEXT, "", "name of the study"),
+    column("grid", TEXT, "", "name of the scenario that has it in the configuration"),
+    column("mix", TEXT, "", "the tenant alone, or the load line in words, as in the configuration"),
+    column("load_line", TEXT, "", "name of the load line, as in the configuration"),
+    column("preset", TEXT, "", "how much evidence was collected"),
+]
+"""The first columns of every table of grids."""
+
+
+def grid(study: str, of: Comparison) -> Row:
+    """The columns GRID."""
+    return {
+        "study": study,
+        "grid": of.question.grid,
+        "mix": of.mix,
+        "load_line": of.question.load_line,
+        "preset": of.preset,
+    }
 
 
 def load_line(peak: RepeatedPeak) -> Row:

@@ -153,7 +153,11 @@ class RepeatedPeak:
     @property
     def mix(self) -> str:
         """The load line in words; weights and percentages are of dedicated peaks."""
-        run, names = self.records[0].run, self.tenants
+        return self.mix_of(self.tenants)
+
+    def mix_of(self, names: Sequence[str]) -> str:
+        """The same with other names of the tenants, in their order."""
+        run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
         if run.line == "mix" and len(names) == 2:
@@ -161,7 +165,8 @@ class RepeatedPeak:
         if run.line == "mix":
             pairs = zip(names, self.weights, strict=True)
             return " : ".join(f"{name} {weight}" for name, weight in pairs)
-        held = run.held_among(names)
+        stay = run.held_among(self.tenants)
+        held = [name for name, own in zip(names, self.tenants, strict=True) if own in stay]
         others = " + ".join(name for name in names if name not in held)
         return f"{others} beside {' + '.join(held)} held at {run.held_at}"
 

@@ -9,11 +9,13 @@ from functools import cached_property
 from perseus.study.definition import Definition
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
-from perseus.study.model import Model
+from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
 from perseus.study.server import Server
+from perseus.study.setting import of_ceiling
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
+from perseus.study.variants import ScenarioGrid
 
 
 @dataclass(frozen=True)
@@ -63,13 +65,15 @@ class Cell:
 class Study:
     """A definition with what follows from it.
 
-    `images` are the files of each model's images, none for random ones; `prices` are by server.
-    Scenarios are by id, dedicated ones first.
+    Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
+    are the files of each model's images, none for random ones; `prices` are by server. Scenarios
+    are by id, dedicated ones first.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price]
+    grids: tuple[ScenarioGrid, ...] = ()
 
     @property
     def name(self) -> str:
@@ -103,10 +107,22 @@ class Study:
         )
         return {cell.id: cell for cell in cells}
 
+    @cached_property
+    def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
+        """The servers beside which the client has one and the same ceiling, by its name."""
+        found: dict[str, tuple[Server, ...]] = {}
+        for name, server in self.servers.items():
+            found[of_ceiling(name)] = (*found.get(of_ceiling(name), ()), server)
+        return found
+
     @property
     def kinds(self) -> set[str]:
-        """The kinds of its experiments."""
-        return {run.kind for scenario in self.scenarios.values() for run in scenario.runs}
+        """The kinds of its experiments, and "grid" if a scenario has one: each has a figure."""
+        runs = (run for scenario in self.scenarios.values() for run in scenario.runs)
+        return {run.kind for run in runs} | ({"grid"} if self.grids else set())
+
+    def precision(self, of: Tenant) -> Precision:
+        return of.precision or self.models[of.model].precision
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
         """The cells that measure a tenant of `of` alone on its server, where it needs them.
@@ -115,7 +131,7 @@ class Study:
         """
         if not of.run.needs_dedicated_peaks:
             return ()
-        server, search = of.scenario.server.name, _search_alone(self.definition, of.preset)
+        server, search = of.scenario.server.name, search_alone(self.definition, of.preset)
         return tuple(
             Cell(self.scenarios[f"{server}.{tenant.name}"], search.run, of.preset, repeat)
             for tenant in of.scenario.tenants
@@ -142,7 +158,7 @@ def _scenarios(definition: Definition) -> Iterator[Scenario]:
     shared: list[Scenario] = []
     for item in definition.scenarios:
         preset = item.preset or definition.measurement.preset
-        alone = _search_alone(definition, preset)
+        alone = search_alone(definition, preset)
         asked = tuple(Asked(run, preset) for each in item.experiments for run in each.runs())
         for server in (servers[name] for name in item.servers):
             for tenant in item.tenants:
@@ -157,7 +173,7 @@ def _scenarios(definition: Definition) -> Iterator[Scenario]:
     yield from shared
 
 
-def _search_alone(definition: Definition, preset: str) -> Asked:
+def search_alone(definition: Definition, preset: str) -> Asked:
     """The search of a tenant alone with that preset, the same for all scenarios that have it.
 
     Its cells keep their names where the preset is the study's.

@@ -8,6 +8,7 @@ from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
+from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
@@ -35,14 +36,19 @@ def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
 
 
 def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
-    """The raw results of these names, of the cells with that kind of experiment, or derived."""
-    cells = [cell for cell in study.cells.values() if isinstance(cell.run, run_of(kind))]
-    return raw(study, cells, *names) if names else []
+    """The raw results of these names, of the cells with that kind of experiment, or derived.
+
+    Without names none; "grid" is no kind of experiment, and has none.
+    """
+    if not names:
+        return []
+    run = run_of(kind)
+    return raw(study, (cell for cell in study.cells.values() if isinstance(cell.run, run)), *names)
 
 
 def ceilings(study: Study) -> list[str]:
-    """The client's, beside each server that models are brought to: of others no size is known."""
-    names = [name for name, server in study.servers.items() if checks(study, server)]
+    """The client's, beside servers that models are brought to: of others no size is known."""
+    names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
@@ -57,17 +63,18 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
     scenario = study.scenarios[scenario_id]
     model = scenario.tenant(tenant_name).model
     return {
-        ONNX: onnx(study, model),
+        ONNX: onnx(study, scenario_id, tenant_name),
         PROGRAM: f"{results(study)}/models/{model}/{PROGRAM}",
         PLAN: f"{results(study)}/plans/{scenario.server.name}/{tenant_name}/{PLAN}",
     }[RUNTIMES[scenario.server.runtime].model_file]
 
 
-def onnx(study: Study, model: str) -> str:
-    """The ONNX file of a model in the precision that it is served in."""
-    precision = study.models[model].precision
+def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
+    """The ONNX file of a tenant's model in the precision that it is served in."""
+    tenant = study.scenarios[scenario_id].tenant(tenant_name)
+    precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
-    return f"{results(study)}/models/{model}/model{converted}.onnx"
+    return f"{results(study)}/models/{tenant.model}/model{converted}.onnx"
 
 
 def check(study: Study, model: str) -> str:
@@ -75,12 +82,12 @@ def check(study: Study, model: str) -> str:
     return f"{results(study)}/models/{model}/check.json"
 
 
-def checks(study: Study, of: Server) -> list[str]:
-    """Those of all models that a server serves."""
+def checks(study: Study, ceiling: str) -> list[str]:
+    """Those of all models whose requests a ceiling of the client is of."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
-        if scenario.server.name == of.name
+        if of_ceiling(scenario.server.name) == ceiling
         for tenant in _brought(study, scenario)
     }
     return [check(study, name) for name in sorted(names)]

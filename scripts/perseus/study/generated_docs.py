@@ -79,6 +79,16 @@ scenarios:
     experiments: [{kind: peak, mixes: [[1, 1]]}]
     preset: standard   # in place of that of measurement
 """,
+    "Find the best settings": """\
+scenarios:
+  - name: shared
+    servers: [cpu1]
+    tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
+    experiments: [{kind: peak, mixes: [[1, 1]]}]
+    grid:
+      vary: {runtime: [onnxruntime, openvino], precision: [fp32, bf16], instances: [1, 2]}
+      at_most: {p95_ms: 50, relative_error: 0.5}   # what bf16 may cost in accuracy
+""",
 }
 
 

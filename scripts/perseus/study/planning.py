@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from perseus.study.cells import Cell, Study
+from collections.abc import Iterator, Sequence
+
+from perseus.study.cells import Cell, Study, search_alone
+from perseus.study.experiments.base import ExperimentRun
 from perseus.study.measurement import ArrivalProcess, Client
 from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.setting import of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.figure import FigureTask
@@ -20,9 +25,10 @@ from perseus.study.tasks.measure import (
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
-from perseus.study.tasks.tables import TablesTask
+from perseus.study.tasks.tables import GridQuestion, GridSetting, TablesTask
 from perseus.study.tasks.tensorrt import TensorRtTask
 from perseus.study.tenant import Tenant
+from perseus.study.variants import ScenarioGrid
 
 
 def export_task(study: Study, model: str) -> ExportTask:
@@ -62,7 +68,7 @@ def repository_task(study: Study, scenario_id: str, tenant_name: str) -> Reposit
             name=tenant.name,
             model=tenant.model,
             runtime=server.runtime,
-            precision=study.models[tenant.model].precision,
+            precision=study.precision(tenant),
             model_file=RUNTIMES[server.runtime].model_file,
             instances=tenant.instances,
             max_batch_size=tenant.max_batch_size,
@@ -84,7 +90,7 @@ def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtT
         server=server_name,
         image=server.image,
         gpus=server.gpus or (),
-        precision=study.models[tenant.model].precision,
+        precision=study.precision(tenant),
         max_batch_size=tenant.max_batch_size,
         request_batch_size=tenant.request_batch_size,
         dynamic_batching=batching is not None,
@@ -130,7 +136,7 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
         max_batch_size=None if served else tenant.max_batch_size,
         request_batch_size=tenant.request_batch_size,
         dynamic_batching=None if served else tenant.dynamic_batching is not None,
-        precision=None if served else model.precision,
+        precision=None if served else study.precision(tenant),
         priority=tenant.priority,
         sla=model.sla,
     )
@@ -154,17 +160,17 @@ def _client(settings: Client) -> MeasuredClient:
     )
 
 
-def ceiling_task(study: Study, server_name: str) -> CeilingTask:
-    server, measurement = study.servers[server_name], study.definition.measurement
+def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
+    server, measurement = study.ceilings[ceiling][0], study.definition.measurement
     requests = {
         (tenant.model, tenant.request_batch_size)
         for scenario in study.scenarios.values()
-        if scenario.server.name == server_name
+        if of_ceiling(scenario.server.name) == ceiling
         for tenant in scenario.tenants
         if not study.is_served(tenant)
     }
     return CeilingTask(
-        server=server_name,
+        server=ceiling,
         cores=None if server.remote else server.cores,
         client_cores=server.remote.client_cores if server.remote else None,
         arrivals=_arrivals(measurement.arrivals),
@@ -181,7 +187,53 @@ def tables_task(study: Study) -> TablesTask:
         seed=study.definition.seed,
         pricing=study.definition.costs.pricing,
         prices={name: study.prices[name] for name in study.servers},
+        grids=tuple(question for grid in study.grids for question in _questions(study, grid)),
     )
+
+
+def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
+    """Of each tenant alone, and of all load lines that its experiments ask for.
+
+    Not of those that results decide on: they are others with another setting.
+    """
+    names = tuple(tenant.name for tenant in of.scenario.tenants)
+    preset = of.scenario.preset or study.definition.measurement.preset
+    alone = search_alone(study.definition, preset).run.name
+    for i, name in enumerate(names):
+        yield _question(
+            of, (name,), alone, [(v.scenario.tenants[i].name, alone) for v in of.variants]
+        )
+    lines = [[run.name for run in _runs(each.scenario)] for each in of.variants]
+    for i, run in enumerate(_runs(of.scenario)):
+        shared = zip(of.variants, lines, strict=True)
+        if not run.needs_runs:
+            yield _question(of, names, run.name, [(v.scenario.name, each[i]) for v, each in shared])
+
+
+def _question(
+    of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
+) -> GridQuestion:
+    """`cells`: names of the scenario and of the load line, of each variant."""
+    return GridQuestion(
+        grid=of.scenario.name,
+        tenants=tenants,
+        load_line=load_line,
+        at_most=of.grid.at_most.given,
+        settings=tuple(
+            GridSetting(
+                setting=dict(variant.setting),
+                server=variant.server.name,
+                scenario=f"{variant.server.name}.{scenario}",
+                load_line=line,
+                why_not=variant.why_not,
+            )
+            for variant, (scenario, line) in zip(of.variants, cells, strict=True)
+        ),
+    )
+
+
+def _runs(of: ScenarioSettings) -> Iterator[ExperimentRun]:
+    return (run for experiment in of.experiments for run in experiment.runs())
 
 
 def figure_task(study: Study) -> FigureTask:

@@ -9,19 +9,25 @@ from typing import Any
 
 from perseus.study.cells import Study
 from perseus.study.checks import all_problems
+from perseus.study.expansion import expanded
 from perseus.study.form import read_form, stands_in
 from perseus.study.image_files import image_files
 from perseus.study.prices import read_prices
 from perseus.study.problems import ConfigError, path
+from perseus.study.setting import configured
 
 RENAMED = {("measurement", "precision"): "preset"}
 """Keys that were called otherwise before, and still may be."""
 
 
-def read_study(raw: Mapping[str, Any], *, prices: Path, folder: Path) -> Study:
+def read_study(
+    raw: Mapping[str, Any], *, prices: Path, folder: Path, most_cores: int | None = None
+) -> Study:
     """The study that a configuration describes.
 
-    prices: the price table. folder: where paths in the configuration start from.
+    prices: the price table. folder: where paths in the configuration start from. most_cores: that
+    a server may have where it is measured, None where that is not known; settings of a grid with
+    more are left out.
 
     Raises ConfigError with all problems found.
     """
@@ -30,14 +36,16 @@ def read_study(raw: Mapping[str, Any], *, prices: Path, folder: Path) -> Study:
     if definition is not None:
         problems += [
             f"{path(place)}: {text}"
-            for place, text in all_problems(definition, folder, rows)
+            for place, text in all_problems(definition, folder, rows, most_cores)
             if not stands_in(place, stand_ins)
         ]
     if problems or definition is None:
         raise ConfigError(list(dict.fromkeys(problems)))
     named = {(row.instance, row.region): row for row in reversed(rows)}
+    made, grids = expanded(definition, most_cores)
+    cores = {server.name: server.cores for server in definition.servers}
     return Study(
-        definition,
+        made,
         images={
             model.name: tuple(
                 str(Path(model.images, file.name)) for file in image_files(folder / model.images)
@@ -47,9 +55,12 @@ def read_study(raw: Mapping[str, Any], *, prices: Path, folder: Path) -> Study:
             for model in definition.models
         },
         prices={
-            server.name: named[server.price.instance, server.price.region]
-            for server in definition.servers
+            server.name: named[server.price.instance, server.price.region].in_proportion(
+                server.cores, cores[configured(server.name)]
+            )
+            for server in made.servers
         },
+        grids=grids,
     )
 
 

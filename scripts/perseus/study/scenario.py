@@ -9,6 +9,7 @@ from pydantic import Field
 from perseus.study.base import Different, Name, Part, Text
 from perseus.study.experiments import KINDS, settings_of
 from perseus.study.experiments.base import ExperimentSettings
+from perseus.study.grid import Grid
 from perseus.study.measurement import PresetName
 from perseus.study.tenant import Tenant
 
@@ -41,4 +42,10 @@ class ScenarioSettings(Part):
         default=None,
         description="How much evidence, also of the dedicated peaks of its tenants that it is held"
         " against: they are measured apart. Default, that of measurement.",
+    )
+    grid: Grid | None = Field(
+        default=None,
+        description="Settings to vary. All that the scenario asks for, and the dedicated peaks of"
+        " its tenants, is measured with each of them, and the report recommends one for each model"
+        " and mix.",
     )

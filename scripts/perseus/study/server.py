@@ -21,6 +21,7 @@ Device = Literal["cpu", "gpu"]
 IMAGE: Final = r"^[A-Za-z0-9./_][A-Za-z0-9./_:@+-]{0,254}$"
 Image = Annotated[Text, Field(pattern=IMAGE)]
 Gpu = Annotated[Whole, Field(ge=0, le=1023)]
+Cores = Annotated[Whole, Field(ge=1)]
 
 
 class PriceRow(Part):
@@ -59,7 +60,7 @@ class Server(Part):
         description="What executes the networks inside Triton. openvino is for CPUs, tensorrt for"
         " GPUs in a container.",
     )
-    cores: Annotated[Whole, Field(ge=1)] = Field(
+    cores: Cores = Field(
         description="CPU cores that the server is pinned to; at least one more is left to the"
         " client. Of a remote server: the cores that it has.",
         examples=[1],

@@ -7,14 +7,19 @@ from typing import Annotated
 from pydantic import Field
 
 from perseus.study.base import Name, Part, Text, Whole
+from perseus.study.model import Precision
 
 BatchSize = Annotated[Whole, Field(ge=1)]
+Instances = Annotated[Whole, Field(ge=1, le=64)]
+LargestBatch = Annotated[Whole, Field(ge=1, le=1024)]
+QueueDelay = Annotated[Whole, Field(ge=0, le=10_000_000)]
+Threads = Annotated[Whole, Field(ge=1, le=256)]
 
 
 class DynamicBatching(Part):
     """Triton joins waiting requests into batches."""
 
-    max_queue_delay_us: Annotated[Whole, Field(ge=0, le=10_000_000)] = Field(
+    max_queue_delay_us: QueueDelay = Field(
         default=0, description="How long a request may wait for others, in microseconds."
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
@@ -30,12 +35,15 @@ class Tenant(Part):
         default_factory=lambda given: given["model"],
         description="The name of the tenant. Default, the model's.",
     )
-    instances: Annotated[Whole, Field(ge=1, le=64)] = Field(
+    precision: Precision | None = Field(
+        default=None, description="The arithmetic of its network. Default, the model's."
+    )
+    instances: Instances = Field(
         default=1,
         description="Copies of the network that serve in parallel (Triton's instance group); of a"
         " GPU server, on each of its GPUs.",
     )
-    max_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
+    max_batch_size: LargestBatch = Field(
         default=8, description="The largest batch that the server accepts or forms."
     )
     request_batch_size: Annotated[Whole, Field(ge=1, le=1024)] = Field(
@@ -52,6 +60,6 @@ class Tenant(Part):
         description="Share of turns on the server's cores among the tenants that have one (Triton's"
         " rate limiter): 1 is served twice as often as 2.",
     )
-    intra_op_threads: Annotated[Whole, Field(ge=1, le=256)] | None = Field(
+    intra_op_threads: Threads | None = Field(
         default=None, description="Threads of one inference. Default, the server's cores."
     )

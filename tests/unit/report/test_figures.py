@@ -107,8 +107,8 @@ def draw(name, study, folder):
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    assert figures_of({"peak", *OTHER_KINDS}) == tuple(FIGURES)
-    assert set(FIGURES) - set(figures_of({"peak"})) == set(OTHER_KINDS)
+    assert figures_of({"peak", *OTHER_KINDS, "grid"}) == tuple(FIGURES)
+    assert set(FIGURES) - set(figures_of({"peak"})) == {*OTHER_KINDS, "grid"}
 
 
 def test_each_figure_is_a_module():

@@ -673,6 +673,15 @@ EVERYTHING = merged(
                     {"kind": "peak", "hold": "a", "percents_of_peak": [50]},
                     {"kind": "replay", "process": "mmpp", "rates_rps": [5], "burst_s": 2},
                 ],
+                grid={
+                    "vary": {
+                        "runtime": ["onnxruntime", "openvino"],
+                        "max_queue_delay_us": ["none", 5],
+                        "preferred_batch_sizes": [[], [4]],
+                    },
+                    "design": "one_at_a_time",
+                    "at_most": {"p95_ms": 40},
+                },
             )
         ],
     },

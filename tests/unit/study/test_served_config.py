@@ -124,6 +124,17 @@ def asking(**experiment):
             " remote,",
         ),
         (tenant(instances=2), "tenants[0].instances: is what the server has set of 'text_encoder'"),
+        (tenant(precision="fp32"), "tenants[0].precision: is what the server has set of"),
+        (
+            study_of(
+                served(),
+                scenarios=[
+                    scenario("mine", name="mine", servers=["far"])
+                    | {"grid": {"vary": {"instances": [1, 2]}}}
+                ],
+            ),
+            "scenarios[0].grid: varies what the server has set of 'text_encoder', a served_model",
+        ),
         (tenant(max_batch_size=8), "tenants[0].max_batch_size: is what the server has set of"),
         (tenant(dynamic_batching={}), "tenants[0].dynamic_batching: is what the server has set"),
         (tenant(priority=1), "tenants[0].priority: is what the server has set of 'text_encoder'"),

@@ -19,8 +19,8 @@ from perseus.study.experiments import OTHER_KINDS
 class FigureFacts:
     """What is known of a figure before it is drawn.
 
-    It shows experiments of one `kind`: studies without any have no such figure. Beside the tables
-    it reads the `raw` files of their cells.
+    It shows experiments of one `kind`, or grids: studies without any have no such figure. Beside
+    the tables it reads the `raw` files of their cells.
     """
 
     raw: tuple[str, ...] = ()
@@ -39,6 +39,7 @@ FIGURES: Final = {
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
     "speed": FigureFacts(raw=("windows.parquet", "record.json")),
     "ceilings": FigureFacts(),
+    "grid": FigureFacts(kind="grid"),
     **{kind: FigureFacts(raw=RAW.get(kind, ()), kind=kind) for kind in OTHER_KINDS},
 }
 """In the order in which the report shows them."""

@@ -3,9 +3,9 @@ are the first four, has one of its own name, and may have more.
 
 Such a module has SCHEMA, its columns; DESCRIPTION, a sentence for the data dictionary; `rows`,
 which makes them of the results of a study; and RECORD where it is the table of a kind of
-experiment that adds to the record: the class of that kind's records. The tables of a kind also say
-how the report shows them: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
-and interval) below them.
+experiment that adds to the record: the class of that kind's records. Tables that have a section of
+their own in the report, as those of a kind have, also say how they are shown there: TITLE, NOTE,
+and SHOWN, its headings with the column or the three (value and interval) below them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,17 @@ MORE: Final = {"concurrency": ("knees",)}
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
 """The tables of the other kinds of experiments, in the order in which the report shows them."""
 
-TABLES: Final = ("peaks", "tenants", "costs", "savings", "ceilings", "attainment", *OF_KINDS)
+TABLES: Final = (
+    "peaks",
+    "tenants",
+    "costs",
+    "savings",
+    "ceilings",
+    "attainment",
+    "recommendations",
+    "grid",
+    *OF_KINDS,
+)
 
 
 def module_of(table: str) -> Any:

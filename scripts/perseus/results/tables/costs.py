@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, column
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.results.costs import joules_per_inference, usd_per_million
 from perseus.results.records import Row
-from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.repeats import sharing_ratio
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per load line and pricing."
@@ -61,18 +61,3 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "joules_per_inference": joules_per_inference(peak),
                 "price_source": price.source,
             }
-
-
-def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """USD for a million inferences, of an image each, on a server that always serves that rate."""
-    return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
-
-
-def joules_per_inference(peak: RepeatedPeak) -> float:
-    """Mean of the repeats, each at its certified rate; NaN where no power was measured."""
-    each = [
-        record.gpu_watts / (record.rates_rps(record.certified_scale) @ peak.images_per_request)
-        for record in peak.records
-    ]
-    known = [joules for joules in each if np.isfinite(joules)]
-    return float(np.mean(known)) if known else np.nan

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perseus.study.checks.files import brace_problems
@@ -11,7 +12,7 @@ from perseus.study.definition import Definition
 from perseus.study.experiments import peak
 from perseus.study.hints import did_you_mean
 from perseus.study.launchers import LAUNCHERS
-from perseus.study.model import Model
+from perseus.study.model import Model, Precision
 from perseus.study.problems import Place, Problems, path
 from perseus.study.runtimes import PROGRAM, RUNTIMES
 from perseus.study.scenario import ScenarioSettings
@@ -34,7 +35,7 @@ def problems(study: Definition, folder: Path) -> Problems:
                 yield (*at, "servers", j), f"{name!r} is not in servers{hint}"
         here = [servers[name] for name in item.servers if name in servers]
         for j, tenant in enumerate(item.tenants):
-            yield from _tenant_problems((*at, "tenants", j), tenant, models, here)
+            yield from tenant_problems((*at, "tenants", j), tenant, models, here)
         for name, count in Counter(tenant.name for tenant in item.tenants).items():
             if count > 1:
                 hint = "give each tenant a name: of its own"
@@ -82,16 +83,19 @@ def _name_problems(study: Definition) -> Problems:
             )
 
 
-def _tenant_problems(
-    at: Place, tenant: Tenant, models: dict[str, Model], servers: list[Server]
+def tenant_problems(
+    at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
+    """Of a tenant on the servers of its scenario."""
     if tenant.model not in models:
         hint = did_you_mean(tenant.model, list(models)) or f" (known: {', '.join(models)})"
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
     elif models[tenant.model].is_served:
         return  # batches and the like are the server's, as checks.served_models says
     for server in servers if tenant.model in models else ():
-        yield from _precision_problems((*at, "model"), models[tenant.model], server)
+        key = "model" if tenant.precision is None else "precision"
+        precision = tenant.precision or models[tenant.model].precision
+        yield from _precision_problems((*at, key), tenant.model, precision, server)
         if (
             RUNTIMES[server.runtime].model_file == PROGRAM
             and not models[tenant.model].of_torchvision
@@ -126,9 +130,9 @@ def _tenant_problems(
         )
 
 
-def _precision_problems(at: Place, model: Model, server: Server) -> Problems:
+def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
     """A model in a precision that its server does not offer."""
-    precision, device = model.precision, server.device
+    device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
         return  # offered, or a runtime that does not run there at all, which is said of the server
     offers = [
@@ -141,14 +145,14 @@ def _precision_problems(at: Place, model: Model, server: Server) -> Problems:
     if able:
         yield (
             at,
-            f"server {server.name!r} with runtime {server.runtime!r} cannot run {model.name!r} in"
+            f"server {server.name!r} with runtime {server.runtime!r} cannot run {model!r} in"
             f" {precision} (it needs runtime: {' or '.join(able)})",
         )
     else:
         others = sorted({f"device: {on} with runtime: {name}" for on, name in offers})
         yield (
             at,
-            f"server {server.name!r} with device {device!r} cannot run {model.name!r} in"
+            f"server {server.name!r} with device {device!r} cannot run {model!r} in"
             f" {precision} (it needs {' or '.join(others)})",
         )
 

@@ -13,6 +13,7 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 OF_THE_SERVER = (
+    "precision",
     "instances",
     "max_batch_size",
     "dynamic_batching",
@@ -36,6 +37,7 @@ def problems(study: Definition) -> Problems:
         yield from _named_twice(served)
         if served:
             yield from _experiment_problems(("scenarios", i, "experiments"), item, served[0][1])
+            yield from _grid_problems(("scenarios", i, "grid"), item, served[0][2])
     yield from _foreign_problems(study, models)
 
 
@@ -84,6 +86,15 @@ def _experiment_problems(at: Place, item: ScenarioSettings, served: Tenant) -> P
                 f"{experiment.kind!r} starts servers with their models, and that of {served.name!r}"
                 " is a served_model, which its server has already (leave the experiment out)",
             )
+
+
+def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
+    if item.grid is not None:
+        yield (
+            at,
+            f"varies what the server has set of {model.served_model!r}, a served_model (leave it"
+            " out)",
+        )
 
 
 def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problems:

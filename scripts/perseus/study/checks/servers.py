@@ -24,7 +24,7 @@ def problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Proble
         at: Place = ("servers", i)
         yield from _price_problems((*at, "price"), server, prices)
         yield from _image_problems((*at, "image"), server)
-        yield from _device_problems(at, server)
+        yield from device_problems(at, server)
         yield from remote_problems(at, server, folder)
 
 
@@ -65,7 +65,7 @@ def _image_problems(at: Place, server: Server) -> Problems:
         yield from brace_problems(at, image)
 
 
-def _device_problems(at: Place, server: Server) -> Problems:
+def device_problems(at: Place, server: Server) -> Problems:
     """GPUs that are missing or not used, and runtimes that the device or the launcher has not."""
     if server.device == "gpu" and server.gpus is None:
         yield (

@@ -4,7 +4,7 @@ design of the 2020 study)."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -87,6 +87,9 @@ class Settings(ExperimentSettings):
             at = "-".join(f"{rate:.10g}".replace(".", "_") for rate in each)
             name = f"background-{self.search}-at-{at}rps"
             yield Run(name=name, searched=self.search, rates_rps=each)
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        return self.model_copy(update={"search": names.get(self.search, self.search)})
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) == 1:

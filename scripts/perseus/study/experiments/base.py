@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from perseus.study.base import Part
 from perseus.study.problems import Problems
@@ -44,6 +45,10 @@ class ExperimentSettings(Part):
     def runs(self) -> Iterator[ExperimentRun]:
         """One for each cell, but for the repeats."""
         raise NotImplementedError
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        """The same of tenants that are called otherwise: new names by the old ones."""
+        return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         """What is wrong with it in a scenario of these tenants; places are within the settings."""

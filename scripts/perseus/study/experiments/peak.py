@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
@@ -114,6 +114,10 @@ class Settings(ExperimentSettings):
         if self.hold is not None:
             for percent in self.percents_of_peak or ():
                 yield Run.hold(self.hold, percent)
+
+    def renamed(self, names: Mapping[str, str]) -> Self:
+        held = names.get(self.hold) if self.hold is not None else None
+        return self.model_copy(update={"hold": held}) if held is not None else self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1 and self.mixes is None and self.hold is None:

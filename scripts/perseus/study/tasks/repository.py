@@ -8,7 +8,7 @@ from perseus.study.base import Part
 class ServedTenant(Part):
     """One model as it is served in one scenario.
 
-    name: the name Triton serves it under, of letters, digits, '_' and '-'.
+    name: the name Triton serves it under, of letters, digits, '_', '-' and '~'.
     model: the name of the model in the study; not written, it explains error messages.
     runtime, precision: what executes it, and how; `study.runtimes` knows which it can. Inputs and
         outputs are fp32 whatever the precision.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from perseus.study.base import Part
+from perseus.study.setting import Value
 
 
 class Price(Part):
@@ -20,6 +21,47 @@ class Price(Part):
         """By "on_demand" or "spot"; None where the table has no such price."""
         return {"on_demand": self.on_demand_usd_per_hour, "spot": self.spot_usd_per_hour}[pricing]
 
+    def in_proportion(self, cores: int, of: int) -> Price:
+        """That of a machine with other cores, if they cost the same each."""
+        if cores == of:
+            return self
+        on_demand, spot = self.on_demand_usd_per_hour, self.spot_usd_per_hour
+        return self.model_copy(
+            update={
+                "on_demand_usd_per_hour": on_demand * cores / of,
+                "spot_usd_per_hour": None if spot is None else spot * cores / of,
+                "source": f"{self.source}, in proportion for {cores} in place of {of} cores",
+            }
+        )
+
+
+class GridSetting(Part):
+    """A setting of a grid, and the load line that answers a question with it.
+
+    `server`, `scenario` and `load_line` are as the records of its cells have them; `why_not` says
+    why it was left out, and is empty where it was not.
+    """
+
+    setting: dict[str, Value]
+    server: str
+    scenario: str
+    load_line: str
+    why_not: str
+
+
+class GridQuestion(Part):
+    """Which setting of a grid is best for one tenant alone, or for one shared load line.
+
+    `grid`, `tenants` and `load_line` are named as in the configuration; `at_most` are bounds, by
+    the column of the table `grid` that they bound.
+    """
+
+    grid: str
+    tenants: tuple[str, ...]
+    load_line: str
+    at_most: dict[str, float]
+    settings: tuple[GridSetting, ...]
+
 
 class TablesTask(Part):
     """`prices` are by the server's name; `seed` is that of the resampling."""
@@ -28,3 +70,4 @@ class TablesTask(Part):
     seed: int
     pricing: tuple[Literal["on_demand", "spot"], ...]
     prices: dict[str, Price]
+    grids: tuple[GridQuestion, ...] = ()

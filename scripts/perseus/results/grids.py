@@ -1,0 +1,208 @@
+"""The settings of a grid side by side (docs/method.md, "Grids"): which of them keep the SLA and the
+bounds, which of those is the cheapest, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from perseus.peak.outcome import Outcome
+from perseus.peak.stats import Floats, Interval
+from perseus.peak.window import Phase
+from perseus.results.costs import joules_per_inference, usd_per_million
+from perseus.results.records import number
+from perseus.results.repeats import Quantity, RepeatedPeak
+from perseus.results.study_results import StudyResults
+from perseus.study.tasks.tables import GridQuestion, GridSetting
+
+NOTHING = Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One setting, and what was found with it.
+
+    `inferences` are those of a second at the limit (`inferences_per_request`), `usd` what a million
+    of them costs. `measured` has what can be bounded, by column, NaN where it was not measured.
+    `excluded` says why the setting is not to be recommended, and is empty where it may be. `peak`
+    is None where it was left out.
+    """
+
+    of: GridSetting
+    peak: RepeatedPeak | None
+    inferences: Quantity
+    usd: Quantity
+    measured: Mapping[str, float]
+    excluded: str
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What answers a question: the settings that may be recommended, the cheapest first, then the
+    others. Of the former the probability to be the cheapest, NaN where one has no bound to its
+    cost, and whether none of them is better in cost, latency and throughput at once."""
+
+    question: GridQuestion
+    ranked: tuple[Contender, ...]
+    others: tuple[Contender, ...]
+    probabilities: tuple[float, ...]
+    on_front: tuple[bool, ...]
+
+    @property
+    def mix(self) -> str:
+        """The tenant or the load line in words, as they are called in the configuration."""
+        return self._peak.mix_of(self.question.tenants)
+
+    @property
+    def preset(self) -> str:
+        """That of all its settings."""
+        return self._peak.task.preset
+
+    @property
+    def _peak(self) -> RepeatedPeak:
+        peaks = (each.peak for each in (*self.ranked, *self.others))
+        return next(peak for peak in peaks if peak is not None)
+
+
+def comparisons(results: StudyResults) -> Iterator[Comparison]:
+    """One for each question that searches of a peak have answered."""
+    for question in results.task.grids:
+        peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
+        if any(peak is not None for peak in peaks):
+            yield compare(question, _contenders(question, peaks, results))
+
+
+def compare(question: GridQuestion, contenders: Sequence[Contender]) -> Comparison:
+    """Rank those that nothing excludes, by what their joint draws say of the cost."""
+    fit = [each for each in contenders if not each.excluded]
+    ranked = sorted(fit, key=lambda each: each.usd.value)
+    return Comparison(
+        question,
+        tuple(ranked),
+        tuple(each for each in contenders if each.excluded),
+        cheapest([each.usd for each in ranked]),
+        on_front(np.array([_objectives(each) for each in ranked]).reshape(-1, 3)),
+    )
+
+
+def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
+    """The probability of each to be the lowest, from draws that go together."""
+    if any(cost.open_below or cost.open_above for cost in costs):
+        return (np.nan,) * len(costs)
+    if not costs:
+        return ()
+    draws = np.array([cost.draws for cost in costs])
+    shares = np.bincount(draws.argmin(axis=0), minlength=len(costs)) / draws.shape[1]
+    return tuple(map(float, shares))
+
+
+def on_front(points: Floats) -> tuple[bool, ...]:
+    """Which points (n, objectives), all to be small, no other one dominates: the Pareto front."""
+    no_worse = (points[:, None, :] <= points[None, :, :]).all(axis=2)
+    better = (points[:, None, :] < points[None, :, :]).any(axis=2)
+    dominated: npt.NDArray[np.bool_] = (no_worse & better).any(axis=0)
+    return tuple(map(bool, ~dominated))
+
+
+def cost_ratio(of: Quantity, to: Quantity) -> Interval:
+    """How many times as much the one costs, from draws that go together."""
+    return Quantity(
+        of.value / to.value,
+        of.draws / to.draws,
+        open_below=of.open_below or to.open_above,
+        open_above=of.open_above or to.open_below,
+    ).interval()
+
+
+def _objectives(of: Contender) -> tuple[float, float, float]:
+    return of.usd.value, of.measured["p95_ms"], -of.inferences.value
+
+
+def _contenders(
+    question: GridQuestion, peaks: Sequence[RepeatedPeak | None], results: StudyResults
+) -> list[Contender]:
+    worth = inferences_per_request([peak for peak in peaks if peak is not None], results)
+    found = []
+    for setting, peak in zip(question.settings, peaks, strict=True):
+        inferences, usd, measured = NOTHING, NOTHING, dict[str, float]()
+        if peak is not None:
+            inferences = peak.total(worth)
+            usd = _usd(inferences, setting.server, results)
+            measured = {
+                "p95_ms": _p95_ms(peak),
+                "relative_error": _relative_error(peak),
+                "joules_per_inference": joules_per_inference(peak),
+            }
+        excluded = _excluded(setting, peak, usd, measured, question.at_most)
+        found.append(Contender(setting, peak, inferences, usd, measured, excluded))
+    return found
+
+
+def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
+    """What a request of each tenant counts for, shape (T,).
+
+    Mixes have the proportion of the dedicated peaks, which settings change. So that costs are of
+    the same work, a request counts by what the tenant costs alone with the first setting that has
+    all peaks, and such that the mix of that setting counts as many inferences as it has. Of a
+    tenant alone it is the images of a request.
+    """
+    for peak in peaks:
+        known = [each for each in results.alone(peak) if each is not None and each.is_known]
+        if peak.is_known and len(known) == len(peak.tenants):
+            alone_rps = np.array([each.rates_rps[0] for each in known])
+            inferences = peak.rates_rps @ peak.images_per_request
+            return np.asarray(inferences / (peak.rates_rps / alone_rps).sum() / alone_rps)
+    return peaks[0].images_per_request
+
+
+def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
+    usd_per_hour = results.task.prices[server].usd_per_hour(results.task.pricing[0])
+    if usd_per_hour is None or not inferences.is_known:
+        return NOTHING
+    return Quantity(
+        usd_per_million(usd_per_hour, inferences.value),
+        usd_per_million(usd_per_hour, 1.0) / inferences.draws,
+        open_below=inferences.open_above,
+        open_above=inferences.open_below,
+    )
+
+
+def _p95_ms(peak: RepeatedPeak) -> float:
+    """The highest of its tenants and repeats, at the certified rate of each repeat."""
+    rows = (row for record in peak.records for row in record.certified_rows())
+    return max(
+        (number(row["p95_ms"]) for row in rows if row["phase"] != Phase.ALONE), default=np.nan
+    )
+
+
+def _relative_error(peak: RepeatedPeak) -> float:
+    errors = (error for record in peak.records for error in record.relative_errors.values())
+    return max(errors, default=np.nan)
+
+
+def _excluded(
+    setting: GridSetting,
+    peak: RepeatedPeak | None,
+    usd: Quantity,
+    measured: Mapping[str, float],
+    at_most: Mapping[str, float],
+) -> str:
+    if peak is None:
+        return setting.why_not or "not measured"
+    if peak.verdict != Outcome.OK:
+        return f"{peak.verdict.replace('_', ' ')}: {peak.reason}"
+    if not usd.is_known:
+        return "its cost is not known"
+    broken = [_broken(measured[key], key, most) for key, most in at_most.items()]
+    return "; ".join(filter(None, broken))
+
+
+def _broken(value: float, key: str, most: float) -> str:
+    """In words; empty where the bound is kept."""
+    if value <= most:
+        return ""
+    found = "was not measured" if np.isnan(value) else f"is {value:.3g}"
+    return f"{key} {found}, and may be {most:g} at most"

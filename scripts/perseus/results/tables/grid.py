@@ -1,0 +1,139 @@
+"""Table `grid`: the settings of each grid side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.columns import CI, GRID, grid, with_ends
+from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
+from perseus.results.records import Row
+from perseus.results.repeats import Quantity
+from perseus.results.study_results import StudyResults
+from perseus.study.setting import Setting, in_words, text
+
+DESCRIPTION = (
+    "One row per setting of a grid and tenant alone or shared load line, the cheapest first; empty"
+    " without a grid."
+)
+TITLE = "Settings side by side"
+NOTE = (
+    "The settings of each grid, the cheapest first; 95 % intervals in brackets. Cost: USD per"
+    " million inferences at the estimated limit. Of the cheapest: how many times as much it costs."
+    " P(cheapest): by joint draws of all that may be recommended. Front: none of these is better in"
+    " cost, latency and throughput at once. p95: of the slowest tenant at the certified rate."
+)
+SHOWN = {
+    "model or mix": "mix",
+    "setting": "setting",
+    "cost": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "of the cheapest": ("cost_ratio", "ratio_low", "ratio_high"),
+    "P(cheapest)": "probability_cheapest",
+    "limit (requests/s)": ("estimate_rps", "ci_low_rps", "ci_high_rps"),
+    "certified": "certified_rps",
+    "p95 (ms)": "p95_ms",
+    "relative error": "relative_error",
+    "J": "joules_per_inference",
+    "front": "on_front",
+    "verdict": "verdict",
+    "why not recommended": "excluded",
+}
+SCHEMA = pa.schema(
+    [
+        *GRID,
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("server", TEXT, "", "name of the server, with what it has otherwise"),
+        column("setting", TEXT, "", "the setting in words"),
+        column("runtime", TEXT, "", "varied runtime; null, as the next seven columns, where it is"
+               " not varied"),
+        column("cores", WHOLE, "cores", "varied cores of the server"),
+        column("precision", TEXT, "", "varied arithmetic of the network"),
+        column("instances", WHOLE, "", "varied copies of the network"),
+        column("max_batch_size", WHOLE, "images", "varied largest batch"),
+        column("max_queue_delay_us", TEXT, "us", "varied delay of dynamic batching, or none"),
+        column("preferred_batch_sizes", TEXT, "images", "varied batches that are sent at once"),
+        column("intra_op_threads", WHOLE, "", "varied threads of one inference"),
+        column("rank", WHOLE, "", "by cost, 1 the cheapest; null where not to be recommended"),
+        column("excluded", TEXT, "", "why not: left out, without a certified rate, or beyond a"
+               " bound; empty where it may be recommended"),
+        column("verdict", TEXT, "", "as in the table peaks; left_out where it was not measured"),
+        column("repeats", WHOLE, "", "repeats measured"),
+        column("estimate_rps", REAL, "requests/s", "most likely limit, all tenants together"),
+        column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
+        column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
+        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
+               " in every repeat"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency at the certified rate, the"
+               " highest of all tenants and repeats"),
+        column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
+               " limit, by the first pricing of the study; in mixes a request of each tenant counts"
+               " by what it costs alone with the first setting (docs/method.md, Grids)"),
+        column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
+        column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
+        column("cost_ratio", REAL, "", "its cost / that of the cheapest"),
+        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws"),
+        column("ratio_high", REAL, "", "cost_ratio: upper end"),
+        column("probability_cheapest", REAL, "", "share of the joint draws in which it is the"
+               " cheapest; null where a cost has no bound"),
+        column("on_front", FLAG, "", "whether no other one is better in cost, p95_ms and throughput"
+               " at once (Pareto); null where not to be recommended"),
+        column("relative_error", REAL, "", "loss of accuracy: how far the served answers are from"
+               " those of the network in fp32, the largest of all tenants and repeats"),
+        column("joules_per_inference", REAL, "J", "as in the table costs; null without GPUs"),
+    ]
+)  # fmt: skip
+WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")
+WORDS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for comparison in comparisons(results):
+        yield from _of_question(comparison, results.task.study)
+
+
+def _of_question(comparison: Comparison, study: str) -> Iterator[Row]:
+    first = grid(study, comparison)
+    best = comparison.ranked[0].usd if comparison.ranked else None
+    for i, each in enumerate((*comparison.ranked, *comparison.others)):
+        ranked = i < len(comparison.ranked)
+        yield {
+            **dict.fromkeys(SCHEMA.names),
+            **first,
+            **_setting(each.of.setting),
+            "scenario": each.of.scenario,
+            "server": each.of.server,
+            "excluded": each.excluded,
+            "verdict": each.peak.verdict if each.peak is not None else "left_out",
+            **_found(each),
+            **(_ratio(each, best) if best is not None else {}),
+            "rank": i + 1 if ranked else None,
+            "probability_cheapest": comparison.probabilities[i] if ranked else None,
+            "on_front": comparison.on_front[i] if ranked else None,
+        }
+
+
+def _setting(of: Setting) -> Row:
+    return {
+        "setting": in_words(of),
+        **{key: of[key] for key in WHOLE_NUMBERS if key in of},
+        **{key: text(of[key]) for key in WORDS if key in of},
+    }
+
+
+def _found(of: Contender) -> Row:
+    if of.peak is None:
+        return {}
+    return {
+        "repeats": len(of.peak.records),
+        **with_ends("estimate_rps", of.peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
+        "certified_rps": float(of.peak.certified[1].sum()),
+        **with_ends("usd_per_million_inferences", of.usd.interval(), ("ci_low_usd", "ci_high_usd")),
+        **of.measured,
+    }
+
+
+def _ratio(of: Contender, best: Quantity) -> Row:
+    ratio = cost_ratio(of.usd, best) if of.usd.is_known else None
+    return with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")) if ratio else {}

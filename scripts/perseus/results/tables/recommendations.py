@@ -1,0 +1,141 @@
+"""Table `recommendations`: of each grid the setting to take, for each model and each mix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.stats import Interval
+from perseus.results.columns import CI, GRID, grid, with_ends
+from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+from perseus.results.tables.aa import noise_floors
+from perseus.study.setting import in_words
+
+SURE = 0.95
+"""Probability of being the cheapest from which on it is clear."""
+
+DESCRIPTION = "One row per grid and tenant alone or shared load line; empty without a grid."
+TITLE = "Recommended settings"
+NOTE = (
+    "The cheapest setting with a certified rate that keeps the bounds of the grid. It is clear"
+    f" where it is the cheapest with a probability of at least {SURE:g}, and the runner-up costs"
+    " more than the noise of the host explains (experiment aa; not known without one). Single runs"
+    " do not know what lies between one start of a server and the next."
+)
+SHOWN = {
+    "model or mix": "mix",
+    "setting": "setting",
+    "USD per million": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "runner-up": "runner_up",
+    "its cost / the former": ("cost_ratio", "ratio_low", "ratio_high"),
+    "P(cheapest)": "probability_cheapest",
+    "noise of the host": "noise_floor",
+    "verdict": "verdict",
+    "in words": "words",
+}
+SCHEMA = pa.schema(
+    [
+        *GRID,
+        column("setting", TEXT, "", "the setting to take, in words; null where none is"),
+        column("server", TEXT, "", "its server, with what that has otherwise"),
+        column("scenario", TEXT, "", "its server and tenants: one Triton model repository"),
+        column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
+               " with it in every repeat"),
+        column("p95_ms", REAL, "ms", "95th percentile of the latency there, of the slowest tenant"),
+        column("usd_per_million_inferences", REAL, "USD", "a million inferences with it, as in the"
+               " table grid"),
+        column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
+        column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
+        column("runner_up", TEXT, "", "the next cheapest setting"),
+        column("cost_ratio", REAL, "", "cost of the runner-up / that of the setting to take"),
+        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws"),
+        column("ratio_high", REAL, "", "cost_ratio: upper end"),
+        column("probability_cheapest", REAL, "", "of the setting to take; null where a cost has no"
+               " bound"),
+        column("noise_floor", REAL, "share", "noise of the host, the highest of these servers: the"
+               " difference of two single cells that chance exceeds in 5 % of pairs; null without"
+               " an experiment aa"),
+        column("settings", WHOLE, "", "settings that were measured"),
+        column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
+        column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none"),
+        column("words", TEXT, "", "the recommendation in words"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    floors = noise_floors(results)
+    for comparison in comparisons(results):
+        yield _row(comparison, _floor(comparison, floors), results.task.study)
+
+
+def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
+    excluded = [each for each in comparison.others if each.peak is not None]
+    row = {
+        **dict.fromkeys(SCHEMA.names),
+        **grid(study, comparison),
+        "noise_floor": floor,
+        "settings": len(comparison.ranked) + len(excluded),
+        "excluded": len(excluded),
+        "verdict": "none",
+    }
+    if not comparison.ranked:
+        reasons = dict.fromkeys(f"{_words(each)}: {each.excluded}" for each in excluded)
+        return row | {"words": f"No setting is to be recommended ({'; '.join(reasons)})."}
+    best = comparison.ranked[0]
+    assert best.peak is not None
+    usd = best.usd.interval()
+    row |= {
+        "setting": _words(best),
+        "server": best.of.server,
+        "scenario": best.of.scenario,
+        "certified_rps": float(best.peak.certified[1].sum()),
+        "p95_ms": best.measured["p95_ms"],
+        **with_ends("usd_per_million_inferences", usd, ("ci_low_usd", "ci_high_usd")),
+        "probability_cheapest": comparison.probabilities[0],
+    }
+    said = f"{_words(best)}: {_with_ends(usd)} USD per million inferences"
+    if len(comparison.ranked) == 1:
+        only = f"{said}. Of {row['settings']} settings it is the only one to be recommended."
+        return row | {"verdict": "only one", "words": only}
+    runner_up = comparison.ranked[1]
+    ratio = cost_ratio(runner_up.usd, best.usd)
+    clear = comparison.probabilities[0] >= SURE and ratio.value - 1 > (floor or 0)
+    what = f"{_words(runner_up)} costs {_with_ends(ratio)} times as much"
+    return row | {
+        "runner_up": _words(runner_up),
+        **with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")),
+        "verdict": "clear" if clear else "too close to tell",
+        "words": f"{said}. {'' if clear else 'Too close to tell: '}{what}"
+        f"{_sure(comparison.probabilities[0])}{_noise(floor)}.",
+    }
+
+
+def _floor(comparison: Comparison, floors: Mapping[str, float]) -> float | None:
+    """The highest of its servers'."""
+    servers = {each.of.server for each in (*comparison.ranked, *comparison.others)}
+    return max((floors[name] for name in servers & floors.keys()), default=None)
+
+
+def _words(of: Contender) -> str:
+    return in_words(of.of.setting)
+
+
+def _with_ends(of: Interval) -> str:
+    return f"{of.value:.3g} ({of.low:.3g} to {of.high:.3g})"
+
+
+def _sure(probability: float) -> str:
+    if np.isnan(probability):
+        return ""
+    how = f"of {probability:.3f}" if probability <= 0.999 else "above 0.999"
+    return f"; the former is the cheapest with a probability {how}"
+
+
+def _noise(floor: float | None) -> str:
+    return "" if floor is None else f"; ratios up to {1 + floor:.3g} are the noise of this host"

@@ -1,0 +1,107 @@
+"""Grids: how large they are, and which of their settings can be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from perseus.study.checks.scenarios import tenant_problems
+from perseus.study.checks.servers import device_problems
+from perseus.study.definition import Definition
+from perseus.study.experiments import peak
+from perseus.study.grid import Grid
+from perseus.study.launchers import LAUNCHERS
+from perseus.study.model import Model
+from perseus.study.problems import Place, Problems, path
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.server import Server
+from perseus.study.variants import Variant, variants
+
+MOST_SETTINGS: Final = 300
+LONGEST_NAME: Final = 240
+"""Of a cell: a file's name may have 255 bytes, and those of logs end with more than its own."""
+
+
+def problems(study: Definition, most_cores: int | None) -> Problems:
+    """`most_cores`: that a server may have on this machine, None where it is not known."""
+    servers = {server.name: server for server in study.servers}
+    models = {model.name: model for model in study.models}
+    for i, item in enumerate(study.scenarios):
+        known = {*item.servers} <= servers.keys() and {
+            t.model for t in item.tenants
+        } <= models.keys()
+        if item.grid is not None and known:
+            here = [servers[name] for name in item.servers]
+            at: Place = ("scenarios", i, "grid")
+            yield from _grid_problems(at, item, item.grid, here, models, most_cores)
+
+
+def _grid_problems(
+    at: Place,
+    item: ScenarioSettings,
+    grid: Grid,
+    servers: Sequence[Server],
+    models: Mapping[str, Model],
+    most_cores: int | None,
+) -> Problems:
+    count = grid.size * len(servers)
+    if not grid.vary.lists:
+        yield (*at, "vary"), "names nothing to vary (such as instances: [1, 2])"
+        return
+    if count > MOST_SETTINGS:
+        fewer = "" if grid.design == "one_at_a_time" else "design: one_at_a_time, or "
+        yield at, f"has {count} settings, more than {MOST_SETTINGS} (use {fewer}fewer values)"
+        return
+    for server in servers:
+        if grid.vary.cores and LAUNCHERS[server.launcher].elsewhere:
+            yield (
+                (*at, "vary", "cores"),
+                f"server {server.name!r} is remote, and has the cores that it has (leave it out)",
+            )
+        if grid.at_most.joules_per_inference is not None and server.device == "cpu":
+            yield (
+                (*at, "at_most", "joules_per_inference"),
+                f"energy is measured of GPUs only, and server {server.name!r} has none",
+            )
+    made = list(variants(item, grid, servers, models))
+    reasons = [why_not(variant, models, most_cores) for variant in made]
+    if all(reasons):
+        yield at, f"none of its settings can be measured: {'; '.join(dict.fromkeys(reasons))}"
+    longest = max((name for each in made for name in _cell_names(each)), key=len)
+    if len(longest) > LONGEST_NAME:
+        yield (
+            at,
+            f"names a cell with {len(longest)} characters, more than {LONGEST_NAME}: {longest}"
+            " (vary fewer keys, or shorten names)",
+        )
+
+
+def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
+    """Why a variant cannot be measured: the first reason; empty where it can."""
+    return next(_reasons(variant, models, most_cores), "")
+
+
+def _reasons(
+    variant: Variant, models: Mapping[str, Model], most_cores: int | None
+) -> Iterator[str]:
+    server, tenants = variant.server, variant.scenario.tenants
+    here = not LAUNCHERS[server.launcher].elsewhere
+    if here and "cores" in variant.setting and most_cores is not None and server.cores > most_cores:
+        yield f"cores: this machine has {most_cores} for a server, and one or more for its client"
+    joins = all(tenant.dynamic_batching for tenant in tenants)
+    if variant.setting.get("preferred_batch_sizes") and not joins:
+        yield "preferred_batch_sizes: without dynamic batching nothing is joined"
+    found = list(device_problems((), server))
+    for tenant in tenants:
+        found += tenant_problems((), tenant, models, [server])
+    for place, text in found:
+        yield f"{path(place)}: {text}"
+
+
+def _cell_names(variant: Variant) -> Iterator[str]:
+    server, scenario = variant.server, variant.scenario
+    for run in (run for experiment in scenario.experiments for run in experiment.runs()):
+        yield f"{server.name}.{scenario.name}.{run.name}.r100"
+    for tenant in scenario.tenants:
+        alone = peak.Run.dedicated(scenario.preset)
+        yield f"{server.name}.{tenant.name}.{alone.name}.r100"

@@ -1,0 +1,40 @@
+"""A study whose scenarios have no grids any more, but variants."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from perseus.study.checks.grids import why_not
+from perseus.study.definition import Definition
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.variants import ScenarioGrid, variants
+
+
+def expanded(
+    study: Definition, most_cores: int | None
+) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
+    """The definition with a scenario, and a server, for each variant that can be measured.
+
+    study: without problems. most_cores: that a server may have on this machine, None where it is
+    not known; variants with more are left out.
+    """
+    servers = {server.name: server for server in study.servers}
+    models = {model.name: model for model in study.models}
+    scenarios: list[ScenarioSettings] = []
+    grids: list[ScenarioGrid] = []
+    for item in study.scenarios:
+        if item.grid is None:
+            scenarios.append(item)
+            continue
+        here = [servers[name] for name in item.servers]
+        found = tuple(
+            replace(each, why_not=why_not(each, models, most_cores))
+            for each in variants(item, item.grid, here, models)
+        )
+        grids.append(ScenarioGrid(item, item.grid, found))
+        for variant in found:
+            if not variant.why_not:
+                servers.setdefault(variant.server.name, variant.server)
+                scenarios.append(variant.scenario)
+    made = {"servers": tuple(servers.values()), "scenarios": tuple(scenarios)}
+    return study.model_copy(update=made), tuple(grids)

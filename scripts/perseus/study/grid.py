@@ -1,0 +1,114 @@
+"""A grid: settings of a scenario that are varied, all with all or one at a time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import Field
+
+from perseus.study.base import Different, Part, Real
+from perseus.study.model import Precision
+from perseus.study.server import Cores, RuntimeName
+from perseus.study.setting import Setting, Value
+from perseus.study.tenant import BatchSize, Instances, LargestBatch, QueueDelay, Threads
+
+NO_BATCHING: Final = "none"
+Delay = Annotated[
+    Literal["none"] | QueueDelay,
+    Field(description="`none`, or microseconds that a request may wait for others"),
+]
+Bound = Annotated[Real, Field(gt=0)]
+
+T = TypeVar("T")
+Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
+
+
+def _of(what: str) -> Any:
+    """A field that is not varied unless it is given."""
+    return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
+
+
+class Vary(Part):
+    """Lists of values; what is left out stays as the scenario has it."""
+
+    runtime: Values[RuntimeName] = _of("Of the servers.")
+    cores: Values[Cores] = _of(
+        "Of the servers: a smaller or larger machine, at the instance's price in proportion. More"
+        " than this machine has are left out."
+    )
+    precision: Values[Precision] = _of("Of all tenants.")
+    instances: Values[Instances] = _of("Of all tenants.")
+    max_batch_size: Values[LargestBatch] = _of("Of all tenants.")
+    max_queue_delay_us: Values[Delay] = _of(
+        "Of all tenants: `none`, without dynamic batching, or how long a request may wait for"
+        " others."
+    )
+    preferred_batch_sizes: Values[tuple[BatchSize, ...]] = _of(
+        "Of all tenants, with dynamic batching: lists such as [[], [4, 8]]."
+    )
+    intra_op_threads: Values[Threads] = _of("Of all tenants.")
+
+    @property
+    def lists(self) -> dict[str, tuple[Value, ...]]:
+        """The values of the keys that are varied."""
+        return {key: values for key, values in self if values}
+
+
+class AtMost(Part):
+    """Bounds that a setting must keep, besides the SLA, to be recommended. Never re-measures."""
+
+    p95_ms: Bound | None = Field(
+        default=None, description="p95 of every tenant at the certified rate, in milliseconds."
+    )
+    relative_error: Bound | None = Field(
+        default=None,
+        description="Loss of accuracy: how far the served answers are from those of the network in"
+        " fp32, as a share of what images change in them (docs/evidence/exports.md).",
+    )
+    joules_per_inference: Bound | None = Field(
+        default=None, description="Energy of the server's GPUs for an inference at that rate."
+    )
+
+    @property
+    def given(self) -> dict[str, float]:
+        """Those that are given, by the column of the table `grid` that they bound."""
+        return {key: float(value) for key, value in self if value is not None}
+
+
+class Grid(Part):
+    """The scenario with other settings, each measured as the scenario itself would be."""
+
+    vary: Vary = Field(
+        description="Which settings, and the values of each.", examples=[{"instances": [1, 2]}]
+    )
+    design: Literal["full", "one_at_a_time"] = Field(
+        default="full",
+        description="`full` measures every combination; `one_at_a_time` the first values of all"
+        " lists together, and each other value with the first ones of the other lists.",
+    )
+    at_most: AtMost = Field(
+        default=AtMost(), description="Bounds that a recommended setting must keep."
+    )
+
+    @property
+    def size(self) -> int:
+        """How many settings it has, on each server."""
+        lengths = [len(values) for values in self.vary.lists.values()]
+        if self.design == "full":
+            return math.prod(lengths)
+        return 1 + sum(length - 1 for length in lengths)
+
+    def settings(self) -> Iterator[Setting]:
+        """The first has the first value of each list."""
+        lists = self.vary.lists
+        if self.design == "full":
+            for values in itertools.product(*lists.values()):
+                yield dict(zip(lists, values, strict=True))
+            return
+        base = {key: values[0] for key, values in lists.items()}
+        yield base
+        for key, values in lists.items():
+            yield from ({**base, key: value} for value in values[1:])

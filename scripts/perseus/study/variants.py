@@ -1,0 +1,122 @@
+"""The variants of a scenario that has a grid: each is an ordinary scenario, on an ordinary server.
+
+Servers, tenants and scenarios keep their names, and those with another setting than in the
+configuration have it behind them: cpu1~runtime-openvino, squeezenet1_1~instances-2. So a name
+stands for the same settings, whatever else a grid varies, and nothing is measured twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from perseus.study.grid import NO_BATCHING, Grid
+from perseus.study.model import Model
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.server import Server
+from perseus.study.setting import Setting, Value, in_words, suffix
+from perseus.study.tenant import DynamicBatching, Tenant
+
+BATCHING = ("max_queue_delay_us", "preferred_batch_sizes")
+MOST_SAID = 5
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A scenario on one server with one setting of its grid.
+
+    `why_not` says why it cannot be measured, and is empty where it can.
+    """
+
+    setting: Setting
+    server: Server
+    scenario: ScenarioSettings
+    why_not: str = ""
+
+
+@dataclass(frozen=True)
+class ScenarioGrid:
+    """A scenario that has a grid, as it is configured, and its variants, the base first."""
+
+    scenario: ScenarioSettings
+    grid: Grid
+    variants: tuple[Variant, ...]
+
+    def said(self) -> Iterator[str]:
+        """Lines for the terminal: how many settings are measured, which are left out, and why."""
+        left_out: dict[str, list[str]] = {}
+        for variant in self.variants:
+            if variant.why_not:
+                left_out.setdefault(variant.why_not, []).append(in_words(variant.setting))
+        measured = sum(not variant.why_not for variant in self.variants)
+        yield f"Grid of {self.scenario.name!r}: {measured} of {len(self.variants)} settings."
+        for why, settings in left_out.items():
+            more = f" and {len(settings) - MOST_SAID} more" if len(settings) > MOST_SAID else ""
+            yield f"  left out: {'; '.join(settings[:MOST_SAID])}{more} ({why})"
+
+
+def variants(
+    item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
+) -> Iterator[Variant]:
+    """All of a scenario on its servers, whether they can be measured or not."""
+    for server in servers:
+        for setting in grid.settings():
+            made = _variant(item, setting, server, models)
+            told = {"server": server.name, **setting} if len(servers) > 1 else setting
+            yield Variant(told, *made)
+
+
+def _variant(
+    item: ScenarioSettings, setting: Setting, server: Server, models: Mapping[str, Model]
+) -> tuple[Server, ScenarioSettings]:
+    machine = _changed(setting, {"runtime": server.runtime, "cores": server.cores})
+    served = server.model_copy(update={**machine, "name": server.name + suffix(machine)})
+    own = [_own(tenant, models[tenant.model], served) for tenant in item.tenants]
+    tenants = tuple(map(_tenant, item.tenants, own, [setting] * len(own)))
+    anywhere = {
+        key: setting[key] for key in setting if any(key in _changed(setting, o) for o in own)
+    }
+    names = {old.name: new.name for old, new in zip(item.tenants, tenants, strict=True)}
+    scenario = item.model_copy(
+        update={
+            "name": item.name + suffix(anywhere),
+            "servers": (served.name,),
+            "tenants": tenants,
+            "experiments": tuple(each.renamed(names) for each in item.experiments),
+            "grid": None,
+        }
+    )
+    return served, scenario
+
+
+def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
+    """What a tenant has without a grid."""
+    batching = tenant.dynamic_batching
+    return {
+        "precision": tenant.precision or model.precision,
+        "instances": tenant.instances,
+        "max_batch_size": tenant.max_batch_size,
+        "max_queue_delay_us": batching.max_queue_delay_us if batching else NO_BATCHING,
+        "preferred_batch_sizes": batching.preferred_batch_sizes if batching else (),
+        "intra_op_threads": tenant.intra_op_threads or server.cores,
+    }
+
+
+def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
+    """What a setting has otherwise."""
+    return {key: value for key, value in setting.items() if own.get(key, value) != value}
+
+
+def _tenant(tenant: Tenant, own: Setting, setting: Setting) -> Tenant:
+    changed = _changed(setting, own)
+    fields: dict[str, object] = {key: changed[key] for key in changed if key not in BATCHING}
+    if any(key in changed for key in BATCHING):
+        fields["dynamic_batching"] = _batching({**own, **setting})
+    return tenant.model_copy(update={**fields, "name": tenant.name + suffix(changed)})
+
+
+def _batching(setting: Setting) -> DynamicBatching | None:
+    wanted = {key: setting[key] for key in BATCHING}
+    if wanted["max_queue_delay_us"] == NO_BATCHING:
+        return None
+    return DynamicBatching.model_validate(wanted)
