@@ -1,5 +1,6 @@
 """The study, read once from the configuration, and what all rules share."""
 
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,7 @@ from perseus.study.launchers import LAUNCHERS
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
+from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()
@@ -46,6 +48,7 @@ except ConfigError as error:
 SOURCES = Sources(HERE / "scripts")
 RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
 CELLS = list(STUDY.cells.values())
+TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
 FIGURE_FILES = expand(
     f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=figures_of(STUDY.kinds), kind=["svg", "png"]
@@ -84,6 +87,11 @@ def repository_task(scenario, tenant):
 
 
 @cache
+def ensemble_task(scenario, tenant):
+    return planning.ensemble_task(STUDY, scenario, tenant)
+
+
+@cache
 def ceiling_task(server):
     return planning.ceiling_task(STUDY, server)
 
@@ -94,7 +102,8 @@ def model_of(scenario, tenant):
 
 def any_of(names):
     """A pattern of these names, and of nothing where there are none."""
-    return rf"(?:{'|'.join(names)})" if (names := list(names)) else "(?!)"
+    each = sorted(set(map(re.escape, names)))
+    return rf"(?:{'|'.join(each)})" if each else "(?!)"
 
 
 def scenarios_with(model_file):

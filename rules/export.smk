@@ -2,7 +2,8 @@
 
 inputs:   a state_dict file, if the model's weights are one, or the ONNX file; its images, if any
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
-          it also model.fp16.onnx, model.int8.onnx or model.pt2
+          it also model.fp16.onnx, model.int8.onnx or model.pt2, and where pictures are sent
+          pictures.npz
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
 """
 
@@ -106,3 +107,26 @@ rule export_program:
         "Exporting {wildcards.model} as a program of torch"
     script:
         "../scripts/export_program.py"
+
+
+rule pictures:
+    """Pictures as files, what a model wants of them, and the answers that torch gave."""
+    input:
+        weights=lambda w: files.weights(STUDY, w.model),
+        images=lambda w: STUDY.images[w.model],
+    output:
+        f"{RESULTS}/models/{{model}}/pictures.npz",
+    log:
+        f"{LOGS}/export/{{model}}.pictures.log",
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        task=lambda w: planning.export_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["pictures.py"]),
+        versions=provenance.versions(provenance.PICTURES),
+    message:
+        "Asking {wildcards.model} about pictures"
+    script:
+        "../scripts/pictures.py"

@@ -30,6 +30,7 @@ def tenant(name: str, **changes: Any) -> MeasuredTenant:
         "dynamic_batching": False,
         "precision": "fp32",
         "priority": None,
+        "preprocessing": None,
         "sla": Sla(latency_ms=50.0),
     }
     return MeasuredTenant(name=name, **(settled | changes))

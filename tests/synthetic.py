@@ -191,6 +191,8 @@ def _repeats(
                 "requests": 20000,
                 "measured_s": 90.0,
                 "unloaded_p50_ms": {name: SLA_MS.get(name, 100.0) / 5 for name in names},
+                "request_bytes": dict.fromkeys(names, 602112.0),
+                "client_preprocess_ms": {},
                 "dedicated_rps": dict(peaks),
                 "errors": {name: {} for name in names},
                 "gpu_watts": None,
@@ -250,6 +252,7 @@ def _task(
                 dynamic_batching=False,
                 precision="fp32",
                 priority=None,
+                preprocessing=None,
                 sla=Sla(latency_ms=SLA_MS.get(name, 100.0)),
             )
             for name in names
@@ -276,6 +279,14 @@ def spoil(record: Plain, outcome: str, reason: str) -> Plain:
     if outcome != "client_limited":
         nothing |= {"certified_scale": None, "certified_window": -1}
     return record | nothing | {"outcome": outcome, "reason": reason}
+
+
+def by_server(record: Plain) -> Plain:
+    """The record of a dedicated cell, as of a tenant whose server preprocesses."""
+    (told,) = record["cell"]["tenants"]
+    costs = {"request_bytes": {told["name"]: 50000.0}, "client_preprocess_ms": {told["name"]: 4.5}}
+    cell = record["cell"] | {"tenants": [told | {"preprocessing": "server"}]}
+    return record | costs | {"cell": cell}
 
 
 def with_lost(made: Sequence[Plain], line: str, outcome: str) -> list[Plain]:

@@ -92,6 +92,8 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
                     "compute_ms": 0.5 * seen.p50_ms,
                     "compute_output_ms": 0.2,
                     "client_ms": 1.0,
+                    "client_cpu_ms": 0.4,
+                    "server_cpu_ms": 12.5,
                 },
                 requests,
             )

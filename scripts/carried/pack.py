@@ -82,6 +82,10 @@ def job_of(study: Study) -> Job:
     for name, model in study.models.items():
         if model.weights_file or model.images:
             raise ValueError(f"{name}: files of weights and images are not carried")
+    for scenario in study.scenarios.values():
+        for tenant in scenario.tenants:
+            if tenant.preprocessing:
+                raise ValueError(f"{tenant.name}: pictures are not carried (preprocessing:)")
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},
         tenants={

@@ -487,6 +487,37 @@ def test_the_instances_of_a_tenant(edited, downstream):
     assert edited.stale() == repositories(RESNET) | {RESNET_PEAK, MIX, *downstream}
 
 
+def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downstream):
+    """Its network moves into a step; no other tenant, nor any export, is touched."""
+    reconfigured(
+        edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="server")
+    )
+    scenarios = (f"cpu1.{MOBILENET}", "cpu1.shared")
+    ensembles = {("ensemble", scenario, MOBILENET) for scenario in scenarios}
+    networks = {("repository", scenario, f"{MOBILENET}.network") for scenario in scenarios}
+    # The name of each model that Triton serves stands in the tasks of all of the same scenario.
+    sibling = ("repository", "cpu1.shared", RESNET)
+    pictures, measured = ("pictures", MOBILENET), {MOBILENET_PEAK, MIX, *downstream}
+    served = {pictures, sibling, *ensembles, *networks}
+    assert edited.stale() == {*served, CEILING, *measured}
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    (edited.root / "photos" / "1.jpg").write_bytes(b"another photo")
+    exported = {("export", MOBILENET), pictures, *ensembles, *networks, CEILING}
+    assert edited.stale() == {*exported, *measured}
+    edited.accept()
+    edited.append("scripts/perseus/models/preprocess.py", CODE)
+    assert {*ensembles, *ALL_CELLS} < edited.stale()
+    assert not {job for job in edited.stale() if job[0] in ("export", "repository")}
+
+
+def test_a_client_that_preprocesses(edited, downstream):
+    reconfigured(
+        edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="client")
+    )
+    assert edited.stale() == {("pictures", MOBILENET), MOBILENET_PEAK, MIX, *downstream}
+
+
 def test_the_precision_of_the_study(edited, downstream):
     reconfigured(
         edited, lambda study: study.update(measurement={"precision": "standard", "repeats": 1})

@@ -198,6 +198,18 @@ VARIANTS = {
          for scenario in (f"squeezenet1_1{more}.peak", f"mobilenet_v3_small{more}.peak",
                           f"shared{more}.mix-1-1")},
     ),
+    "pictures, preprocessed by the client and by the server": (
+        shared({**SQUEEZE, "name": "by_client", "preprocessing": "client"},
+               {**SQUEEZE, "name": "by_server", "preprocessing": "server"},
+               {**MOBILENET, "preprocessing": "server"}),
+        {f"cpu1.{cell}.r1" for cell in ("by_client.peak", "by_server.peak",
+         "mobilenet_v3_small.peak", "shared.mix-1-1-1")},
+    ),
+    "pictures to a tenant that is called like the network of another": (
+        shared({**SQUEEZE, "name": "a", "preprocessing": "server"},
+               {**MOBILENET, "name": "a_network", "preprocessing": "server"}),
+        {"cpu1.a.peak.r1", "cpu1.a_network.peak.r1", "cpu1.shared.mix-1-1.r1"},
+    ),
     "gamma arrivals": (
         {"measurement": {"arrivals": {"process": "gamma", "cv": 3}}, **shared(SQUEEZE, MOBILENET)},
         ALONE | {"cpu1.shared.mix-1-1.r1"},
@@ -230,3 +242,22 @@ def test_an_export_is_shared_by_all_scenarios(empty):
     exports = [job for job in jobs if job[0] == "export"]
     assert sorted(exports) == [("export", "mobilenet_v3_small"), ("export", "squeezenet1_1")]
     assert len([job for job in jobs if job[0] == "repository"]) == 4
+
+
+def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp_path):
+    """A network is asked about pictures once, and an ensemble is made beside each network."""
+    path = tmp_path / "study.yaml"
+    by_server = {**SQUEEZE, "name": "by_server", "preprocessing": "server"}
+    change = shared({**SQUEEZE, "name": "by_client", "preprocessing": "client"}, by_server)
+    models = [{"name": "squeezenet1_1", "sla": {"latency_ms": 100}}]
+    path.write_text(yaml.safe_dump({"models": models, **change}))
+    jobs = set(empty.jobs("--configfile", str(path)))
+    assert {job for job in jobs if job[0] in ("pictures", "ensemble", "repository")} == {
+        ("pictures", "squeezenet1_1"),
+        ("repository", "cpu1.by_client", "by_client"),
+        ("repository", "cpu1.by_server", "by_server.network"),
+        ("ensemble", "cpu1.by_server", "by_server"),
+        ("repository", "cpu1.shared", "by_client"),
+        ("repository", "cpu1.shared", "by_server.network"),
+        ("ensemble", "cpu1.shared", "by_server"),
+    }

@@ -114,6 +114,18 @@ def test_what_there_is_no_time_for_is_listed(carried, tmp_path):
     ("change", "options", "message"),
     [
         ({"servers": [{**STUDY["servers"][0], "runtime": "onnxruntime"}]}, [], "runtime: pytorch"),
+        (
+            {
+                "scenarios": [
+                    {
+                        **STUDY["scenarios"][0],
+                        "tenants": [{"model": "mobilenet_v3_small", "preprocessing": "client"}],
+                    }
+                ]
+            },
+            [],
+            "mobilenet_v3_small: pictures are not carried",
+        ),
         ({}, ["--python", "3.99"], "no stub for Python 3.99"),
         ({"models": []}, [], "models: must have at least 1 item"),
     ],

@@ -30,13 +30,15 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 def under_load(
     cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
 ) -> Iterator[LiveSystem]:
-    """The server with the clients of all tenants, in the order of `routes`."""
+    """The server with the clients of all tenants, in their order."""
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(routes))
     with ExitStack() as stack:
         clients = [
-            stack.enter_context(Client(name, route, cell.client_cores, processes))
-            for name, route in routes.items()
+            stack.enter_context(
+                Client(each.name, routes[each.name], cell.client_cores, processes, steps=each.steps)
+            )
+            for each in task.tenants
         ]
         cell.raw.client_realtime = all(client.prompt for client in clients)
         system = LiveSystem(

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perseus.host.procfs import foreign_share, read_cpu
+from perseus.host.procfs import TICKS_PER_S, foreign_share, read_cpu
 from perseus.measurement.server_life import ServerLife
 from perseus.peak.system import Observation
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.serving.statistics import server_times
+from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import Client
 from perseus.traffic.requests import MS
 
@@ -35,7 +35,7 @@ class LiveLoad:
         self._server, self._clients, self._start_ns = server, clients, start_ns
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
-        self._times = [server_times(server, client.model) for client in clients]
+        self._times = [tenant_times(server, client.model, client.steps) for client in clients]
         self._queue_ms: list[list[tuple[float, float]]] = [[] for _ in clients]
         self._life = ServerLife(server, clients, longest_sla_s)
 
@@ -60,11 +60,18 @@ class LiveLoad:
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
         )
 
+    def server_cpu_s(self) -> float:
+        """CPU time of the server since the window began; NaN if it runs on another host."""
+        if self._server.pid is None:
+            return float("nan")
+        used = read_cpu(self._server_cores, self._server.pid).used - self._cpu.used
+        return used / TICKS_PER_S
+
     def _read_queues(self) -> None:
         """The mean queue time of what the server has served since the last reading."""
         for i, client in enumerate(self._clients):
             try:
-                new = server_times(self._server, client.model, timeout_s=1.0)
+                new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)
             except ServerError:  # too busy, or about to be found dead
                 return
             self._life.heard()

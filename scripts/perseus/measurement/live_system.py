@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
 from perseus.measurement.live_load import LiveLoad
 from perseus.measurement.raw_results import RequestsWriter
@@ -16,7 +17,7 @@ from perseus.measurement.server_life import naming_death
 from perseus.peak.stats import Floats
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.serving.statistics import server_times
+from perseus.serving.statistics import ServerTimes, tenant_times
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, Result
 from perseus.traffic.requests import Status
@@ -32,6 +33,7 @@ class Ended:
     number: int
     start_ns: int
     decompositions: tuple[Decomposition, ...]
+    cpu: tuple[CpuTimes, ...]
 
 
 class LiveSystem:
@@ -102,7 +104,7 @@ class LiveSystem:
     @contextmanager
     def _loaded(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
         names = [client.name for client in self._clients]
-        before = [server_times(self._server, client.model) for client in self._clients]
+        before = self._server_times()
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
         load = LiveLoad(
@@ -126,12 +128,16 @@ class LiveSystem:
             # Here, so that the requests of a window that ends badly are kept too.
             number = self._writer.add(names, [result.requests for result in results])
         self._require_answers(results)
-        after = [server_times(self._server, client.model) for client in self._clients]
+        after = self._server_times()
         parts = [
             decompose(a, b, result.requests)
             for a, b, result in zip(before, after, results, strict=True)
         ]
-        self.ended.append(Ended(number, start_ns, tuple(parts)))
+        cpu = cpu_times(load.server_cpu_s(), results)
+        self.ended.append(Ended(number, start_ns, tuple(parts), cpu))
+
+    def _server_times(self) -> list[ServerTimes]:
+        return [tenant_times(self._server, each.model, each.steps) for each in self._clients]
 
     def _require_answers(self, results: Sequence[Result]) -> None:
         for client, result in zip(self._clients, results, strict=True):

@@ -82,6 +82,10 @@ WINDOWS_SCHEMA = pa.schema(
         column("compute_ms", REAL, "ms", "mean time of the network itself " + _TRITON),
         column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
         column("client_ms", REAL, "ms", "mean latency less the four above: network and client"),
+        column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered request,"
+               " from the start of the window until the server is idle again"),
+        column("server_cpu_ms", REAL, "ms", "CPU time of the server likewise, per answered request"
+               " of any tenant; null if it runs on another host"),
     ]
 )  # fmt: skip
 

@@ -17,6 +17,7 @@ from perseus.measurement.clients import routes_to, under_load
 from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.monitor import Monitor
+from perseus.measurement.preprocess_cost import client_preprocess_ms
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.measurement.verify import verify
 from perseus.peak import stats
@@ -89,7 +90,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
         tenants = tenants_on(server, cell.task, cell.inputs.references)
         first_ms, errors = first_inferences(tenants), verify(tenants)
         served = {tenant.name: asdict(tenant.served) for tenant in tenants if tenant.served}
-        facts = server_facts(server)
+        facts, preprocess_ms = server_facts(server), client_preprocess_ms(tenants)
         with monitored(cell, server), routes_to(tenants) as routes:
             unloaded_ms = {
                 name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
@@ -103,5 +104,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 "relative_errors": errors,
                 "served_models": served,
                 "unloaded_p50_ms": p50_ms,
+                "request_bytes": {tenant.name: tenant.request_bytes for tenant in tenants},
+                "client_preprocess_ms": preprocess_ms,
             }
             yield ServerUnderTest(cell, server, routes, unloaded_ms, p50_ms, record)

@@ -12,6 +12,7 @@ import numpy as np
 
 from perseus.models.answers import Array
 from perseus.models.examples import examples
+from perseus.models.pictures import Pictures, as_batch
 from perseus.models.tensors import Tensor
 from perseus.serving.running_server import RunningServer
 from perseus.serving.served_models import ModelOnServer, read_served_model
@@ -35,7 +36,8 @@ class TenantUnderTest:
     `examples` are the model's inputs by name, shape (n, ...), n of them; those of images are
     (n, 3, height, width). `answers` are torch's, shape (n, classes), None where the server's own
     are all that is known. Without `has_batches` a request is one example. `served` is a model that
-    the server has of its own.
+    the server has of its own. With `preprocessing` there are also the `pictures` that the images
+    were.
     """
 
     settings: MeasuredTenant
@@ -48,6 +50,7 @@ class TenantUnderTest:
     outputs: tuple[str, ...] = (OUTPUT,)
     has_batches: bool = True
     served: ModelOnServer | None = None
+    pictures: Pictures | None = None
 
     @property
     def name(self) -> str:
@@ -64,9 +67,18 @@ class TenantUnderTest:
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Inputs of requests that carry these examples."""
+        """Inputs of requests that carry these examples, of images as tensors or as files."""
+        if self.pictures is not None and self.settings.preprocessing == "server":
+            files = self.pictures.files
+            return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
         rows = [list(part) if self.has_batches else part[0] for part in parts]
         return [{name: values[row] for name, values in self.examples.items()} for row in rows]
+
+    @property
+    def request_bytes(self) -> float:
+        """Of the inputs of a request, mean over those of the load."""
+        requests = self.batches(self.load_images)
+        return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
         """The route of the load."""
@@ -107,6 +119,7 @@ def _brought(tenant: MeasuredTenant, reference: Path, open_route: OpenRoute) -> 
     assert tenant.max_batch_size is not None and tenant.dynamic_batching is not None
     with np.load(reference) as arrays:
         images, answers = arrays["input"], arrays["output"]
+        pictures = Pictures.of(arrays) if tenant.preprocessing else None
     return TenantUnderTest(
         tenant,
         tenant.name,
@@ -115,6 +128,7 @@ def _brought(tenant: MeasuredTenant, reference: Path, open_route: OpenRoute) -> 
         tenant.max_batch_size,
         tenant.dynamic_batching,
         open_route,
+        pictures=pictures,
     )
 
 

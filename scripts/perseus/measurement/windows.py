@@ -37,5 +37,8 @@ def as_rows(
         }
         | seen.as_dict()
         | asdict(parts)
-        for name, seen, parts in zip(tenants, window.tenants, ended.decompositions, strict=True)
+        | asdict(cpu)
+        for name, seen, parts, cpu in zip(
+            tenants, window.tenants, ended.decompositions, ended.cpu, strict=True
+        )
     ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from perseus.models.answers import Array
 from perseus.models.networks import ExportError
+
+PICTURE_PX: Final = (512, 384)
+JPEG_QUALITY: Final = 90
 
 
 def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Array:
@@ -46,3 +49,27 @@ def random_images(count: int, size: int, seed: int) -> Array:
         noise = rng.standard_normal((3, size, size))
         image[:] = rng.uniform(0.5, 2) * colours[:, :size, :size] + rng.uniform(0, 1) * noise
     return images
+
+
+def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:
+    """`count` seeded pictures of PICTURE_PX (width, height) as JPEG files in `folder`; their names.
+
+    Colours vary as much on each scale, from the whole down to 4 pixels, as those of photos do
+    (D. Field, J. Opt. Soc. Am. A 4, 1987): files and the work of decoding are as large.
+    """
+    from PIL import Image
+
+    rng = np.random.default_rng([seed, *PICTURE_PX])
+    width, height = PICTURE_PX
+    names = []
+    for number in range(count):
+        colours = np.full((height, width, 3), 128.0)
+        for octave in range(8):
+            for channel in range(3):
+                grid = rng.normal(0, 24, (2**octave, 2**octave)).astype(np.float32)
+                blown_up = Image.fromarray(grid).resize(PICTURE_PX, Image.Resampling.BICUBIC)
+                colours[..., channel] += np.asarray(blown_up)
+        names.append(str(folder / f"{number}.jpg"))
+        picture = Image.fromarray(colours.clip(0, 255).astype(np.uint8))
+        picture.save(names[-1], quality=JPEG_QUALITY)
+    return tuple(names)

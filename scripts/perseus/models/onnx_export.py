@@ -137,14 +137,7 @@ def check_onnx(
     where the error exceeds the tolerance or where the expected outputs do not depend on the input,
     so that nothing could be proved.
     """
-    scale = signal(expected)
-    level = float(np.max(np.abs(expected)))
-    if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
-        raise ExportError(
-            f"{what} gives nearly the same answer for every image (signal {scale:.3g}, largest "
-            f"output {level:.3g}): no check could notice a wrong answer. "
-            "Use other weights or images."
-        )
+    scale = require_signal(expected, what)
     error, numbers = 0.0, np.arange(len(images))
     parts = in_batches(numbers, batch) if batch else [numbers[:1], numbers[1:]]
     try:
@@ -167,6 +160,19 @@ def check_onnx(
         "tolerance": tolerance,
         "batches": [len(part) for part in parts],
     }
+
+
+def require_signal(expected: Array, what: str) -> float:
+    """The signal of answers. Raises ExportError where they hardly depend on the image."""
+    scale = signal(expected)
+    level = float(np.max(np.abs(expected)))
+    if not np.isfinite(scale) or scale <= MIN_SIGNAL_SHARE * level:
+        raise ExportError(
+            f"{what} gives nearly the same answer for every image (signal {scale:.3g}, largest "
+            f"output {level:.3g}): no check could notice a wrong answer. "
+            "Use other weights or images."
+        )
+    return scale
 
 
 def in_batches(rows: NDArray[Any], size: int) -> list[NDArray[Any]]:

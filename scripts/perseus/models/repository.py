@@ -1,6 +1,7 @@
 """Write the Triton model repository of one scenario.
 
-`write_tenant` makes `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/<the model's file>`.
+`write_tenant` makes `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/<the model's file>`; what
+stands before the network of a tenant that gets pictures is written by `ensemble`.
 `model_config` says what stands in a config.pbtxt; what is the runtime's own comes from the module
 of its name in `runtimes`. The same repository is served by our python-based backends
 (scripts/backends) and, unchanged, by the C++ backends of NVIDIA's container. But without
@@ -25,6 +26,7 @@ from perseus.models.runtimes import parameters_of
 from perseus.study.model import Precision
 from perseus.study.runtimes import RUNTIMES, Runtime
 from perseus.study.tasks.repository import ServedTenant
+from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
 
 
 class RepositoryError(ValueError):
@@ -36,26 +38,38 @@ def write_tenant(
 ) -> None:
     """Write one tenant of the repository `root`: `config.pbtxt`, and a copy of the file `model`.
 
-    siblings: names of all tenants of the scenario. Triton serves whatever lies in a repository, so
-        what was written earlier for a tenant that is no longer among them is removed.
+    siblings: as of `write_model`.
     check: what the export wrote of the model, check.json (input_shape, classes).
-
-    The model is copied, not linked: a link would share its time stamp with the export's output, and
-    a workflow that touches one would find the other out of date.
 
     Raises RepositoryError for an unfit tenant, and for anything else found in `root`.
     """
     channels, height, width = check["input_shape"]
     config = model_config(tenant, (channels, height, width), check["classes"])
-    for folder in _stale_tenants(root, {tenant.name, *siblings}):
+    write_model(root, config, tenant.model_file, model, siblings)
+
+
+def write_model(
+    root: Path, config: pb.ModelConfig, file: str, source: Path, siblings: Sequence[str]
+) -> None:
+    """Write one Triton model of the repository `root`, whose `file` is a copy of `source`.
+
+    siblings: names of all Triton models of the scenario. Triton serves whatever lies in a
+        repository, so what was written earlier for one that is no longer among them is removed.
+
+    The file is copied, not linked: a link would share its time stamp with the export's output, and
+    a workflow that touches one would find the other out of date.
+
+    Raises RepositoryError for anything else found in `root`.
+    """
+    for folder in _stale_models(root, {config.name, *siblings}):
         shutil.rmtree(folder)
-    version = root / tenant.name / "1"
-    for name in _model_files() - {tenant.model_file}:
-        (version / name).unlink(missing_ok=True)  # of the runtime that it had before
-    # The model first: a config.pbtxt stands only beside its model.
-    with whole(version / tenant.model_file) as partial:
-        shutil.copyfile(model, partial)
-    with whole(root / tenant.name / "config.pbtxt") as partial:
+    version = root / config.name / "1"
+    for name in _version_files() - {file}:
+        (version / name).unlink(missing_ok=True)  # of what it was before
+    # The file first: a config.pbtxt stands only beside its model.
+    with whole(version / file) as partial:
+        shutil.copyfile(source, partial)
+    with whole(root / config.name / CONFIG) as partial:
         partial.write_text(text_format.MessageToString(config))
 
 
@@ -112,7 +126,7 @@ def _valid(tenant: ServedTenant) -> ServedTenant:
 
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:
-    if not re.fullmatch(r"[A-Za-z0-9_~-]+", tenant.name):
+    if not re.fullmatch(r"[A-Za-z0-9_~-]+(\.network)?", tenant.name):
         yield "its name may hold letters, digits and '_~-' only: it becomes a folder and a URL"
     if tenant.precision not in get_args(Precision):
         yield f"precision {tenant.precision!r} is not one of {', '.join(get_args(Precision))}"
@@ -143,18 +157,19 @@ def _runtime_problems(tenant: ServedTenant, runtime: Runtime) -> Iterator[str]:
         yield f"{tenant.runtime} does not compute in {tenant.precision}: take {' or '.join(able)}"
 
 
-def _model_files() -> set[str]:
-    return {each.model_file for each in RUNTIMES.values()}
+def _version_files() -> set[str]:
+    """All that may lie in the version folder of a Triton model."""
+    return {ENSEMBLE_FILE, PREPROCESS_FILE, *(each.model_file for each in RUNTIMES.values())}
 
 
-def _stale_tenants(root: Path, names: Set[str]) -> list[Path]:
-    """Folders that an earlier call wrote for tenants not in `names`."""
+def _stale_models(root: Path, names: Set[str]) -> list[Path]:
+    """Folders that an earlier call wrote for Triton models not in `names`."""
     stale = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         if path.name in names or path.name.startswith("."):
             continue
         files = {str(p.relative_to(path)) for p in path.rglob("*") if not p.is_dir()}
-        ours = {"config.pbtxt", *(f"1/{name}" for name in _model_files())}
+        ours = {CONFIG, *(f"1/{name}" for name in _version_files())}
         if path.is_symlink() or not path.is_dir() or not files <= ours:
             raise RepositoryError(
                 f"{path} is not part of this scenario, and Triton would try to serve it: "

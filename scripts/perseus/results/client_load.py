@@ -57,8 +57,16 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    tenants, ceiling = peak.task.tenants, of_ceiling(peak.task.server.name)
-    return [(ceiling, tenant.model, tenant.request_batch_size) for tenant in tenants]
+    """Of each tenant; pictures as requests are of no model whose ceiling was looked for."""
+    ceiling, no_model = of_ceiling(peak.task.server.name), ""
+    return [
+        (
+            ceiling,
+            no_model if tenant.preprocessing == "server" else tenant.model,
+            tenant.request_batch_size,
+        )
+        for tenant in peak.task.tenants
+    ]
 
 
 def _ceilings_rps(ceilings: Sequence[Ceiling]) -> dict[Requests, float]:

@@ -132,6 +132,16 @@ class Record(BaseModel):
     unloaded_p50_ms: dict[str, Number] = Field(
         description="per tenant, median latency of single requests without load, ms"
     )
+    request_bytes: dict[str, Number] = Field(
+        default_factory=dict,
+        description="per tenant, the input of a request, mean over those sent in turn, bytes; with"
+        " shared memory they do not travel",
+    )
+    client_preprocess_ms: dict[str, Number] = Field(
+        default_factory=dict,
+        description="per tenant with `preprocessing`, the CPU time in which the client makes the"
+        " tensors of a request out of pictures, median of 40, ms",
+    )
     errors: dict[str, dict[str, str]] = Field(
         description="per tenant, the first message of each kind of error"
     )

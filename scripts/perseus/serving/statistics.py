@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
@@ -39,3 +40,20 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
         message = server.access.hide(f"no statistics of {model} from the server: {error}")
         raise ServerError(message) from None
+
+
+def tenant_times(
+    server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
+) -> ServerTimes:
+    """The times of a tenant's model, whose requests pass these others if it is an ensemble.
+
+    Triton adds up what its steps compute, but leaves out that requests queue for them; and what a
+    step takes to give its output is counted once more as the wait for the next one. Raises
+    ServerError as `server_times` does.
+    """
+    whole = server_times(server, model, timeout_s)
+    each = [server_times(server, step, timeout_s) for step in steps]
+    if not each:
+        return whole
+    queue_ns, output_ns = sum(step.queue_ns for step in each), each[-1].compute_output_ns
+    return replace(whole, queue_ns=queue_ns, compute_output_ns=output_ns)

@@ -15,6 +15,7 @@ from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
+from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
 
@@ -44,7 +45,8 @@ class Scenario:
         return tuple(each.run for each in self.asked)
 
     def tenant(self, name: str) -> Tenant:
-        return next(tenant for tenant in self.tenants if tenant.name == name)
+        """The tenant of that name, or the one that a Triton model of that name serves."""
+        return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
 @dataclass(frozen=True)

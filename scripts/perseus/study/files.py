@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
@@ -10,6 +10,7 @@ from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
+from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE, files_of
 
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
 """The raw results of a cell."""
@@ -53,19 +54,31 @@ def ceilings(study: Study) -> list[str]:
 
 
 def repository_files(study: Study, of: Scenario) -> list[str]:
-    names = ("config.pbtxt", f"1/{RUNTIMES[of.server.runtime].model_file}")
+    """Of all its Triton models."""
     root = f"{repository(study)}/{of.id}"
-    return [f"{root}/{tenant.name}/{name}" for tenant in _brought(study, of) for name in names]
+    return [
+        f"{root}/{file}"
+        for tenant in _brought(study, of)
+        for file in _files_of_tenant(tenant, of.server)
+    ]
+
+
+def _files_of_tenant(tenant: Tenant, server: Server) -> Iterator[str]:
+    """From the repository on."""
+    if tenant.steps:
+        yield from files_of(tenant.name, ENSEMBLE_FILE)
+        yield from files_of(tenant.steps[0], PREPROCESS_FILE)
+    yield from files_of(tenant.network, RUNTIMES[server.runtime].model_file)
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
     """The file that the repository has a copy of."""
     scenario = study.scenarios[scenario_id]
-    model = scenario.tenant(tenant_name).model
+    tenant = scenario.tenant(tenant_name)
     return {
         ONNX: onnx(study, scenario_id, tenant_name),
-        PROGRAM: f"{results(study)}/models/{model}/{PROGRAM}",
-        PLAN: f"{results(study)}/plans/{scenario.server.name}/{tenant_name}/{PLAN}",
+        PROGRAM: f"{results(study)}/models/{tenant.model}/{PROGRAM}",
+        PLAN: f"{results(study)}/plans/{scenario.server.name}/{tenant.name}/{PLAN}",
     }[RUNTIMES[scenario.server.runtime].model_file]
 
 
@@ -93,9 +106,19 @@ def checks(study: Study, ceiling: str) -> list[str]:
     return [check(study, name) for name in sorted(names)]
 
 
+def pictures(study: Study, model: str) -> str:
+    """Pictures as files, with torch's answers to them."""
+    return f"{results(study)}/models/{model}/pictures.npz"
+
+
 def references(study: Study, of: Scenario) -> list[str]:
     """torch's answers, of each tenant's model that is brought to the server."""
-    return [f"{results(study)}/models/{t.model}/reference.npz" for t in _brought(study, of)]
+    return [
+        pictures(study, tenant.model)
+        if tenant.preprocessing
+        else f"{results(study)}/models/{tenant.model}/reference.npz"
+        for tenant in _brought(study, of)
+    ]
 
 
 def _brought(study: Study, of: Scenario) -> list[Tenant]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from perseus.study.cells import Cell, Study, search_alone
+from perseus.study.cells import Cell, Scenario, Study, search_alone
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.measurement import ArrivalProcess, Client
 from perseus.study.model import Model
@@ -13,6 +13,7 @@ from perseus.study.runtimes import RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.setting import of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
+from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.measure import (
@@ -65,7 +66,7 @@ def repository_task(study: Study, scenario_id: str, tenant_name: str) -> Reposit
     batching = tenant.dynamic_batching
     return RepositoryTask(
         tenant=ServedTenant(
-            name=tenant.name,
+            name=tenant.network,
             model=tenant.model,
             runtime=server.runtime,
             precision=study.precision(tenant),
@@ -78,8 +79,27 @@ def repository_task(study: Study, scenario_id: str, tenant_name: str) -> Reposit
             intra_op_threads=tenant.intra_op_threads or server.cores,
             gpus=server.served_gpus,
         ),
-        siblings=tuple(sorted(each.name for each in scenario.tenants)),
+        siblings=_triton_models(scenario),
     )
+
+
+def ensemble_task(study: Study, scenario_id: str, tenant_name: str) -> EnsembleTask:
+    scenario = study.scenarios[scenario_id]
+    tenant = scenario.tenant(tenant_name)
+    preprocess, network = tenant.steps
+    return EnsembleTask(
+        tenant=tenant.name,
+        preprocess=preprocess,
+        network=network,
+        max_batch_size=tenant.max_batch_size,
+        processes=scenario.server.cores,
+        siblings=_triton_models(scenario),
+    )
+
+
+def _triton_models(scenario: Scenario) -> tuple[str, ...]:
+    """The names of all that Triton serves."""
+    return tuple(sorted(name for each in scenario.tenants for name in (each.name, *each.steps)))
 
 
 def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtTask:
@@ -138,6 +158,7 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
         dynamic_batching=None if served else tenant.dynamic_batching is not None,
         precision=None if served else study.precision(tenant),
         priority=tenant.priority,
+        preprocessing=tenant.preprocessing,
         sla=model.sla,
     )
 
@@ -168,6 +189,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
         if of_ceiling(scenario.server.name) == ceiling
         for tenant in scenario.tenants
         if not study.is_served(tenant)
+        and tenant.preprocessing != "server"  # pictures are less to send than tensors
     }
     return CeilingTask(
         server=ceiling,

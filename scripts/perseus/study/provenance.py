@@ -20,6 +20,7 @@ from perseus.study.tasks.repository import RepositoryTask
 EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
 OWN_ONNX = ("onnx", "onnxruntime", "torchvision")  # which preprocesses images
+PICTURES = ("torch", "torchvision", "pillow")
 """Packages whose version may change what a job of the rule makes."""
 
 
@@ -71,7 +72,8 @@ def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Of what serves and of what asks; an image's name is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
-    return versions([*serving, *_client(task.client)])
+    preprocessing = ["pillow"] if any(tenant.preprocessing for tenant in task.tenants) else []
+    return versions([*serving, *preprocessing, *_client(task.client)])
 
 
 def ceiling_versions(task: CeilingTask) -> dict[str, str]:

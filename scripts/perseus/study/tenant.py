@@ -8,6 +8,7 @@ from pydantic import Field
 
 from perseus.study.base import Name, Part, Text, Whole
 from perseus.study.model import Precision
+from perseus.study.triton_models import PreprocessedBy, steps
 
 BatchSize = Annotated[Whole, Field(ge=1)]
 Instances = Annotated[Whole, Field(ge=1, le=64)]
@@ -63,3 +64,21 @@ class Tenant(Part):
     intra_op_threads: Threads | None = Field(
         default=None, description="Threads of one inference. Default, the server's cores."
     )
+    preprocessing: PreprocessedBy | None = Field(
+        default=None,
+        description="Where pictures become tensors: `server` sends them as files, which the server"
+        " decodes, resizes and normalises before the network (of torchvision's models); `client`"
+        " sends tensors made of them beforehand, and measures beside the load what making them"
+        " takes. They are those of the model's `images`, or seeded random ones, JPEG of 512 x 384"
+        " pixels. Default, requests are tensors, whoever made them.",
+    )
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The Triton models that its requests pass, where it is not one of its own name."""
+        return steps(self.name, self.preprocessing)
+
+    @property
+    def network(self) -> str:
+        """The Triton model that is its network."""
+        return self.steps[-1] if self.steps else self.name

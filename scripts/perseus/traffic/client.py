@@ -67,11 +67,19 @@ class Client:
 
     A process is about a core's worth of load. Requests are dealt out to the processes in turn, so
     that together they send exactly what was asked, and are merged again in order of their times.
+    `steps` are the Triton models that its requests pass, where it is not one of its own name.
     Raises ClientError when a process dies or does not answer within 30 s.
     """
 
-    def __init__(self, name: str, route: Route, cores: Sequence[int], processes: int = 1) -> None:
-        self.name, self.model = name, route.model
+    def __init__(
+        self,
+        name: str,
+        route: Route,
+        cores: Sequence[int],
+        processes: int = 1,
+        steps: Sequence[str] = (),
+    ) -> None:
+        self.name, self.model, self.steps = name, route.model, steps
         setup = Setup(route, tuple(cores))
         self._processes = [_Process(name, setup) for _ in range(processes)]
         self.prompt = False
@@ -137,6 +145,7 @@ class Client:
             _merged([each.requests for each in results]),
             errors,
             all(each.idle for each in results),
+            sum(each.cpu_s for each in results),
         )
 
 

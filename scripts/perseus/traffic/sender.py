@@ -42,12 +42,13 @@ class Snapshot:
 class Result:
     """A window that has ended: its requests, and the first message of each kind of error.
 
-    `idle` tells that the server had worked off its queue.
+    `idle` tells that the server had worked off its queue; `cpu_s` is the CPU time until then.
     """
 
     requests: Requests
     errors: dict[str, str]
     idle: bool
+    cpu_s: float
 
 
 def main(pipe: Connection) -> None:
@@ -111,7 +112,8 @@ def _obey(
             elif command == "stop":
                 until_ns = time.monotonic_ns()
                 idle = _drain(loop, transport, *values)
-                pipe.send(Result(loop.requests(until_ns), loop.errors, idle))
+                cpu_s = time.process_time() - cpu_start_s
+                pipe.send(Result(loop.requests(until_ns), loop.errors, idle, cpu_s))
             else:
                 loop = kinds[command](*values)
                 cpu_start_s = time.process_time()

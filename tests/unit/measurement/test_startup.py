@@ -28,6 +28,20 @@ def test_the_log_tells_the_load_of_a_model_also_past_midnight(tmp_path):
     assert startup.loads_s(tmp_path / "server.log") == {"a": pytest.approx(1.25)}
 
 
+def test_an_ensemble_is_loaded_when_all_its_models_are(tmp_path):
+    line = 'I1122 10:00:0{}.000000 7 model_lifecycle.cc:472] "{}"\n'
+    said = [
+        (1, "loading: a.network:1"),
+        (2, "loading: a.preprocess:1"),
+        (3, "successfully loaded 'a.preprocess'"),
+        (6, "successfully loaded 'a.network'"),
+        (7, "loading: a:1"),
+        (8, "successfully loaded 'a'"),
+    ]
+    (tmp_path / "server.log").write_text("".join(line.format(*each) for each in said))
+    assert startup.loads_s(tmp_path / "server.log") == {"a": pytest.approx(7)}
+
+
 def test_a_log_from_elsewhere_tells_nothing(tmp_path):
     (tmp_path / "server.log").write_text("triton 2.51.0 at far:8001\nIts own log is on far.\n")
     assert startup.loads_s(tmp_path / "server.log") == {}

@@ -109,6 +109,16 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     assert not any("noise" in each for each in answer.sentences)
 
 
+def test_what_preprocessing_costs_is_told_of_the_tenants_that_are_sent_pictures():
+    first, *others = synthetic.records(synthetic.Truth({"resnet18": 30.0}), mixes=(), holds=())
+    heading = "Where pictures become tensors"
+    assert heading not in rendered([first, *others])
+    page = rendered([synthetic.by_server(first), *others])
+    (section,) = re.findall(rf"<h2>{heading}.*?</table>", page, re.DOTALL)
+    cells = re.findall(r"<td>(.*?)</td>", section)
+    assert cells[1:3] == ["resnet18", "server"] and cells[5:] == ["50000", "0.400", "4.50", "12.5"]
+
+
 def test_a_ceiling_that_is_too_low_is_refused_and_why():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = frames_of(made)

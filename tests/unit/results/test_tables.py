@@ -169,6 +169,30 @@ def test_a_ceiling_that_others_disturbed_is_refused(tmp_path):
     assert all(peak["client_load"] is None for peak in peaks)
 
 
+def test_what_a_request_costs_stands_side_by_side(tmp_path):
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    plain, other = synthetic.records(truth, mixes=(), holds=())
+    made = synthetic_files.tables_of([synthetic.by_server(plain), other])
+    pictures, tensors = made["tenants"].to_pylist()
+    assert (pictures["preprocessing"], tensors["preprocessing"]) == ("server", "")
+    assert (pictures["request_bytes"], tensors["request_bytes"]) == (50000, 602112)
+    assert (pictures["client_preprocess_ms"], tensors["client_preprocess_ms"]) == (4.5, None)
+    assert {(row["client_cpu_ms"], row["server_cpu_ms"]) for row in (pictures, tensors)} == {
+        (0.4, 12.5)
+    }
+
+
+def test_the_ceiling_of_tensors_says_nothing_of_pictures(tmp_path):
+    """Nor are they evidence against it."""
+    truth = synthetic.Truth({"resnet18": 2000.0, "mobilenet_v3_large": 90.0}, repeats=1)
+    fast, slow = synthetic.records(truth, mixes=(), holds=())
+    made = synthetic_files.tables_of([synthetic.by_server(fast), slow])
+    pictures, tensors = made["peaks"].to_pylist()
+    assert pictures["estimate_rps"] > 900 and pictures["client_load"] is None
+    assert tensors["client_load"] == pytest.approx(tensors["estimate_rps"] / 900)
+    assert [row["problem"] for row in made["ceilings"].to_pylist()] == [""]
+
+
 def test_a_good_ceiling_has_no_problem(tmp_path):
     peaks, (ceiling,) = ceilings_of(tmp_path)
     assert ceiling["problem"] == "" and all(0 < peak["client_load"] < 1 for peak in peaks)

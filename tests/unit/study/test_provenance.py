@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from measure_tasks import tenant
 
 from perseus.study import provenance
 from perseus.study.experiments import KINDS, OTHER_KINDS
@@ -135,6 +136,12 @@ def test_versions_are_of_what_serves_here_and_of_what_asks(options, packages):
     found = provenance.measure_versions(task(**options))
     assert found.keys() == {"numpy", "tritonclient", *packages}
     assert list(found) == sorted(found)
+
+
+def test_who_preprocesses_depends_on_what_decodes():
+    for side, packages in ((None, set()), ("client", {"pillow"}), ("server", {"pillow"})):
+        told = task().model_copy(update={"tenants": (tenant("a", preprocessing=side),)})
+        assert packages == provenance.measure_versions(told).keys() & {"pillow"}
 
 
 def test_a_version_is_plain_text_also_of_what_is_missing():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from perseus.study import planning
+from perseus.study import files, planning
 from perseus.study.checks.models import torchvision_weights
 from perseus.study.generated_docs import EXAMPLES, readme, schema_json
 from perseus.study.problems import ConfigError
@@ -546,6 +546,14 @@ def background(**keys):
             r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
         ),
         (
+            scenario({"model": "squeezenet1_1", "preprocessing": "sever"}, PAIR[1]),
+            r"tenants\[0\]\.preprocessing: 'sever' .*mean 'server'",
+        ),
+        (
+            scenario({"model": "squeezenet1_1", "preprocessing": "server", "priority": 1}, PAIR[1]),
+            r"tenants\[0\]\.preprocessing: pictures are preprocessed out of turn, .*priority",
+        ),
+        (
             scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
             r"dynamic_batching: joins requests, and max_batch_size: 1 leaves nothing to join",
         ),
@@ -728,6 +736,72 @@ def test_the_architectures_are_those_of_torchvision():
     assert found["resnet50"] == ("IMAGENET1K_V1", "IMAGENET1K_V2", "DEFAULT")
     assert {"resnet50", "inception_v3", "mobilenet_v3_small"} <= set(found)
     assert not {"fasterrcnn_resnet50_fpn_v3", "get_model"} & set(found)
+
+
+# Pictures as requests
+
+
+def by(side, **more):
+    return {"model": "squeezenet1_1", "name": f"by_{side}", "preprocessing": side, **more}
+
+
+def test_a_tenant_that_gets_pictures_is_an_ensemble_with_its_network():
+    study = load({"scenarios": [scenario(by("server", instances=2), "mobilenet_v3_small")]})
+    shared = study.scenarios["cpu1.shared"]
+    root = "model_repository/base/cpu1.shared"
+    assert files.repository_files(study, shared) == [
+        f"{root}/{file}"
+        for file in (
+            "by_server/config.pbtxt",
+            "by_server/1/.keep",
+            "by_server.preprocess/config.pbtxt",
+            "by_server.preprocess/1/model.py",
+            "by_server.network/config.pbtxt",
+            "by_server.network/1/model.onnx",
+            "mobilenet_v3_small/config.pbtxt",
+            "mobilenet_v3_small/1/model.onnx",
+        )
+    ]
+    network = planning.repository_task(study, shared.id, "by_server.network")
+    assert (network.tenant.name, network.tenant.instances) == ("by_server.network", 2)
+    before = planning.ensemble_task(study, shared.id, "by_server")
+    assert (before.tenant, before.network) == ("by_server", network.tenant.name)
+    assert (before.processes, before.max_batch_size) == (1, 8)
+    assert before.siblings == network.siblings == (
+        "by_server", "by_server.network", "by_server.preprocess", "mobilenet_v3_small"
+    )  # fmt: skip
+    models = "results/base/models"
+    assert files.references(study, shared) == [
+        f"{models}/squeezenet1_1/pictures.npz",
+        f"{models}/mobilenet_v3_small/reference.npz",
+    ]
+
+
+def test_a_client_that_preprocesses_asks_about_the_same_pictures_of_a_plain_network():
+    study = load({"scenarios": [scenario(by("client"), "mobilenet_v3_small")]})
+    shared = study.scenarios["cpu1.shared"]
+    assert [tenant.network for tenant in shared.tenants] == ["by_client", "mobilenet_v3_small"]
+    assert files.references(study, shared)[0].endswith("/squeezenet1_1/pictures.npz")
+    measured = planning.measure_task(study, cells(study)[0]).tenants[0]
+    assert (measured.preprocessing, measured.steps) == ("client", ())
+
+
+def test_no_ceiling_is_looked_for_of_pictures():
+    study = load({"scenarios": [scenario(by("server"), "mobilenet_v3_small")]})
+    (request,) = planning.ceiling_task(study, "cpu1").requests
+    assert request.model == "mobilenet_v3_small"
+
+
+def test_pictures_are_refused_where_they_cannot_be_preprocessed(tmp_path):
+    (tmp_path / "own.onnx").touch()
+    models = [model("squeezenet1_1", onnx=str(tmp_path / "own.onnx")), model(PAIR[1])]
+    for side in ("client", "server"):
+        (line,) = problems({"models": models, "scenarios": [scenario(by(side), PAIR[1])]})
+        assert "tenants[0].preprocessing: 'squeezenet1_1' is an ONNX file, and only of" in line
+    far = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "triton.example.org"}}
+    (line,) = problems({"servers": [far], "scenarios": [scenario(by("server"), PAIR[1])]})
+    assert "tenants[0].preprocessing: server 'cpu1' is remote, and gets networks alone" in line
+    load({"servers": [far], "scenarios": [scenario(by("client"), PAIR[1])]})
 
 
 # The documentation

@@ -1,12 +1,16 @@
 """What requests carry: images in turn, in order, in or beside shared memory."""
 
+import json
+
 import numpy as np
 import pytest
 from measure_tasks import client
+from tritonclient.grpc import service_pb2
 
 from perseus.serving.running_server import RunningServer
+from perseus.traffic import grpc_transport, http_transport
 from perseus.traffic import route as route_module
-from perseus.traffic.route import RouteError, inline, request_images, route_to, shared
+from perseus.traffic.route import INPUT, RouteError, inline, request_images, route_to, shared
 
 
 @pytest.mark.parametrize(
@@ -48,3 +52,17 @@ def test_shared_memory_that_is_refused_is_explained_and_leaves_nothing(tmp_path,
     monkeypatch.setattr(route_module, "SHM", tmp_path / "missing")
     with pytest.raises(RouteError, match="do not fit into"), shared(batches, "127.0.0.1:1"):
         pytest.fail("there is no shared memory")
+
+
+def test_pictures_travel_as_the_bytes_that_they_are():
+    rows = np.arange(12, dtype=np.uint8).reshape(2, 6)
+    (inputs,) = inline([{INPUT: rows}])
+    (found,) = inputs
+    assert (found.shape, found.datatype, found.data) == ((2, 6), "UINT8", rows.tobytes())
+    asked = service_pb2.ModelInferRequest.FromString(grpc_transport.serialise("m", inputs))
+    assert (asked.inputs[0].datatype, list(asked.inputs[0].shape)) == ("UINT8", [2, 6])
+    assert list(asked.raw_input_contents) == [rows.tobytes()]
+    body, head_bytes = http_transport.serialise(inputs)
+    described = json.loads(body[:head_bytes])["inputs"][0]
+    assert (described["datatype"], described["shape"]) == ("UINT8", [2, 6])
+    assert body[head_bytes:] == rows.tobytes()

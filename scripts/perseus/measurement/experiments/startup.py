@@ -25,6 +25,7 @@ from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.startup import Run
 from perseus.study.tasks.measure import MeasureTask
+from perseus.study.triton_models import tenant_of
 from perseus.traffic.client import ClientError, sequential_ms
 from perseus.traffic.route import RouteError
 
@@ -102,15 +103,17 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Seconds that Triton says it loaded each model in; none where its log is elsewhere."""
+    """Seconds that Triton says it loaded each tenant in, all its models; none where its log is
+    elsewhere."""
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
         if said := LOG_LINE.match(line):
             at_s = timedelta(hours=int(said[1]), minutes=int(said[2]), seconds=float(said[3]))
+            tenant = tenant_of(said[4] or said[5])
             if said[4]:
-                begun[said[4]] = at_s
-            elif said[5] in begun:
-                loaded[said[5]] = (at_s - begun[said[5]]) % DAY / SECOND
+                begun.setdefault(tenant, at_s)
+            elif tenant in begun:
+                loaded[tenant] = (at_s - begun[tenant]) % DAY / SECOND
     return loaded
 
 

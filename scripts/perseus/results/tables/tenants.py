@@ -59,6 +59,14 @@ SCHEMA = pa.schema(
         column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
         column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
         column("startup_s", REAL, "s", "from the start of the server to all models ready"),
+        column("preprocessing", TEXT, "", "where pictures become tensors: client (beforehand) or"
+               " server; empty where requests are tensors anyway"),
+        column("request_bytes", REAL, "bytes", "input of a request, mean"),
+        column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per request"),
+        column("client_preprocess_ms", REAL, "ms", "CPU time in which the client makes the tensors"
+               " of a request out of pictures; no part of client_cpu_ms nor of a latency"),
+        column("server_cpu_ms", REAL, "ms", "CPU time of the server per request, mean over those of"
+               " all tenants"),
     ]
 )  # fmt: skip
 """Null where nothing was certified."""
@@ -107,6 +115,11 @@ def _of_cell(
             "unloaded_p50_ms": record.unloaded_p50_ms.get(tenant.name),
             "first_inference_ms": record.first_inference_ms.get(tenant.name),
             "startup_s": record.startup_s,
+            "preprocessing": tenant.preprocessing or "",
+            "request_bytes": record.request_bytes.get(tenant.name),
+            "client_cpu_ms": seen.get("client_cpu_ms"),
+            "client_preprocess_ms": record.client_preprocess_ms.get(tenant.name),
+            "server_cpu_ms": seen.get("server_cpu_ms"),
         }
 
 

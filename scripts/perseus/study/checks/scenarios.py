@@ -90,8 +90,12 @@ def tenant_problems(
     if tenant.model not in models:
         hint = did_you_mean(tenant.model, list(models)) or f" (known: {', '.join(models)})"
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
-    elif models[tenant.model].is_served:
-        return  # batches and the like are the server's, as checks.served_models says
+    else:
+        yield from _preprocessing_problems(
+            (*at, "preprocessing"), tenant, models[tenant.model], servers
+        )
+        if models[tenant.model].is_served:
+            return  # batches and the like are the server's, as checks.served_models says
     for server in servers if tenant.model in models else ():
         key = "model" if tenant.precision is None else "precision"
         precision = tenant.precision or models[tenant.model].precision
@@ -128,6 +132,33 @@ def tenant_problems(
             (*at, "dynamic_batching", "preferred_batch_sizes"),
             f"must be <= max_batch_size, which is {tenant.max_batch_size}",
         )
+
+
+def _preprocessing_problems(
+    at: Place, tenant: Tenant, model: Model, servers: Sequence[Server]
+) -> Problems:
+    if tenant.preprocessing and not model.of_torchvision:
+        kind = "a served_model" if model.is_served else "an ONNX file"
+        yield (
+            at,
+            f"{model.name!r} is {kind}, and only of torchvision's models it is known what pictures"
+            " must become (leave it out, or give the model an architecture:)",
+        )
+    if tenant.preprocessing != "server":
+        return
+    if tenant.priority is not None:
+        yield (
+            at,
+            "pictures are preprocessed out of turn, whatever the tenant's priority: says (leave one"
+            " of them out)",
+        )
+    for server in servers:
+        if LAUNCHERS[server.launcher].elsewhere:
+            yield (
+                at,
+                f"server {server.name!r} is remote, and gets networks alone (preprocessing: client,"
+                " or a server that is started here)",
+            )
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:

@@ -12,6 +12,7 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.presets import SearchSettings
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
+from perseus.study.triton_models import PreprocessedBy, steps
 
 
 class MeasuredArrivals(Part):
@@ -53,7 +54,8 @@ class MeasuredTenant(Part):
     """A tenant as the client sees it.
 
     `served_model` is None for a model that is pushed or started; of one that the server has, only
-    the server knows its batches and its precision, which are None here.
+    the server knows its batches and its precision, which are None here. `preprocessing` says where
+    pictures become tensors, None that requests are tensors anyway.
     """
 
     name: str
@@ -64,7 +66,13 @@ class MeasuredTenant(Part):
     dynamic_batching: bool | None
     precision: str | None
     priority: int | None
+    preprocessing: PreprocessedBy | None = None
     sla: Sla
+
+    @property
+    def steps(self) -> tuple[str, ...]:
+        """The Triton models that its requests pass, where it is not one of its own name."""
+        return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):

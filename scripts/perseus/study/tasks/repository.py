@@ -8,7 +8,8 @@ from perseus.study.base import Part
 class ServedTenant(Part):
     """One model as it is served in one scenario.
 
-    name: the name Triton serves it under, of letters, digits, '_', '-' and '~'.
+    name: the name Triton serves it under, of letters, digits, '_', '-' and '~'; then ".network"
+        where it is a step of an ensemble.
     model: the name of the model in the study; not written, it explains error messages.
     runtime, precision: what executes it, and how; `study.runtimes` knows which it can. Inputs and
         outputs are fp32 whatever the precision.
@@ -38,7 +39,7 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """A tenant, and the names of all tenants of its scenario."""
+    """A tenant, and the names of all Triton models of its scenario."""
 
     tenant: ServedTenant
     siblings: tuple[str, ...]

@@ -1,0 +1,37 @@
+"""What the requests of a window cost in CPU time, at both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.traffic.client import Result
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """CPU time per answered request, in milliseconds: of a tenant's client, for its own requests,
+    and of the server, for those of all tenants. NaN where it is not known, or nothing was answered.
+    """
+
+    client_cpu_ms: float
+    server_cpu_ms: float
+
+
+def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
+    """Of each tenant in a window, from the CPU time of the server and what its clients ended with.
+
+    A window begins and ends with an idle server, so that all its work is of these requests.
+    """
+    answered = [int(np.sum(result.requests.answered)) for result in results]
+    of_server = _each_ms(server_cpu_s, sum(answered))
+    return tuple(
+        CpuTimes(_each_ms(result.cpu_s, count), of_server)
+        for result, count in zip(results, answered, strict=True)
+    )
+
+
+def _each_ms(cpu_s: float, requests: int) -> float:
+    return 1000 * cpu_s / requests if requests else float("nan")

@@ -1,0 +1,34 @@
+"""What a client pays for pictures that it preprocesses itself (docs/method.md, "Preprocessing")."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from perseus.measurement.tenant_under_test import TenantUnderTest
+from perseus.models.pictures import Pictures
+
+REQUESTS = 40
+
+
+def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
+    """The median CPU time that this process takes to make a request's tensors, of the tenants whose
+    pictures it has, in milliseconds."""
+    return {
+        tenant.name: _median_ms(tenant, tenant.pictures)
+        for tenant in tenants
+        if tenant.pictures is not None
+    }
+
+
+def _median_ms(tenant: TenantUnderTest, pictures: Pictures) -> float:
+    taken_ns = []
+    for images in itertools.islice(itertools.cycle(tenant.load_images), REQUESTS):
+        start_ns = time.thread_time_ns()
+        for i in images:
+            pictures.preprocessing.tensor(pictures.files[i])
+        taken_ns.append(time.thread_time_ns() - start_ns)
+    return float(np.median(taken_ns)) / 1e6

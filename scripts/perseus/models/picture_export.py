@@ -1,0 +1,47 @@
+"""The pictures that a network is asked about as files, and torch's answers to them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from perseus.host.files import whole
+from perseus.models.images import random_pictures
+from perseus.models.networks import preset
+from perseus.models.onnx_export import answered, require_signal
+from perseus.models.pictures import Pictures
+from perseus.models.preprocess import Preprocessing
+from perseus.study.image_files import MIN_IMAGES
+from perseus.study.tasks.export import ExportTask
+
+
+def export_pictures(task: ExportTask, path: Path) -> None:
+    """Write `path` (.npz): the images of the task, or seeded random ones without any.
+
+    It holds what reference.npz does, and `Pictures`.
+    Raises ExportError for what torch refuses, an image that cannot be read, and answers that do not
+    depend on the picture.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        names = task.images or random_pictures(Path(folder), MIN_IMAGES, task.seed)
+        _, tensors, output = answered(task.model_copy(update={"images": names}))
+        files = [np.fromfile(name, np.uint8) for name in names]
+    require_signal(output, task.architecture)
+    preprocessing = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
+    with whole(path) as partial, partial.open("wb") as stream:
+        arrays = Pictures(files, preprocessing).arrays()
+        np.savez(stream, input=tensors, output=output, **arrays)
+
+
+def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:
+    """torchvision's for these weights, with a crop of `input_size` pixels (`networks.preset`)."""
+    own = preset(architecture, weights, input_size)
+    return Preprocessing(
+        resize_px=own.resize_size[0],
+        crop_px=own.crop_size[0],
+        mean=tuple(own.mean),
+        std=tuple(own.std),
+        resample=own.interpolation.name,
+    )

@@ -1,0 +1,79 @@
+"""Pictures become tensors as torchvision makes them, with Pillow and NumPy alone.
+
+This file also stands in repositories, as the model.py of a Triton model: Triton's Python backend
+runs it before the network of a tenant with `preprocessing: server`. So it imports nothing of
+Perseus, and client and server do the same work.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+PARAMETER = "preprocessing"
+"""That of the Triton model which holds a `Preprocessing`, as JSON."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What a network wants of a picture.
+
+    Its short side is resized to `resize_px` by the filter of Pillow's that is called `resample`,
+    `crop_px` x `crop_px` pixels are cut out of its centre, and the colours (0..1) are normalised by
+    the `mean` and `std` of red, green and blue.
+    """
+
+    resize_px: int
+    crop_px: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    resample: str
+
+    def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """The input of the network, (3, crop_px, crop_px), of a PNG or JPEG file's bytes, (n,).
+
+        Zeros may follow the file. Raises OSError (Pillow's errors are that), SyntaxError or
+        ValueError for what is no such file.
+        """
+        with Image.open(io.BytesIO(picture.data), formats=("PNG", "JPEG")) as file:
+            image = file.convert("RGB")
+        # Rounded as torchvision does it.
+        short, px = min(image.size), self.crop_px
+        width, height = (int(self.resize_px * side / short) for side in image.size)
+        image = image.resize((width, height), Image.Resampling[self.resample])
+        left, top = round((width - px) / 2.0), round((height - px) / 2.0)
+        cut = np.asarray(image.crop((left, top, left + px, top + px)))
+        scale = 1 / (255 * np.asarray(self.std, np.float32))
+        offset = -np.asarray(self.mean, np.float32) / np.asarray(self.std, np.float32)
+        tensor: NDArray[np.float32] = np.multiply(
+            cut.transpose(2, 0, 1), scale[:, None, None], order="C", dtype=np.float32
+        )
+        tensor += offset[:, None, None]
+        return tensor
+
+
+class TritonPythonModel:
+    """What Triton runs: rows of bytes, one for each picture, to as many tensors."""
+
+    def initialize(self, args: dict[str, str]) -> None:
+        parameters = json.loads(args["model_config"])["parameters"]
+        self.preprocessing = Preprocessing(**json.loads(parameters[PARAMETER]["string_value"]))
+
+    def execute(self, requests: list[Any]) -> list[Any]:
+        return [self._answer(request) for request in requests]
+
+    def _answer(self, request: Any) -> Any:
+        import triton_python_backend_utils as pb_utils  # which is inside Triton alone
+
+        try:
+            pictures = pb_utils.get_input_tensor_by_name(request, "input").as_numpy()
+            batch = np.stack([self.preprocessing.tensor(picture) for picture in pictures])
+        except Exception as failure:
+            return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"preprocess: {failure}"))
+        return pb_utils.InferenceResponse([pb_utils.Tensor("output", batch)])

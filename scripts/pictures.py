@@ -1,0 +1,11 @@
+"""Ask one CNN about pictures, for tenants that are sent them."""
+
+from pathlib import Path
+
+from perseus.host.job import job
+from perseus.models.networks import ExportError
+from perseus.models.picture_export import export_pictures
+from perseus.study.tasks.export import ExportTask
+
+with job(snakemake.log[0], ExportError):
+    export_pictures(ExportTask.model_validate(snakemake.params.task), Path(snakemake.output[0]))

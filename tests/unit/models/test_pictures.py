@@ -1,0 +1,217 @@
+"""Pictures: what becomes of them on both sides, what is asked about them, and what serves them."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from google.protobuf import text_format
+from PIL import Image
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.models import networks, preprocess
+from perseus.models.ensemble import write_ensemble
+from perseus.models.images import JPEG_QUALITY, PICTURE_PX, random_pictures
+from perseus.models.networks import ExportError
+from perseus.models.picture_export import export_pictures, preprocessing_for
+from perseus.models.pictures import Pictures, as_batch
+from perseus.models.preprocess import Preprocessing, TritonPythonModel
+from perseus.models.repository import RepositoryError, write_tenant
+from perseus.study.image_files import MIN_IMAGES
+from perseus.study.tasks.ensemble import EnsembleTask
+from perseus.study.tasks.export import ExportTask
+from perseus.study.tasks.repository import ServedTenant
+
+CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
+LIKE_RESNET = preprocessing_for("resnet50", "DEFAULT", 224)
+TASK = EnsembleTask(
+    tenant="a",
+    preprocess="a.preprocess",
+    network="a.network",
+    max_batch_size=8,
+    processes=2,
+    siblings=("a", "a.network", "a.preprocess"),
+)
+
+
+def photo(folder: Path, size: tuple[int, int], mode: str = "RGB", kind: str = "jpg") -> Path:
+    """Of this width and height."""
+    pixels = np.random.default_rng(sum(size)).integers(0, 256, (9, 12, 3), np.uint8)
+    path = folder / f"{size[0]}-{size[1]}-{mode}.{kind}"
+    Image.fromarray(pixels).resize(size).convert(mode).save(path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("architecture", "weights", "size"),
+    [
+        ("resnet50", "DEFAULT", 224),
+        ("resnet50", "IMAGENET1K_V1", 64),
+        ("efficientnet_b0", "random", 224),  # bicubic
+        ("vit_b_16", "IMAGENET1K_SWAG_E2E_V1", 384),  # resize and crop are as large
+    ],
+)
+@pytest.mark.parametrize("shape", [(512, 384), (333, 500), (97, 401), (224, 224)])
+def test_a_picture_becomes_what_torchvision_makes_of_it(
+    tmp_path, architecture, weights, size, shape
+):
+    for mode, kind in (("RGB", "jpg"), ("L", "png"), ("CMYK", "jpg")):
+        path = photo(tmp_path, shape, mode, kind)
+        with Image.open(path) as file:
+            expected = networks.preset(architecture, weights, size)(file.convert("RGB")).numpy()
+        padded = np.pad(np.fromfile(path, np.uint8), (0, 999))
+        found = preprocessing_for(architecture, weights, size).tensor(padded)
+        assert found.dtype == np.float32 and found.flags.c_contiguous
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+
+
+def test_it_runs_where_nothing_but_pillow_and_numpy_is():
+    tree = ast.parse(Path(preprocess.__file__).read_text())
+    named = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+             for alias in node.names}  # fmt: skip
+    named |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    first = {name.partition(".")[0] for name in named}
+    assert first - set(sys.stdlib_module_names) == {"numpy", "PIL", "triton_python_backend_utils"}
+
+
+@pytest.fixture
+def triton(monkeypatch):
+    """Triton's part: tensors and errors that only hold what they are given."""
+    utils = ModuleType("triton_python_backend_utils")
+    utils.TritonError = str
+    utils.Tensor = lambda name, array: SimpleNamespace(name=name, array=array)
+    utils.InferenceResponse = lambda tensors=(), error=None: SimpleNamespace(
+        tensors=tensors, error=error
+    )
+    utils.get_input_tensor_by_name = lambda request, name: SimpleNamespace(
+        as_numpy=lambda: request[name]
+    )
+    monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
+
+
+def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture(tmp_path, triton):
+    root = tmp_path / "repository"
+    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
+    written = text_format.Parse((root / "a.preprocess/config.pbtxt").read_text(), pb.ModelConfig())
+    told = {name: {"string_value": of.string_value} for name, of in written.parameters.items()}
+    model = TritonPythonModel()
+    model.initialize({"model_config": json.dumps({"parameters": told})})
+    files = [np.fromfile(photo(tmp_path, size), np.uint8) for size in ((512, 384), (99, 99))]
+    assert len(files[0]) != len(files[1])
+    good, bad = model.execute([{"input": as_batch(files)}, {"input": as_batch([files[0][:50]])}])
+    (tensor,) = good.tensors
+    expected = np.stack([LIKE_RESNET.tensor(file) for file in files])
+    assert tensor.name == "output" and np.array_equal(tensor.array, expected)
+    assert not bad.tensors and bad.error == "preprocess: Truncated File Read"
+
+
+# What stands in a repository
+
+
+def served(root: Path) -> dict[str, pb.ModelConfig]:
+    return {
+        path.parent.name: text_format.Parse(path.read_text(), pb.ModelConfig())
+        for path in root.glob("*/config.pbtxt")
+    }
+
+
+def tree(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
+
+
+def test_an_ensemble_leads_pictures_through_its_steps(tmp_path):
+    network = ServedTenant(name="a.network", model="resnet50", max_queue_delay_us=500)
+    (tmp_path / "model.onnx").write_bytes(b"onnx")
+    root = tmp_path / "repository"
+    write_tenant(root, network, TASK.siblings, tmp_path / "model.onnx", CHECK)
+    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
+    made = served(root)
+    assert set(made) == set(TASK.siblings)
+    first, second = made["a"].ensemble_scheduling.step
+    assert (first.model_name, second.model_name) == ("a.preprocess", "a.network")
+    assert dict(first.output_map)["output"] == dict(second.input_map)["input"] == "images"
+    # What each gives is what the next one takes.
+    assert made["a"].input[0] == made["a.preprocess"].input[0]
+    assert made["a.preprocess"].output[0].dims == made["a.network"].input[0].dims
+    assert made["a"].output[0] == made["a.network"].output[0]
+    assert {config.max_batch_size for config in made.values()} == {8}
+    # Requests wait for others before the network alone.
+    batching = {name for name, config in made.items() if config.HasField("dynamic_batching")}
+    assert batching == {"a.network"}
+    assert made["a.preprocess"].instance_group[0].count == 2
+    program = (root / "a.preprocess/1/model.py").read_bytes()
+    assert program == Path(preprocess.__file__).read_bytes()
+
+
+def test_a_tenant_may_change_its_mind(tmp_path):
+    """From tensors to pictures and back: nothing of the other way is left to be served."""
+    (tmp_path / "model.onnx").write_bytes(b"onnx")
+    root, plain = tmp_path / "repository", ["a/1/model.onnx", "a/config.pbtxt"]
+    write_tenant(root, ServedTenant(name="a", model="m"), ["a"], tmp_path / "model.onnx", CHECK)
+    assert tree(root) == plain
+    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
+    files = ["a.preprocess/1/model.py", "a.preprocess/config.pbtxt", "a/1/.keep", "a/config.pbtxt"]
+    assert tree(root) == files
+    write_tenant(root, ServedTenant(name="a", model="m"), ["a"], tmp_path / "model.onnx", CHECK)
+    assert tree(root) == plain
+
+
+def test_what_somebody_else_put_there_is_not_removed(tmp_path):
+    theirs = tmp_path / "b.preprocess" / "1" / "other.py"
+    theirs.parent.mkdir(parents=True)
+    theirs.touch()
+    with pytest.raises(RepositoryError, match="is not part of this scenario"):
+        write_ensemble(tmp_path, TASK, LIKE_RESNET, CHECK)
+    assert tree(tmp_path) == ["b.preprocess/1/other.py"]
+
+
+# What is asked
+
+
+def test_random_pictures_are_seeded_differ_and_are_as_large_as_photos(tmp_path):
+    files = []
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        (tmp_path / name).mkdir()
+        files.append([Path(p).read_bytes() for p in random_pictures(tmp_path / name, 3, seed)])
+    assert files[0] == files[1] and len({*files[0], *files[2]}) == 6
+    with Image.open(tmp_path / "one" / "0.jpg") as picture:
+        assert (picture.format, picture.size, picture.mode) == ("JPEG", PICTURE_PX, "RGB")
+    bits = 8 * len(files[0][0]) / (PICTURE_PX[0] * PICTURE_PX[1])
+    assert 1.5 < bits < 4, f"{bits:.1f} bits a pixel, of quality {JPEG_QUALITY}"
+
+
+@pytest.mark.parametrize("from_files", [False, True])
+def test_the_answers_are_torch_s_to_the_very_pictures(tmp_path, from_files):
+    photos = [str(photo(tmp_path, (90 + 40 * n, 120))) for n in range(5)] if from_files else []
+    task = ExportTask(architecture="mobilenet_v3_small", input_size=64, images=photos)
+    export_pictures(task, tmp_path / "pictures.npz")
+    pictures = Pictures.read(tmp_path / "pictures.npz")
+    assert len(pictures.files) == (5 if from_files else MIN_IMAGES)
+    if from_files:
+        assert [file.tobytes() for file in pictures.files] == [Path(p).read_bytes() for p in photos]
+    with np.load(tmp_path / "pictures.npz") as arrays:
+        tensors, answers = arrays["input"], arrays["output"]
+    again = np.stack([pictures.preprocessing.tensor(file) for file in pictures.files])
+    np.testing.assert_allclose(again, tensors, rtol=0, atol=2e-6)
+    assert answers.shape == (len(tensors), 1000) and np.ptp(answers, axis=0).max() > 0.01
+
+
+def test_pictures_that_are_all_the_same_prove_nothing(tmp_path):
+    first = photo(tmp_path, (90, 120))
+    names = [str(shutil.copy(first, tmp_path / f"{n}.jpg")) for n in range(4)]
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, images=names)
+    with pytest.raises(ExportError, match="same answer for every image"):
+        export_pictures(task, tmp_path / "pictures.npz")
+    assert not (tmp_path / "pictures.npz").exists()
+
+
+def test_pictures_of_one_batch_are_as_long_as_the_longest():
+    batch = as_batch([np.array([1, 2, 3], np.uint8), np.array([4], np.uint8)])
+    assert batch.tolist() == [[1, 2, 3], [4, 0, 0]] and batch.dtype == np.uint8
+    assert isinstance(LIKE_RESNET, Preprocessing)
