@@ -548,7 +548,8 @@ def grid_task(
             at_most=dict(at_most or {}),
             settings=tuple(
                 GridSetting(
-                    setting={"runtime": runtime},
+                    values={"runtime": runtime},
+                    words=f"runtime {runtime}",
                     server=_server_with(runtime, factors),
                     scenario=f"{_server_with(runtime, factors)}.{scenario}",
                     load_line=line,

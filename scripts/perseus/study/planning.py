@@ -11,7 +11,7 @@ from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.scenario import ScenarioSettings
-from perseus.study.setting import of_ceiling
+from perseus.study.setting import in_words, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
@@ -243,7 +243,8 @@ def _question(
         at_most=of.grid.at_most.given,
         settings=tuple(
             GridSetting(
-                setting=dict(variant.setting),
+                values=dict(variant.setting),
+                words=in_words(variant.setting),
                 server=variant.server.name,
                 scenario=f"{variant.server.name}.{scenario}",
                 load_line=line,

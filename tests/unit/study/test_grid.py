@@ -251,8 +251,8 @@ def test_several_servers_are_settings_too():
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
     study = load({"servers": servers, **alone({"instances": [1, 2]}, servers=["a", "b"])})
     (question,) = planning.tables_task(study).grids
-    assert [setting.setting for setting in question.settings] == [
-        {"server": name, "instances": n} for name in ("a", "b") for n in (1, 2)
+    assert [setting.words for setting in question.settings] == [
+        f"server {name}, instances {n}" for name in ("a", "b") for n in (1, 2)
     ]
 
 
@@ -302,6 +302,9 @@ def test_the_questions_survive_the_way_through_a_rule():
     study = load(shared({"preferred_batch_sizes": [[], [4]], "max_queue_delay_us": ["none", 0]}))
     task = planning.tables_task(study)
     assert TablesTask.model_validate(task.plain()) == task
+    last = task.grids[0].settings[-1]
+    assert last.words == "delay_us 0, preferred 4"
+    assert last.values == {"max_queue_delay_us": 0, "preferred_batch_sizes": (4,)}
     assert [(q.tenants, q.load_line) for q in task.grids] == [
         ((PAIR[0],), "peak"),
         ((PAIR[1],), "peak"),

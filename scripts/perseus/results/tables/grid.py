@@ -12,7 +12,7 @@ from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
 from perseus.results.study_results import StudyResults
-from perseus.study.setting import Setting, in_words, text
+from perseus.study.setting import Setting, text
 
 DESCRIPTION = (
     "One row per setting of a grid and tenant alone or shared load line, the cheapest first; empty"
@@ -101,7 +101,8 @@ def _of_question(comparison: Comparison, study: str) -> Iterator[Row]:
         yield {
             **dict.fromkeys(SCHEMA.names),
             **first,
-            **_setting(each.of.setting),
+            **_values(each.of.values),
+            "setting": each.of.words,
             "scenario": each.of.scenario,
             "server": each.of.server,
             "excluded": each.excluded,
@@ -114,9 +115,8 @@ def _of_question(comparison: Comparison, study: str) -> Iterator[Row]:
         }
 
 
-def _setting(of: Setting) -> Row:
+def _values(of: Setting) -> Row:
     return {
-        "setting": in_words(of),
         **{key: of[key] for key in WHOLE_NUMBERS if key in of},
         **{key: text(of[key]) for key in WORDS if key in of},
     }

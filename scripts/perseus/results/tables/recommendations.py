@@ -10,11 +10,10 @@ import pyarrow as pa
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, GRID, grid, with_ends
-from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
+from perseus.results.grids import Comparison, comparisons, cost_ratio
 from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
-from perseus.study.setting import in_words
 
 SURE = 0.95
 """Probability of being the cheapest from which on it is clear."""
@@ -85,13 +84,13 @@ def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
         "verdict": "none",
     }
     if not comparison.ranked:
-        reasons = dict.fromkeys(f"{_words(each)}: {each.excluded}" for each in excluded)
+        reasons = dict.fromkeys(f"{each.of.words}: {each.excluded}" for each in excluded)
         return row | {"words": f"No setting is to be recommended ({'; '.join(reasons)})."}
     best = comparison.ranked[0]
     assert best.peak is not None
     usd = best.usd.interval()
     row |= {
-        "setting": _words(best),
+        "setting": best.of.words,
         "server": best.of.server,
         "scenario": best.of.scenario,
         "certified_rps": float(best.peak.certified[1].sum()),
@@ -99,16 +98,16 @@ def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
         **with_ends("usd_per_million_inferences", usd, ("ci_low_usd", "ci_high_usd")),
         "probability_cheapest": comparison.probabilities[0],
     }
-    said = f"{_words(best)}: {_with_ends(usd)} USD per million inferences"
+    said = f"{best.of.words}: {_with_ends(usd)} USD per million inferences"
     if len(comparison.ranked) == 1:
         only = f"{said}. Of {row['settings']} settings it is the only one to be recommended."
         return row | {"verdict": "only one", "words": only}
     runner_up = comparison.ranked[1]
     ratio = cost_ratio(runner_up.usd, best.usd)
     clear = comparison.probabilities[0] >= SURE and ratio.value - 1 > (floor or 0)
-    what = f"{_words(runner_up)} costs {_with_ends(ratio)} times as much"
+    what = f"{runner_up.of.words} costs {_with_ends(ratio)} times as much"
     return row | {
-        "runner_up": _words(runner_up),
+        "runner_up": runner_up.of.words,
         **with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")),
         "verdict": "clear" if clear else "too close to tell",
         "words": f"{said}. {'' if clear else 'Too close to tell: '}{what}"
@@ -120,10 +119,6 @@ def _floor(comparison: Comparison, floors: Mapping[str, float]) -> float | None:
     """The highest of its servers'."""
     servers = {each.of.server for each in (*comparison.ranked, *comparison.others)}
     return max((floors[name] for name in servers & floors.keys()), default=None)
-
-
-def _words(of: Contender) -> str:
-    return in_words(of.of.setting)
 
 
 def _with_ends(of: Interval) -> str:

@@ -38,11 +38,13 @@ class Price(Part):
 class GridSetting(Part):
     """A setting of a grid, and the load line that answers a question with it.
 
-    `server`, `scenario` and `load_line` are as the records of its cells have them; `why_not` says
-    why it was left out, and is empty where it was not.
+    `values` are by key, `words` the same for people. `server`, `scenario` and `load_line` are as
+    the records of its cells have them; `why_not` says why it was left out, and is empty where it
+    was not.
     """
 
-    setting: dict[str, Value]
+    values: dict[str, Value]
+    words: str
     server: str
     scenario: str
     load_line: str
