@@ -2,7 +2,7 @@
 # make again  measure again what met trouble that may pass, and what depends on it
 #             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
-# make test-live    searches and studies on real servers of every kind: some ten minutes, all quiet
+# make test-live    searches and studies on real servers: some ten minutes on an idle machine
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,

@@ -53,7 +53,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
 def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: list[Series]) -> None:
     axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n", loc="left")
     for panel, quantity in zip(axes, QUANTITIES, strict=True):
-        panel.set_xlabel("time since the first window (h)")
+        panel.set_xlabel("time (h)")
         panel.set_ylabel(quantity)
     for (_, row), each in zip(rows.iterrows(), series, strict=True):
         if each.tenant is not None:
