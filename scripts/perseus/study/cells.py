@@ -11,6 +11,7 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
+from perseus.study.pricing import said
 from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tasks.tables import Price
@@ -68,13 +69,14 @@ class Study:
     """A definition with what follows from it.
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
-    are the files of each model's images, none for random ones; `prices` are by server. Scenarios
-    are by id, dedicated ones first.
+    are the files of each model's images, none for random ones; `prices` and `other_prices` are by
+    server. Scenarios are by id, dedicated ones first.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price]
+    other_prices: Mapping[str, tuple[Price, ...]]
     grids: tuple[ScenarioGrid, ...] = ()
 
     @property
@@ -122,6 +124,11 @@ class Study:
         """The kinds of its experiments, and "grid" if a scenario has one: each has a figure."""
         runs = (run for scenario in self.scenarios.values() for run in scenario.runs)
         return {run.kind for run in runs} | ({"grid"} if self.grids else set())
+
+    def said_of_prices(self) -> Iterator[str]:
+        """Lines for the terminal: what is doubtful about what its servers cost."""
+        names = (server.name for server in self.definition.servers if server.name in self.servers)
+        return said({name: (self.prices[name], *self.other_prices[name]) for name in names})
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision
