@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
@@ -93,17 +94,22 @@ def _accelerators(
         hint = did_you_mean(name, list(prices.accelerators))
         hint = hint or " (leave it out where the row of the instance includes it)"
         raise UnpricedError("accelerator", f"{name!r} has no row of its own in {prices.name}{hint}")
-    count, listed = int(text or 1), {row.accelerators or 1.0 for row in rows}
+    count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
     if each not in listed:
         known = ", ".join(f"{name}:{number:g}" for number in sorted(listed))
         raise UnpricedError("accelerator", f"{prices.name} has no {named!r} (known: {known})")
-    rows = [row for row in rows if (row.accelerators or 1.0) == each]
+    rows = [row for row in rows if _devices(row) == each]
     chosen = _by_zone(wanted, "accelerator", f"{name}:{each:g}", rows, prices)
     return {
         zone: _times(_of_row(row, rows, prices, costs), round(count / each))
         for zone, row in chosen.items()
     }
+
+
+def _devices(row: ListedPrice) -> float:
+    """How many a server sees: a part of one, such as 0.125 of an L4, is one."""
+    return float(math.ceil(row.accelerators or 1))
 
 
 def _times(one: Bought, count: int) -> Bought:
@@ -159,7 +165,7 @@ def _of_row(
     return Bought(
         usd_per_hour=_with_discount(usd, costs),
         vcpus=row.vcpus,
-        accelerators=(row.accelerators or 1.0) if row.accelerator else 0.0,
+        accelerators=_devices(row) if row.accelerator else 0.0,
         zone=row.zone,
         source=row.source + at,
         date=row.date or costs.priced_on,

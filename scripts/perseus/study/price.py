@@ -9,14 +9,15 @@ from pydantic import Field
 from perseus.study.base import Part, Real, Text, Whole
 
 ACCELERATORS: Final = r"^[^:{}\s]+(:[1-9][0-9]{0,3})?$"
-AboveZero = Annotated[Real, Field(gt=0)]
 NotNegative = Annotated[Real, Field(ge=0)]
 
 
 class Rates(Part):
     """What each part of a machine costs in an hour."""
 
-    usd_per_vcpu_hour: NotNegative = Field(description="USD per vCPU.", examples=[0.033174])
+    usd_per_vcpu_hour: Annotated[Real, Field(gt=0)] = Field(
+        description="USD per vCPU.", examples=[0.033174]
+    )
     usd_per_gib_hour: NotNegative = Field(
         default=0.0, description="USD per GiB of memory.", examples=[0.004446]
     )

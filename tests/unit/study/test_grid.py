@@ -6,6 +6,7 @@ import re
 import pytest
 from unit.study.test_read import BASE, ROOT, cells, load, merged, model, problems, scenario
 
+from perseus.host import powercap
 from perseus.study import files, planning
 from perseus.study.grid import Grid, Vary
 from perseus.study.read import read_study
@@ -34,6 +35,12 @@ def names(study):
 def tenant_of(study, scenario_id):
     (tenant,) = study.scenarios[scenario_id].tenants
     return tenant
+
+
+@pytest.fixture(autouse=True)
+def counters_of_energy(monkeypatch):
+    """Those of this host are not to be read, wherever the tests run."""
+    monkeypatch.setattr(powercap, "is_readable", lambda: False)
 
 
 # Designs
@@ -433,6 +440,15 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
 def test_a_grid_that_cannot_be_is_refused(change, expected):
     found = problems(change)
     assert any(expected in problem for problem in found), "\n".join(found)
+
+
+def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
+    bounded = alone({"instances": [1, 2]}, at_most={"joules_per_inference": 1})
+    monkeypatch.setattr(powercap, "is_readable", lambda: True)
+    (question,) = planning.tables_task(load(bounded)).grids
+    assert question.at_most == {"joules_per_inference": 1.0}
+    (problem,) = problems({"servers": [REMOTE], **bounded})  # this host's, not the server's
+    assert "energy is measured of GPUs only" in problem
 
 
 def test_a_grid_of_what_is_not_there_is_one_problem():

@@ -23,6 +23,7 @@ a1.large,,,2.0,4.0,,0.051,0.038500,us-east-2,use2-az1,arm64
 a1.large,,,2.0,4.0,,0.051,0.019000,us-east-2,use2-az2,arm64
 g4dn.xlarge,T4,1.0,4.0,16.0,"{'Gpus': [{'Name': 'T4', 'Count': 1}]}",0.526,0.2158,us-east-1,\
 use1-az1,x86_64
+g6f.large,L4,0.125,2.0,8.0,,0.2,0.1,us-east-1,use1-az1,x86_64
 """
 GCP = """\
 InstanceType,vCPUs,MemoryGiB,AcceleratorName,AcceleratorCount,GpuInfo,Region,AvailabilityZone,\
@@ -141,6 +142,8 @@ def test_accelerators_that_are_priced_apart_are_added(price):
 def test_accelerators_in_the_row_of_the_instance_are_in_its_price(price, refused):
     row = at("g4dn.xlarge", "us-east-1")
     assert price(AWS, row, **GPU).on_demand_usd_per_hour == 0.526
+    part = price(AWS, at("g6f.large", "us-east-1"), **(GPU | {"cores": 2}))
+    assert part.on_demand_usd_per_hour == 0.2  # an eighth of a GPU is one for a server
     catalogue = AWS + ",T4,1,,,,0.35,0.1,us-east-1,use1-az1,\n"
     assert refused(catalogue, {**row, "accelerator": "T4"}, **GPU) == [
         "servers[0].price.accelerator: the price of 'g4dn.xlarge' includes its own"
@@ -173,6 +176,25 @@ def test_own_rates_of_vcpus_and_memory(price):
     custom["spot"] = {"usd_per_vcpu_hour": 0.007}
     spot = price(GCP, {**row, "accelerator": "P4"}, **(GPU | {"cores": 6})).spot_usd_per_hour
     assert spot == pytest.approx(6 * 0.007 + 0.2236)
+
+
+def test_what_one_of_two_parts_does_not_say_nobody_knows(price):
+    """A spot price without that of the accelerator, a day without that of the machine."""
+    listed = (
+        "InstanceType,AcceleratorName,AcceleratorCount,Region,vCPUs,Price,SpotPrice,Date\n"
+        "big,,,here,4,1,0.4,{machine}\n,T4,1,here,,2,{spot},{accelerator}\n"
+    )
+    row = at("big", "here", accelerator="T4")
+
+    def found(spot, machine, accelerator):
+        text = listed.format(spot=spot, machine=machine, accelerator=accelerator)
+        made = price(text, row, **GPU, costs={})
+        assert made.on_demand_usd_per_hour == 3
+        return made.spot_usd_per_hour, made.date
+
+    assert found("", "2026-01-01", "") == (None, None)
+    assert found(0.5, "", "2026-01-01") == (pytest.approx(0.9), None)
+    assert found(0.5, "2026-02-01", "2026-01-01") == (pytest.approx(0.9), "2026-01-01")
 
 
 # The share of an instance
@@ -375,6 +397,8 @@ def test_the_usual_prices_of_clouds_are_not_doubted(price):
          "custom.vcpus: must be >= 1, not 0"),
         (at("n1-standard-4", "us-central1", custom={"vcpus": 4, "on_demand": {}}),
          "custom.on_demand.usd_per_vcpu_hour: is missing (USD per vCPU.)"),
+        (at("own", "here", custom={"vcpus": 4, "on_demand": {"usd_per_vcpu_hour": 0}}),
+         "custom.on_demand.usd_per_vcpu_hour: must be > 0, not 0"),
     ],
 )  # fmt: skip
 def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, row, said):
