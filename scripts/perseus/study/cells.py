@@ -13,7 +13,7 @@ from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
 from perseus.study.pricing import said
 from perseus.study.server import Server
-from perseus.study.setting import of_ceiling
+from perseus.study.setting import configured, of_ceiling
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
 from perseus.study.triton_models import tenant_of
@@ -121,9 +121,14 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of its experiments, and "grid" if a scenario has one: each has a figure."""
-        runs = (run for scenario in self.scenarios.values() for run in scenario.runs)
-        return {run.kind for run in runs} | ({"grid"} if self.grids else set())
+        """What has a figure: the kinds of its experiments, "grid" if a scenario has one, and
+        "servers" if there are several."""
+        found = {run.kind for scenario in self.scenarios.values() for run in scenario.runs}
+        if self.grids:
+            found.add("grid")
+        if len({configured(name) for name in self.servers}) > 1:
+            found.add("servers")
+        return found
 
     def said_of_prices(self) -> Iterator[str]:
         """Lines for the terminal: what is doubtful about what its servers cost."""

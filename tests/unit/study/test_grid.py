@@ -263,6 +263,15 @@ def test_several_servers_are_settings_too():
     ]
 
 
+def test_servers_are_compared_where_there_are_several_and_not_for_their_settings():
+    """A grid has a figure of its own."""
+    servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
+    two = load({"servers": servers, "scenarios": [scenario(ONE, servers=["a", "b"])]})
+    one = load({"servers": servers, "scenarios": [scenario(ONE, servers=["a"])]})
+    assert (two.kinds, one.kinds) == ({"peak", "servers"}, {"peak"})
+    assert load(alone({"cores": [1, 2]})).kinds == {"peak", "grid"}
+
+
 def test_cores_cost_in_proportion():
     study = load(alone({"cores": [1, 2]}))
     one, two = study.prices["cpu1"], study.prices["cpu1~cores-2"]

@@ -19,8 +19,8 @@ from perseus.study.experiments import OTHER_KINDS
 class FigureFacts:
     """What is known of a figure before it is drawn.
 
-    It shows experiments of one `kind`, or grids: studies without any have no such figure. Beside
-    the tables it reads the `raw` files of their cells.
+    It shows experiments of one `kind`, or what else `Study.kinds` names: studies without any have
+    no such figure. Beside the tables it reads the `raw` files of their cells.
     """
 
     raw: tuple[str, ...] = ()
@@ -34,6 +34,7 @@ FIGURES: Final = {
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "costs": FigureFacts(),
+    "servers": FigureFacts(kind="servers"),
     "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
     "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
