@@ -266,8 +266,8 @@ def test_several_servers_are_settings_too():
 def test_servers_are_compared_where_there_are_several_and_not_for_their_settings():
     """A grid has a figure of its own."""
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
-    two = load({"servers": servers, "scenarios": [scenario(ONE, servers=["a", "b"])]})
-    one = load({"servers": servers, "scenarios": [scenario(ONE, servers=["a"])]})
+    two = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a", "b"])]})
+    one = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a"])]})
     assert (two.kinds, one.kinds) == ({"peak", "servers"}, {"peak"})
     assert load(alone({"cores": [1, 2]})).kinds == {"peak", "grid"}
 
