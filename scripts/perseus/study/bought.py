@@ -169,7 +169,7 @@ def _of_row(
         zone=row.zone,
         source=row.source + at,
         date=row.date or costs.priced_on,
-        doubts=tuple(f"{prices.name} {doubt}" for doubt in _doubts(row, rows)),
+        doubts=tuple(f"{prices.name} {doubt}" for doubt in doubts_of(row, rows)),
     )
 
 
@@ -201,7 +201,7 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
     return {**usd, "committed": committed}
 
 
-def _doubts(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
+def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     """What is doubtful about a row that has an on-demand price."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:

@@ -1,7 +1,8 @@
 """A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud, as it is.
 
 The clouds' files differ in the order of columns, and in those that they have besides. A row without
-an instance prices accelerators alone, as on GCP.
+an instance prices accelerators alone, as on GCP. Empty lines and those that begin with # are left
+out.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def read_price_list(path: Path, name: str) -> PriceList:
         raise ConfigError([f"{name}: has no column {', '.join(missing)} (it needs {needed})"])
     rows, problems = [], []
     for line, cells in lines[1:]:
-        if not any(cells):
+        if not any(cells) or cells[0].startswith("#"):
             continue
         try:
             if len(cells) != len(columns):

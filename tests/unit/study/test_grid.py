@@ -277,6 +277,7 @@ def test_cores_cost_in_proportion():
     one, two = study.prices["cpu1"], study.prices["cpu1~cores-2"]
     assert two.on_demand_usd_per_hour == 2 * one.on_demand_usd_per_hour
     assert two.spot_usd_per_hour == 2 * one.spot_usd_per_hour
+    assert (one.share, two.share) == (1, 2)
     assert two.source == f"{one.source}, in proportion for 2 in place of 1 cores"
 
 

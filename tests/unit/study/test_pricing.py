@@ -10,6 +10,8 @@ import pytest
 from unit.study.test_read import BASE, ROOT, cells, merged
 
 from perseus.study import planning
+from perseus.study.bought import doubts_of
+from perseus.study.price_list import read_price_list
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
@@ -367,6 +369,17 @@ def test_what_is_doubtful_is_said_and_kept(study, catalogue, row, more, doubt):
     assert doubt in found.prices["cpu1"].doubts
     assert any(line.endswith(doubt) for line in found.said_of_prices())
     assert planning.tables_task(found).prices["cpu1"].doubts == found.prices["cpu1"].doubts
+
+
+def test_nothing_in_our_own_list_is_doubtful():
+    ours = read_price_list(ROOT / "config" / "prices.csv", "prices.csv")
+    groups = [*ours.machines.values(), *ours.accelerators.values()]
+    assert [text for rows in groups for row in rows for text in doubts_of(row, rows)] == []
+
+
+def test_notes_and_empty_lines_of_a_list_are_left_out(price):
+    catalogue = LAMBDA.replace("\n", "\n\n# ours\n")
+    assert price(catalogue, at("cpu_4x_general", "us-east-1"), cores=4).vcpus == 4
 
 
 def test_the_usual_prices_of_clouds_are_not_doubted(price):

@@ -25,7 +25,8 @@ SCHEMA = pa.schema(
         column("vcpus", REAL, "vCPUs", "of the instance; null where the price list does not say"),
         column("accelerator", TEXT, "", "accelerators that are bought with it and priced apart;"
                " empty without"),
-        column("share", REAL, "", "share of the instance, and of its price, that the server has"),
+        column("share", REAL, "", "share of the instance, and of its price, that the server has;"
+               " above 1 of a grid's servers with more cores"),
         column("region", TEXT, "", "region of the price"),
         column("zone", TEXT, "", "its availability zone, of the cheapest where none was asked for;"
                " empty where the list has none"),

@@ -49,6 +49,7 @@ class Price(Part):
         prices = {key: getattr(self, key) for key in keys}
         return self.model_copy(
             update={
+                "share": self.share * cores / of,
                 **{key: None if usd is None else usd * cores / of for key, usd in prices.items()},
                 "source": f"{self.source}, in proportion for {cores} in place of {of} cores",
             }
