@@ -789,7 +789,9 @@ def test_an_image_that_is_built_anew(edited, downstream):
 
 def test_a_plan_is_built_anew_for_another_image(edited):
     """It is built by the TensorRT of the image that serves it."""
+    price = {"instance": "n1-standard-1", "region": "us-central1", "accelerator": "T4"}
     server = {"device": "gpu", "gpus": [0], "launcher": "docker", "runtime": "tensorrt"}
+    server["price"] = price
     images = [{"image": f"triton:{version}"} for version in (1, 2)]
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
     reconfigured(edited, lambda study: study["servers"][0].update(server | images[0]))
