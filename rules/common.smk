@@ -113,6 +113,15 @@ def scenarios_with(model_file):
     return rf"{names}\.[A-Za-z0-9_.~-]+"
 
 
+def plan_files():
+    if STUDY.definition.demand is None:
+        raise WorkflowError(
+            f"Study {STUDY.name!r} has no demand to plan for: add demand: to its configuration"
+            " (config/README.md)"
+        )
+    return [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]
+
+
 def require_machine(jobs):
     """Stop when some of the jobs that are to run here need cores or GPUs that are not here."""
     cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}

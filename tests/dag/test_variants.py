@@ -261,3 +261,15 @@ def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp
         ("repository", "cpu1.shared", "by_server.network"),
         ("ensemble", "cpu1.shared", "by_server"),
     }
+
+
+def test_a_plan_needs_a_demand_and_makes_no_report(empty, tmp_path):
+    without = empty.plan("plan")
+    assert without[0] == 1
+    assert "has no demand to plan for" in without[1] + without[2]
+    study = tmp_path / "asked.yaml"
+    study.write_text("demand: {models: [{name: squeezenet1_1, rps: 40}]}")
+    code, output, errors = empty.plan("plan", "--configfile", str(study))
+    assert code == 0, output + errors
+    assert "rule tables:" in output + errors and "wildcards: figure=fleets" in output + errors
+    assert "rule report:" not in output + errors

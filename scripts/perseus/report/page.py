@@ -19,6 +19,7 @@ from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import bounds, chance, percent, significant
 from perseus.report.recommended import recommended
+from perseus.report.to_buy import to_buy
 from perseus.results.records import Record, ServedModelRecord
 from perseus.results.tables import TABLES
 from perseus.results.tables import module_of as table_module
@@ -63,6 +64,7 @@ def render(
         task=task,
         measured=_when(records),
         answers=[
+            *to_buy(tables),
             *recommended(tables["recommendations"]),
             *answers(tables["peaks"], tables["costs"], tables["savings"]),
         ],

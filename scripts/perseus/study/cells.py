@@ -68,13 +68,15 @@ class Study:
     """A definition with what follows from it.
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
-    are the files of each model's images, none for random ones; `prices` are by server. Scenarios
-    are by id, dedicated ones first.
+    are the files of each model's images, none for random ones; `prices` are by server, and
+    `demand_rps` the demand for each model at its three levels. Scenarios are by id, dedicated ones
+    first.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price]
+    demand_rps: Mapping[str, tuple[float, ...]]
     grids: tuple[ScenarioGrid, ...] = ()
 
     @property
@@ -119,9 +121,16 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of its experiments, and "grid" if a scenario has one: each has a figure."""
-        runs = (run for scenario in self.scenarios.values() for run in scenario.runs)
-        return {run.kind for run in runs} | ({"grid"} if self.grids else set())
+        """What it has figures of: the kinds of its experiments, and "grid", "demand" and "choice"
+        where it has a grid, a demand, and servers or tenants to choose from."""
+        scenarios = self.scenarios.values()
+        has = {
+            "grid": bool(self.grids),
+            "demand": self.definition.demand is not None,
+            "choice": len(self.servers) > 1 or any(len(each.tenants) > 1 for each in scenarios),
+        }
+        runs = (run for scenario in scenarios for run in scenario.runs)
+        return {run.kind for run in runs} | {kind for kind, present in has.items() if present}
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision

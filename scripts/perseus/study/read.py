@@ -9,6 +9,7 @@ from typing import Any
 
 from perseus.study.cells import Study
 from perseus.study.checks import all_problems
+from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
 from perseus.study.form import read_form, stands_in
 from perseus.study.image_files import image_files
@@ -60,8 +61,14 @@ def read_study(
             )
             for server in made.servers
         },
+        demand_rps=_demand_rps(definition.demand, folder),
         grids=grids,
     )
+
+
+def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, ...]]:
+    asked = demand.models if demand else ()
+    return {each.name: levels_rps(each, demand, folder) for each in asked if demand}
 
 
 def _whole_numbers(value: Any) -> Any:

@@ -32,7 +32,9 @@ def prepare(folder, made, swept=True):
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     if swept:
         cells += [write(folder) for write in synthetic_files.OF_KIND.values()]
-    read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
+    asked = synthetic.demand(dict.fromkeys(made[-1]["dedicated_rps"], 3.0))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    read = StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
     paths = {}
     for name, table in tables.make(read).items():
         paths[name] = folder / f"{name}.parquet"
@@ -107,8 +109,10 @@ def draw(name, study, folder):
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    assert figures_of({"peak", *OTHER_KINDS, "grid"}) == tuple(FIGURES)
-    assert set(FIGURES) - set(figures_of({"peak"})) == {*OTHER_KINDS, "grid"}
+    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice"}
+    assert figures_of(everything) == tuple(FIGURES)
+    others = {*OTHER_KINDS, "grid", "fleets", "break_even"}
+    assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 
 def test_each_figure_is_a_module():

@@ -19,8 +19,8 @@ from perseus.study.experiments import OTHER_KINDS
 class FigureFacts:
     """What is known of a figure before it is drawn.
 
-    It shows experiments of one `kind`, or grids: studies without any have no such figure. Beside
-    the tables it reads the `raw` files of their cells.
+    It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
+    no such figure. Beside the tables it reads the `raw` files of their cells.
     """
 
     raw: tuple[str, ...] = ()
@@ -31,6 +31,8 @@ RAW: Final = {"soak": ("windows.parquet", "record.json")}
 """By kind, the raw files of figures of its own name: of what their tables only have the sum."""
 
 FIGURES: Final = {
+    "fleets": FigureFacts(kind="demand"),
+    "break_even": FigureFacts(kind="choice"),
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "costs": FigureFacts(),

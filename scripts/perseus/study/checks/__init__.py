@@ -6,7 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perseus.study.checks import grids, measurement, models, scenarios, served_models, servers
+from perseus.study.checks import (
+    demand,
+    grids,
+    measurement,
+    models,
+    scenarios,
+    served_models,
+    servers,
+)
 from perseus.study.definition import Definition
 from perseus.study.problems import Problems
 from perseus.study.tasks.tables import Price
@@ -25,3 +33,4 @@ def all_problems(
     yield from scenarios.problems(study, folder)
     yield from served_models.problems(study)
     yield from grids.problems(study, most_cores)
+    yield from demand.problems(study, folder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from perseus.study.base import Part
+from perseus.study.demand import Spot
 from perseus.study.setting import Value
 
 
@@ -65,6 +66,24 @@ class GridQuestion(Part):
     settings: tuple[GridSetting, ...]
 
 
+class DemandLevel(Part):
+    """Requests/s by model, of one image each."""
+
+    name: str
+    rps: dict[str, float]
+
+
+class FleetDemand(Part):
+    """What a fleet must carry at each level, and what it may be made of: `servers` by name, with
+    variants of grids; without `spot`, none at the spot price."""
+
+    levels: tuple[DemandLevel, ...]
+    headroom: float
+    min_servers: int
+    servers: tuple[str, ...]
+    spot: Spot | None
+
+
 class TablesTask(Part):
     """`prices` are by the server's name; `seed` is that of the resampling."""
 
@@ -73,3 +92,4 @@ class TablesTask(Part):
     pricing: tuple[Literal["on_demand", "spot"], ...]
     prices: dict[str, Price]
     grids: tuple[GridQuestion, ...] = ()
+    demand: FleetDemand | None = None
