@@ -6,6 +6,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
@@ -54,6 +55,10 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
     panel.set_title(str(rows["models"].iloc[0]), loc="left")
     panel.set_xscale("log")
     panel.set_yscale("log")
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_formatter("{x:g}")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_minor_formatter(NullFormatter())
     panel.set_xlim(rows["total_rps"].min(), rows["total_rps"].max())
     panel.set_xlabel("requests/s, all models together")
     panel.set_ylabel("USD per hour")

@@ -101,7 +101,7 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
             optimize.LinearConstraint(sparse.csr_array(np.hstack([matrix, spare])), lb=least),
             optimize.LinearConstraint(np.append(usd, 0.0), ub=found.usd_per_hour * (1 + TOLERANCE)),
         ],
-        options={"mip_rel_gap": GAP, "time_limit": TIME_LIMIT_S},
+        options={"mip_rel_gap": GAP, "time_limit": TIME_LIMIT_S / 3},
     )
     if made.x is None:
         return found
