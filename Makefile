@@ -79,7 +79,7 @@ docs:
 	    -r docs/site/requirements.txt && \
 	  cp docs/site/requirements.txt $(DOCS)/requirements.txt; \
 	fi
-	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --quiet
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 bench: environment
 	@echo "== benchmarks: some three hours for all, on an idle machine =="

@@ -20,6 +20,8 @@ rule all:
         f"{RESULTS}/report.html",
         TABLE_FILES,
         FIGURE_FILES,
+    message:
+        "All of it is there"
 
 
 include: "rules/export.smk"

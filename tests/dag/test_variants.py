@@ -276,3 +276,11 @@ def test_a_plan_needs_a_demand_and_makes_no_report(empty, tmp_path):
     counts = dict(re.findall(r"^([a-z_]+) +(\d+)$", output + errors, re.MULTILINE))
     assert (counts["tables"], counts["figure"], counts["plan"]) == ("1", "1", "1")
     assert "report" not in counts
+
+
+def test_reasons_are_summed_up_and_told_of_each_job_on_request(empty):
+    _, output, errors = empty.plan("all")
+    assert "output files have to be generated" in output + errors
+    assert "eason: " not in output + errors
+    _, output, errors = empty.plan("all", "--quiet", "host")
+    assert "eason: " in output + errors
