@@ -58,12 +58,15 @@ def test_no_fleet_is_cheaper(seed):
     assert found.gap <= 1e-6
 
 
-def test_of_equally_cheap_fleets_the_one_with_most_to_spare():
-    """The first server would do, and the second carries twice as much for the same money."""
-    offers = Offers(np.array([[10.0, 20.0]]), np.ones(2), np.zeros(2, bool))
+@pytest.mark.parametrize("best", [0, 1, 2])
+def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
+    """Each server would do; one carries twice as much for the same money."""
+    rates = np.full((1, 3), 10.0)
+    rates[0, best] = 20.0
+    offers = Offers(rates, np.ones(3), np.zeros(3, bool))
     wanted = Wanted(np.array([9.0]))
     found = roomiest(offers, wanted, cheapest(offers, wanted))
-    assert found.counts.tolist() == [0, 1]
+    assert np.flatnonzero(found.counts).tolist() == [best]
     assert found.usd_per_hour == 1
 
 
@@ -117,8 +120,9 @@ def test_headroom_zones_and_models_without_demand():
     of = points()
     assert by_strategy(plans(of, demand({A: 50.0}, headroom=0.2)))[DEDICATED].servers == 7
     assert by_strategy(plans(of, demand({A: 1.0}, min_servers=3)))[DEDICATED].servers == 3
-    only_a = by_strategy(plans(of, demand({A: 50.0, B: 0.0})))
-    assert only_a[SHARING].words == "5 x (a)"  # what has b as well would be bought for nothing
+    rich = synthetic.Truth(EXACT.capacities, gain=4.0, between=0, within=1e-9, repeats=1)
+    only_a = by_strategy(plans(points(rich), demand({A: 50.0, B: 0.0})))
+    assert only_a[SHARING].words == "5 x (a)"  # what has b as well is not looked at
 
 
 def test_what_cannot_be_carried_is_said():
@@ -174,6 +178,25 @@ def test_costs_if_capacities_were_known_are_drawn_together():
     made = by_strategy(plans(points(truth), demand({A: 50.0, B: 200.0})))
     assert len(made[SHARING].usd_draws) == len(made[DEDICATED].usd_draws) == 200
     assert (made[SHARING].usd_draws <= made[DEDICATED].usd_draws + 1e-12).all()
+
+
+def test_servers_share_a_model_in_proportion_to_what_they_carry():
+    """Of a, one line carries 15 and the other 5; both are bought, since b needs them."""
+    truth = synthetic.Truth(EXACT.capacities, gain=2.0, between=0, within=1e-9, repeats=1)
+    made = by_strategy(plans(points(truth, mixes=((3, 1), (1, 3))), demand({A: 19.9, B: 79.9})))
+    loads = {
+        offer.point.peak.mix: made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].bought
+    }
+    assert loads == pytest.approx({"a 3 : 1 b": 0.75 * 19.9, "a 1 : 3 b": 0.25 * 19.9})
+
+
+def test_shared_points_are_brought_to_the_speed_of_the_dedicated_cells():
+    wandering = synthetic.Truth(
+        EXACT.capacities, gain=1.5, between=0, within=1e-9, repeats=1, host=0.3
+    )
+    alone_a, alone_b, shared = points(wandering)
+    ratio = shared.rates_rps[A] / alone_a.rates_rps[A] + shared.rates_rps[B] / alone_b.rates_rps[B]
+    assert ratio == pytest.approx(1.5)
 
 
 # --- virtual time ---
