@@ -55,6 +55,8 @@ onstart:
     about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
     for grid in STUDY.grids:
         print("\n".join(grid.said()))
+    for line in STUDY.said_of_prices():
+        print(line)
     print(
         f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."

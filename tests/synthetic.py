@@ -203,6 +203,7 @@ def _repeats(
                 "dedicated_rps": dict(peaks),
                 "errors": {name: {} for name in names},
                 "gpu_watts": None,
+                "host_watts": None,
             }
         )
     return cells

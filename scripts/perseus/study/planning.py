@@ -216,6 +216,8 @@ def tables_task(study: Study) -> TablesTask:
         seed=study.definition.seed,
         pricing=study.definition.costs.pricing,
         prices={name: study.prices[name] for name in study.servers},
+        other_prices={name: study.other_prices[name] for name in study.servers},
+        usd_per_kwh=study.definition.costs.usd_per_kwh,
         grids=tuple(question for grid in study.grids for question in _questions(study, grid)),
         demand=_fleet_demand(study, study.definition.demand) if study.definition.demand else None,
     )

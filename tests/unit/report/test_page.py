@@ -434,6 +434,22 @@ def test_a_kind_may_have_more_tables_which_stand_below_its_own(tmp_path):
     assert first < second and "queueing network" in shown[second:]
 
 
+def test_other_prices_have_a_section_with_where_and_when_they_were_valid():
+    made = synthetic.records()
+    dear = synthetic.PRICE.model_copy(
+        update={"region": "asia-east1", "date": "2026-09-01", "doubts": ("lines 2 and 9 <odd>",)}
+    )
+    task = synthetic.TASK.model_copy(update={"other_prices": {"cpu1": (dear,)}})
+    frames = {
+        name: table.to_pandas() for name, table in synthetic_files.tables_of(made, task).items()
+    }
+    shown = report_page.render(frames, {}, synthetic.loaded(made))
+    section = shown[shown.index("<h2>At other prices</h2>") :]
+    assert section.count("<td>asia-east1</td>") == len(frames["other_costs"])
+    assert "<td>2026-09-01</td>" in section and "lines 2 and 9 &lt;odd&gt;" in section
+    assert "<h2>At other prices</h2>" not in rendered(made)
+
+
 def test_of_a_drift_nothing_is_a_number():
     """As where a count never changes; elsewhere 0 bounds nothing."""
     row = {"slope": 0.0, "low": 0.0, "high": 0.0}

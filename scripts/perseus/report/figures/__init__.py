@@ -36,6 +36,7 @@ FIGURES: Final = {
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "costs": FigureFacts(),
+    "servers": FigureFacts(kind="servers"),
     "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
     "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),

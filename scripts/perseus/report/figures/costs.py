@@ -45,7 +45,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for panel, server, frame in zip(axes, shown, frames, strict=True):
         first = frame.iloc[0]
         panel.set_title(
-            f"server {server}\n{first['instance']} in {first['region']},"
+            f"server {server}\n{_bought(first)} in {first['region']},"
             f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
             loc="left",
         )
@@ -60,6 +60,12 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     legend(figure, handles, 3)
     remainder(figure, sum(map(len, frames)), len(chosen), "load lines", "costs.csv")
     return figure
+
+
+def _bought(row: pd.Series) -> str:
+    """0.25 of n1-standard-4 with T4:1"""
+    share = "" if row["share"] == 1 else f"{row['share']:.3g} of "
+    return f"{share}{row['instance']}{' with ' if row['accelerator'] else ''}{row['accelerator']}"
 
 
 def _prices(axes: Axes, frame: pd.DataFrame) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from perseus.results.fleets.cheapest import TOLERANCE, NoFleetError, Offers, Wanted, cheapest
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
+from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
 LEAST_RPS = 1.0
@@ -96,7 +97,8 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    return len({each.server for each in points if each.models == models})
+    """As configured: grids, which vary one, have recommendations of their own."""
+    return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:

@@ -30,6 +30,7 @@ TABLES: Final = (
     "peaks",
     "tenants",
     "costs",
+    "other_costs",
     "savings",
     "ceilings",
     "attainment",
