@@ -178,7 +178,7 @@ def _savings(rows: list[Row]) -> ShownTable:
                 Entry(str(row["mix"]), link=line_id(row)),
                 span(row, ("saving", "ci_low", "ci_high"), "percent"),
                 Entry(probability(row["probability_of_saving"])),
-                Entry(between(row, ("ci_simultaneous_low", "ci_simultaneous_high"), "percent")),
+                Entry("", between(row, ("ci_simultaneous_low", "ci_simultaneous_high"), "percent")),
                 Entry(in_percent(row["noise_floor"])),
             ]
             for row in rows[:MOST_ROWS]

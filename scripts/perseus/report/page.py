@@ -23,6 +23,7 @@ from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import significant
 from perseus.report.recommended import recommended
 from perseus.report.shown import MOST_ROWS, words
+from perseus.report.style import NOTHING
 from perseus.report.to_buy import to_buy
 from perseus.results.records import Record
 from perseus.study.tasks.report import ReportTask
@@ -83,6 +84,7 @@ def render(
         ],
         tables=list(main_tables.tables(tables, evidence)),
         figures=_figures(drawn),
+        empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
         evidence=evidence,
         window_columns=WINDOW_COLUMNS,
         failures=failures[:MOST_ROWS],
@@ -97,7 +99,9 @@ def render(
 
 
 def _breakable(name: str) -> Markup:
-    """A text that may be the name of a cell or a model, where lines break after its parts."""
+    """A name of a cell or a model, in which lines break after its parts."""
+    if " " in name:
+        return escape(name)
     return Markup(re.sub(r"(?<=\w)([._])(?=[a-zA-Z])", r"\1<wbr>", str(escape(name))))
 
 
@@ -109,8 +113,12 @@ def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:
             "caption": module_of(name).CAPTION,
         }
         for name in FIGURES
-        if name in drawn
+        if name in drawn and not _is_empty(drawn[name])
     ]
+
+
+def _is_empty(svg: bytes) -> bool:
+    return f'id="{NOTHING}"'.encode() in svg
 
 
 def _when(records: Sequence[Record]) -> str:

@@ -1,5 +1,6 @@
 """What stands behind the numbers of the page: cells, windows, and the configuration."""
 
+import io
 import re
 
 import numpy as np
@@ -10,11 +11,14 @@ import synthetic_files
 from perseus.report import configuration, evidence, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import Evidence
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import module_of
 from perseus.report.shown import MOST_ROWS
 from perseus.study.measurement import ArrivalProcess, Client, Measurement
 from perseus.study.model import Model
 from perseus.study.server import PriceRow, Server
 from perseus.study.sla import Sla
+from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportTask
 from perseus.study.tenant import DynamicBatching, Tenant
 
@@ -145,6 +149,8 @@ def told(task):
 def test_the_configuration_tells_studies_apart():
     tellings = [told(TASK), *(told(TASK.model_copy(update=other)) for other in OTHERS.values())]
     assert all(a != b for i, a in enumerate(tellings) for b in tellings[:i])
+    columns = {title: columns for title, columns, _ in tellings[0]}
+    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # as they are by default
 
 
 def test_the_configuration_stands_on_the_page_by_its_keys():
@@ -157,3 +163,16 @@ def test_the_configuration_stands_on_the_page_by_its_keys():
         assert f">{text}" in section
     assert re.search(r'<th scope="col">weights</th>', section)
     assert "preprocessing" not in section  # nobody has a value for it
+
+
+def test_figures_without_anything_are_words():
+    made = synthetic.records(synthetic.Truth({"resnet18": 30.0}), mixes=(), holds=())
+    frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
+    task = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+    drawn = {}
+    for name in ("peaks", "frontier"):
+        svg, buffer = module_of(name).draw(FigureData(frames), task), io.BytesIO()
+        svg.savefig(buffer, format="svg")
+        drawn[name] = buffer.getvalue()
+    page = report_page.render(frames, drawn, synthetic.loaded(made))
+    assert page.count("<figure") == 1 and "Nothing to draw in this study: frontier." in page

@@ -20,6 +20,7 @@ from perseus.study.tasks.report import ReportTask
 pytestmark = browser.needs_chromium
 
 WIDTHS = (380, 1100, 1900)
+A4_PX = 710  # between margins of 1 cm
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 SORTED = """
@@ -75,7 +76,7 @@ def written(folder, made, kinds=()):
     for name, table in tables.make(results).items():
         paths[name] = folder / f"{name}.parquet"
         parquet.write(table, paths[name], folder / f"{name}.csv")
-    drawing.draw("peaks", paths, cells, STYLE, svg, folder / "peaks.png")
+    drawing.draw("peaks", paths, cells, STYLE, svg, folder / "peaks.png", folder / "peaks.csv")
     frames = {name: table.to_pandas() for name, table in tables.make(results).items()}
     records = read_records([cell / "record.json" for cell in cells])
     drawn = {"peaks": svg.read_bytes()}
@@ -143,6 +144,10 @@ def test_a_link_opens_the_cell_of_its_window(page, tmp_path):
 
 
 def test_it_prints(page, tmp_path):
+    paper = page.replace("@media print", "@media all")
+    paper = paper.replace(".scroll { overflow: visible;", ".scroll { overflow-x: auto;")
+    found = browser.look(paper, tmp_path, (A4_PX,))[str(A4_PX)]
+    assert paper != page and found["cut"] == []
     (tmp_path / "page.html").write_text(page)
     browser.pdf(tmp_path / "page.html", tmp_path / "page.pdf")
     printed = (tmp_path / "page.pdf").read_bytes()
