@@ -51,7 +51,9 @@ CELLS = list(STUDY.cells.values())
 TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
 FIGURE_FILES = expand(
-    f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=figures_of(STUDY.kinds), kind=["svg", "png"]
+    f"{RESULTS}/figures/{{figure}}.{{kind}}",
+    figure=figures_of(STUDY.kinds),
+    kind=["svg", "png", "csv"],
 )
 
 # A user's own `--resources local_server=2` wins.

@@ -759,8 +759,9 @@ def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
     assert edited.stale() == downstream
 
 
-def test_the_template_of_the_report(edited):
-    edited.append("scripts/perseus/report/page.html", "<p>More.</p>")
+@pytest.mark.parametrize("part", ["page.html", "cells.html", "page.css", "tables.js"])
+def test_a_part_of_the_page(edited, part):
+    edited.append(f"scripts/perseus/report/templates/{part}", "\n")
     assert edited.stale() == {("report",)}
 
 

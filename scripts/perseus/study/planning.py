@@ -26,6 +26,7 @@ from perseus.study.tasks.measure import (
     ServedModel,
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
+from perseus.study.tasks.report import ReportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 from perseus.study.tasks.tables import (
     DemandLevel,
@@ -296,4 +297,17 @@ def figure_task(study: Study) -> FigureTask:
         font_pt=style.font_pt,
         dpi=style.dpi,
         pricing=study.definition.costs.pricing[0],
+    )
+
+
+def report_task(study: Study) -> ReportTask:
+    """Of grids, what each variant is served with."""
+    tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
+    used = {tenant.model for tenant in tenants}
+    return ReportTask(
+        models=tuple(model for model in study.definition.models if model.name in used),
+        tenants=tuple({tenant.name: tenant for tenant in tenants}.values()),
+        servers=tuple(study.servers.values()),
+        measurement=study.definition.measurement,
+        demand=study.definition.demand,
     )

@@ -105,8 +105,9 @@ def of_kind(cells, kind):
 
 def draw(name, study, folder):
     paths, cells = study[0], of_kind(study[1], FIGURES[name].kind)
-    drawing.draw(name, paths, cells, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
-    return folder / f"{name}.svg", folder / f"{name}.png"
+    svg, png, csv = (folder / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
+    drawing.draw(name, paths, cells, STYLE, svg, png, csv)
+    return svg, png
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
