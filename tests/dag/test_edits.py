@@ -185,6 +185,22 @@ def test_the_style_of_the_figures(edited, figures):
     assert edited.stale() == figures
 
 
+def test_a_demand_a_higher_one_and_the_file_of_its_trace(edited, downstream):
+    planned = downstream | {("figure", "fleets")}
+    times = edited.root / "day.txt"
+    times.write_text("\n".join(map(str, range(200))))
+    asked = [{"name": RESNET, "rps": 20}, {"name": MOBILENET, "trace": "day.txt"}]
+    reconfigured(edited, lambda study: study.update(demand={"models": asked}))
+    assert edited.stale() == planned
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    reconfigured(edited, lambda study: study["demand"].update(headroom=0.1))
+    assert edited.stale() == planned
+    edited.accept()
+    times.write_text("\n".join(str(i / 2) for i in range(200)))
+    assert edited.stale() == planned
+
+
 def test_the_first_pricing_is_that_of_the_figures(edited, downstream):
     reconfigured(edited, lambda study: study.update(costs={"pricing": ["spot"]}))
     assert edited.stale() == downstream
@@ -743,8 +759,9 @@ def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
     assert edited.stale() == downstream
 
 
-def test_the_template_of_the_report(edited):
-    edited.append("scripts/perseus/report/page.html", "<p>More.</p>")
+@pytest.mark.parametrize("part", ["page.html", "cells.html", "page.css", "tables.js"])
+def test_a_part_of_the_page(edited, part):
+    edited.append(f"scripts/perseus/report/templates/{part}", "\n")
     assert edited.stale() == {("report",)}
 
 

@@ -70,13 +70,15 @@ class Study:
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
     are the files of each model's images, none for random ones; `prices` and `other_prices` are by
-    server. Scenarios are by id, dedicated ones first.
+    server, and `demand_rps` the demand for each model at its three levels. Scenarios are by id,
+    dedicated ones first.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price]
     other_prices: Mapping[str, tuple[Price, ...]]
+    demand_rps: Mapping[str, tuple[float, ...]]
     grids: tuple[ScenarioGrid, ...] = ()
 
     @property
@@ -121,14 +123,19 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """What has a figure: the kinds of its experiments, "grid" if a scenario has one, and
-        "servers" if there are several."""
-        found = {run.kind for scenario in self.scenarios.values() for run in scenario.runs}
-        if self.grids:
-            found.add("grid")
-        if len({configured(name) for name in self.servers}) > 1:
-            found.add("servers")
-        return found
+        """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers" and
+        "choice" where it has a grid, a demand, several servers, and those or tenants to choose
+        from."""
+        scenarios = self.scenarios.values()
+        several = len({configured(name) for name in self.servers}) > 1
+        has = {
+            "grid": bool(self.grids),
+            "demand": self.definition.demand is not None,
+            "servers": several,
+            "choice": several or any(len(each.tenants) > 1 for each in scenarios),
+        }
+        runs = (run for scenario in scenarios for run in scenario.runs)
+        return {run.kind for run in runs} | {kind for kind, present in has.items() if present}
 
     def said_of_prices(self) -> Iterator[str]:
         """Lines for the terminal: what is doubtful about what its servers cost."""

@@ -92,6 +92,15 @@ scenarios:
     experiments: [{kind: peak, mixes: [[1, 1]]}]
     preset: standard   # in place of that of measurement
 """,
+    "Ask what to buy": """\
+demand:
+  models:
+    - {name: squeezenet1_1, rps: 40}
+    - {name: mobilenet_v3_small, low_rps: 5, typical_rps: 30, peak_rps: 90}
+  headroom: 0.1      # of each server, left free
+  min_servers: 2     # with each model, such as one per zone
+  spot: {largest_share: 0.5, revocations_per_hour: 0.05}
+""",
     "Find the best settings": """\
 scenarios:
   - name: shared

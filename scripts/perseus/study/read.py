@@ -11,6 +11,7 @@ from typing import Any
 from perseus.study.cells import Study
 from perseus.study.checks import all_problems
 from perseus.study.definition import Definition
+from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
 from perseus.study.form import read_form, stands_in
 from perseus.study.image_files import image_files
@@ -77,8 +78,14 @@ def read_study(
         },
         prices={server.name: priced(server)[0] for server in made.servers},
         other_prices={server.name: priced(server)[1:] for server in made.servers},
+        demand_rps=_demand_rps(definition.demand, folder),
         grids=grids,
     )
+
+
+def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, ...]]:
+    asked = demand.models if demand else ()
+    return {each.name: levels_rps(each, demand, folder) for each in asked if demand}
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:

@@ -33,7 +33,9 @@ def prepare(folder, made, swept=True):
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     if swept:
         cells += [write(folder) for write in synthetic_files.OF_KIND.values()]
-    read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
+    asked = synthetic.demand(dict.fromkeys(made[-1]["dedicated_rps"], 3.0))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    read = StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
     paths = {}
     for name, table in tables.make(read).items():
         paths[name] = folder / f"{name}.parquet"
@@ -103,13 +105,16 @@ def of_kind(cells, kind):
 
 def draw(name, study, folder):
     paths, cells = study[0], of_kind(study[1], FIGURES[name].kind)
-    drawing.draw(name, paths, cells, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
-    return folder / f"{name}.svg", folder / f"{name}.png"
+    svg, png, csv = (folder / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
+    drawing.draw(name, paths, cells, STYLE, svg, png, csv)
+    return svg, png
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    assert figures_of({"peak", *OTHER_KINDS, "grid", "servers"}) == tuple(FIGURES)
-    assert set(FIGURES) - set(figures_of({"peak"})) == {*OTHER_KINDS, "grid", "servers"}
+    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers"}
+    assert figures_of(everything) == tuple(FIGURES)
+    others = {*OTHER_KINDS, "grid", "fleets", "break_even", "servers"}
+    assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 
 def test_each_figure_is_a_module():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from perseus.study.checks import (
     costs,
+    demand,
     grids,
     measurement,
     models,
@@ -34,3 +35,4 @@ def all_problems(
     yield from scenarios.problems(study, folder)
     yield from served_models.problems(study)
     yield from grids.problems(study, most_cores)
+    yield from demand.problems(study, folder)

@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from perseus.study.base import Part
+from perseus.study.demand import Spot
 from perseus.study.setting import Value
 
 
@@ -86,6 +87,24 @@ class GridQuestion(Part):
     settings: tuple[GridSetting, ...]
 
 
+class DemandLevel(Part):
+    """Requests/s by model, of one image each."""
+
+    name: str
+    rps: dict[str, float]
+
+
+class FleetDemand(Part):
+    """What a fleet must carry at each level, and what it may be made of: `servers` by name, with
+    variants of grids; without `spot`, none at the spot price."""
+
+    levels: tuple[DemandLevel, ...]
+    headroom: float
+    min_servers: int
+    servers: tuple[str, ...]
+    spot: Spot | None
+
+
 class TablesTask(Part):
     """`prices` and `other_prices` are by the server's name; `seed` is that of the resampling;
     `usd_per_kwh` is None where electricity is not priced."""
@@ -97,3 +116,4 @@ class TablesTask(Part):
     other_prices: dict[str, tuple[Price, ...]] = Field(default_factory=dict)
     usd_per_kwh: float | None = None
     grids: tuple[GridQuestion, ...] = ()
+    demand: FleetDemand | None = None
