@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.marks import ROW_MM, interval
+from perseus.report.marks import ROW_MM, furthest, interval
 from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, verdict
 from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
@@ -30,23 +30,42 @@ GOALS: Final = {
     "joules_per_inference": "J per inference",
 }
 """What is to be small; of latencies the highest of all tenants and repeats."""
+QUESTION: Final = ["mix", "load_line"]
+COLUMNS: Final = [
+    "pricing",
+    *QUESTION,
+    "server",
+    "verdict",
+    *GOALS,
+    "ci_low_usd",
+    "ci_high_usd",
+    "on_front",
+]
 FRONT: Final[dict[str, Any]] = {"marker": "o", "color": COLOURS[0], "linestyle": "none"}
 OTHER: Final[dict[str, Any]] = {"marker": "s", "color": GREY, "linestyle": "none"}
 
 
+def data(results: FigureData) -> pd.DataFrame:
+    """The servers of each model and each mix that several carry, the cheapest first."""
+    costs = results.tables["costs"].copy()
+    costs["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in costs.iterrows()]
+    frames = [
+        rows.sort_values("usd_per_million_inferences")
+        for _, rows in costs.groupby(["pricing", *QUESTION], sort=False)
+        if rows["server"].nunique() > 1
+    ]
+    frames = [rows.assign(on_front=_front(rows)) for rows in frames]
+    return pd.concat(frames)[COLUMNS] if frames else pd.DataFrame(columns=COLUMNS)
+
+
 def draw(results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels for each model and each mix that several servers carry."""
-    costs = results.tables["costs"]
-    chosen = costs[costs["pricing"] == style.pricing].copy()
-    chosen["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in chosen.iterrows()]
-    same = [rows for _, rows in chosen.groupby(["mix", "load_line"], sort=False)]
-    questions = [rows for rows in same if rows["server"].nunique() > 1]
+    """A row of panels for each model and each mix."""
+    weighed = data(results)
+    chosen = weighed[weighed["pricing"] == style.pricing]
+    questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
         return nothing(style, "no model and no mix was measured on several servers")
-    shown = [
-        rows.sort_values("usd_per_million_inferences").head(MOST_SERVERS)
-        for rows in questions[:MOST_PANELS]
-    ]
+    shown = [rows.head(MOST_SERVERS) for rows in questions[:MOST_PANELS]]
     goals = [goal for goal in GOALS if goal == "p95_ms" or chosen[goal].notna().any()]
     heights = [11 + ROW_MM * len(rows) for rows in shown]
     heights[0], heights[-1] = heights[0] + 8, heights[-1] + 8
@@ -67,16 +86,16 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
 
 
 def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> None:
-    best = _front(rows)
+    limit = furthest(rows[["usd_per_million_inferences"]])
     for panel, goal in zip(axes, goals, strict=True):
         for y, (_, row) in enumerate(rows.iterrows()):
-            look = FRONT if best[y] else OTHER
+            look = FRONT if row["on_front"] else OTHER
             if pd.isna(row[goal]):
                 text = verdict(row) if goal == "usd_per_million_inferences" else "not known"
                 panel.text(0, y, f" {text}", va="center", fontsize="small", color=DARK)
             elif goal == "usd_per_million_inferences":
                 ends = (row[goal], row["ci_low_usd"], row["ci_high_usd"])
-                interval(panel, y, ends, fmt=look["marker"], color=look["color"])
+                interval(panel, y, ends, limit, fmt=look["marker"], color=look["color"])
             else:
                 panel.plot(row[goal], y, **look)
         panel.set_yticks(range(len(rows)), rows["server"] if panel is axes[0] else [""] * len(rows))
