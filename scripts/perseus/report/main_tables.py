@@ -29,7 +29,7 @@ from perseus.report.shown import (
     words,
 )
 from perseus.report.shown import share as in_percent
-from perseus.results.tables import TABLES
+from perseus.results.tables import OF_KINDS, TABLES
 from perseus.results.tables import module_of as table_module
 
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
@@ -39,8 +39,9 @@ BELOW = "\N{DAGGER}"
 
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
-    """All of them in the order of the page; those without a row are left out."""
+    """All of them in the order of the page: what answers, peaks and what follows, experiments."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA) for name, frame in frames.items()}
+    yield from _sections([name for name in TABLES if name not in OF_KINDS], rows, evidence)
     yield _peaks(rows["peaks"], rows["ceilings"], evidence)
     if rows["savings"]:
         yield _savings(rows["savings"])
@@ -48,9 +49,7 @@ def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[S
     yield _response_times(rows["tenants"], evidence)
     if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:
         yield _preprocessing(pictures, evidence)
-    for name in TABLES:
-        if hasattr(table_module(name), "TITLE") and rows.get(name):
-            yield _section(name, rows[name], evidence)
+    yield from _sections(OF_KINDS, rows, evidence)
 
 
 def line_id(row: Mapping[str, object]) -> str:
@@ -361,21 +360,28 @@ def _preprocessing(rows: list[Row], evidence: Evidence) -> ShownTable:
     )
 
 
-def _section(name: str, rows: list[Row], evidence: Evidence) -> ShownTable:
-    """Of a table that says how it is shown."""
-    module = table_module(name)
-    shares = shares_of(module.SCHEMA)
-    return ShownTable(
-        title=module.TITLE,
-        note=module.NOTE,
-        columns=tuple(module.SHOWN),
-        rows=[
-            [_linked(row, columns, shares, evidence) for columns in module.SHOWN.values()]
-            for row in rows[:MOST_ROWS]
-        ],
-        total=len(rows),
-        file=name,
-    )
+def _sections(
+    names: Sequence[str], rows: Mapping[str, list[Row]], evidence: Evidence
+) -> Iterator[ShownTable]:
+    """Of the tables that say how they are shown; without columns that nothing stands in."""
+    for name in names:
+        module, mine = table_module(name), rows.get(name, [])
+        if not (hasattr(module, "TITLE") and mine):
+            continue
+        shares = shares_of(module.SCHEMA)
+        columns = {
+            heading: [_linked(row, columns, shares, evidence) for row in mine[:MOST_ROWS]]
+            for heading, columns in module.SHOWN.items()
+        }
+        kept = {title: each for title, each in columns.items() if any(e != Entry("") for e in each)}
+        yield ShownTable(
+            title=module.TITLE,
+            note=module.NOTE,
+            columns=tuple(kept),
+            rows=list(zip(*kept.values(), strict=True)),
+            total=len(mine),
+            file=name,
+        )
 
 
 def _linked(

@@ -98,11 +98,12 @@ def render(
     )
 
 
-def _breakable(name: str) -> Markup:
-    """A name of a cell or a model, in which lines break after its parts."""
-    if " " in name:
-        return escape(name)
-    return Markup(re.sub(r"(?<=\w)([._])(?=[a-zA-Z])", r"\1<wbr>", str(escape(name))))
+def _breakable(text: str) -> Markup:
+    """A text in which lines break after the parts of a name, and not before a percent sign."""
+    escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
+    if " " in text:
+        return Markup(escaped)
+    return Markup(re.sub(r"(?<=\w)([._])(?=[a-zA-Z])", r"\1<wbr>", escaped))
 
 
 def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:

@@ -14,6 +14,9 @@ from perseus.report.evidence import Evidence
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import module_of
 from perseus.report.shown import MOST_ROWS
+from perseus.results import tables
+from perseus.results.study_results import StudyResults
+from perseus.study.demand import Demand, ModelDemand
 from perseus.study.measurement import ArrivalProcess, Client, Measurement
 from perseus.study.model import Model
 from perseus.study.server import PriceRow, Server
@@ -110,6 +113,20 @@ def test_a_load_line_has_one_row_of_costs_with_all_prices(tmp_path):
     assert {row[2].text for row in table(frames, found, "Prices").rows} == {"elsewhere"}
 
 
+def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_path):
+    asked = synthetic.demand(dict.fromkeys(synthetic.TRUTH.capacities, 3.0))
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    results = StudyResults.read(task, cells, [])
+    frames = {name: each.to_pandas() for name, each in tables.make(results).items()}
+    shown = list(main_tables.tables(frames, Evidence({})))
+    titles = [each.title for each in shown]
+    assert titles.index(tables.module_of("fleets").TITLE) < titles.index("Peaks")
+    assert titles.index("Peaks") < titles.index(tables.module_of("aa").TITLE)
+    assert "why not" not in shown[0].columns  # there is nothing to say
+
+
 TASK = ReportTask(
     models=(Model(name="a", sla=Sla(latency_ms=100.0)),),
     tenants=(Tenant(model="a"),),
@@ -128,6 +145,7 @@ OTHERS = {
     "shared memory": {"measurement": Measurement(client=Client(shared_memory=True))},
     "trace": {"measurement": Measurement(arrivals=ArrivalProcess(process="trace", trace="t.txt"))},
     "cv": {"measurement": Measurement(arrivals=ArrivalProcess(process="gamma", cv=2.5))},
+    "demand": {"demand": Demand(models=(ModelDemand(name="a", rps=20.0),))},
     "launcher": {
         "servers": (
             Server(
