@@ -209,7 +209,8 @@ def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
 
 
 def _priced(line: Line) -> list[dict[Any, Any]]:
-    known = line.costs.dropna(subset=["usd_per_hour", "usd_per_million_inferences"])
+    known = line.costs.dropna(subset=["usd_per_million_inferences"])
+    known = known[known["usd_per_hour"] > 0]
     rows: list[dict[Any, Any]] = known.drop_duplicates("pricing").to_dict("records")
     return rows
 
