@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from e2e.test_smoke import SNAKEMAKE, left_behind, workflow_copy
+from live.test_smoke import SNAKEMAKE, left_behind, workflow_copy
 
 pytestmark = pytest.mark.alone
 
