@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 
 from perseus.models import onnx_export
 from perseus.study.tasks.export import ExportTask
+
+# A shell that starts pytest in the background lets it, and all that it starts, ignore SIGINT.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -32,8 +34,18 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
     They are judged by the real rules. Alone, a tenant is faster by the factor synthetic.SLOWDOWN.
     """
     limit = record["estimate_scale"] or record["certified_scale"] or 0.5
+    seen = record["cell"]["tenants"], record["line"]
+    rows = _window_rows(limit, record["certified_scale"], json.dumps(seen))
+    return [(dict(row), requests) for row, requests in rows]
+
+
+@lru_cache(maxsize=256)  # some 200 kB each
+def _window_rows(
+    limit: float, certified_scale: float | None, seen: str
+) -> list[tuple[dict[str, Any], Requests]]:
+    tenants, line = json.loads(seen)
     rng, start_ns, made = np.random.default_rng(int(1e6 * limit)), 10**12 + 2 * 10**9, []
-    certified, tenants = (record["certified_scale"] or 0) / limit, record["cell"]["tenants"]
+    certified = (certified_scale or 0) / limit
     factors = [0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, certified]
     phases = ["bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm"]
     busy = [range(len(tenants))] * len(phases)
@@ -46,11 +58,11 @@ def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
     phases += ["speed"] * len(tenants)
     busy += each_alone
     for window, (factor, phase, loaded) in enumerate(zip(factors, phases, busy, strict=True)):
-        if record["certified_scale"] is None and phase in ("confirm", "alone"):
+        if certified_scale is None and phase in ("confirm", "alone"):
             continue
         parts = []
         for i, tenant in enumerate(tenants):
-            base, step = (record["line"][p][i] for p in ("base_rps", "direction_rps"))
+            base, step = (line[p][i] for p in ("base_rps", "direction_rps"))
             rate, n = (base + factor * limit * step, 400) if i in loaded else (0.0, 0)
             sla = Sla.model_validate(tenant["sla"])
             intended = start_ns + np.arange(n) * 20_000_000

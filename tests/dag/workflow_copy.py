@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 import compileall
-import multiprocessing
 import os
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from dag.warm_snakemake import run_snakemake
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
@@ -25,30 +25,6 @@ import perseus.host.files  # as the real script would
 for path in snakemake.output:
     Path(path).write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 """
-# Processes in which Snakemake, and what it and the rules import when they plan and run, are already
-# imported: half the time of a dry run, and of a run of fake steps.
-WARM = multiprocessing.get_context("forkserver")
-WARM.set_forkserver_preload(
-    [
-        "pytest",
-        "jsonschema",
-        "pandas",
-        "yte",
-        "snakemake.cli",
-        "snakemake.report.html_reporter",
-        "smart_open",
-        "argparse_dataclass",
-        "packaging.version",
-        "platformdirs",
-        "pynvml",
-        "aiohttp",
-        "nbformat",
-        "prometheus_client",
-        "pyarrow.parquet",
-        "scipy.stats",
-        "tritonclient.grpc",
-    ]
-)
 NO_STEP = "again.py"  # it calls the workflow
 Job = tuple[str, ...]  # a rule's name and the values of its wildcards, sorted by their names
 
@@ -114,12 +90,7 @@ class Workflow:
         return self._snakemake("--dry-run", *arguments)
 
     def _snakemake(self, *arguments: str) -> tuple[int, str, str]:
-        output = self.root / "output.txt", self.root / "errors.txt"
-        process = WARM.Process(target=_snakemake, args=(self.root, arguments, *output))
-        process.start()
-        process.join(120)
-        assert process.exitcode is not None, "Snakemake hangs"
-        return process.exitcode, *(path.read_text() for path in output)
+        return run_snakemake(self.root, arguments, self.root / UPGRADES)
 
     def jobs(self, *arguments: str) -> dict[Job, bool]:
         """Every job of `all`, and whether a run would do it now."""
@@ -152,15 +123,3 @@ class Workflow:
         folder = self.root / UPGRADES / f"{package.replace('-', '_')}-999.dist-info"
         folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 999\n")
-
-
-def _snakemake(root: Path, arguments: Sequence[str], output: Path, errors: Path) -> None:
-    from snakemake.cli import main
-
-    os.chdir(root)
-    sys.path.insert(0, str(root / UPGRADES))
-    sys.dont_write_bytecode = True
-    for path, stream in ((output, sys.stdout), (errors, sys.stderr)):
-        with path.open("w") as file:
-            os.dup2(file.fileno(), stream.fileno())
-    main(arguments)

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from e2e.test_remote import BATCH, loaded, repository, served
 from e2e.test_server import backends, wait_until, write_repository
-from e2e.test_smoke import SNAKEMAKE, workflow_copy
+from live.smoke_study import SNAKEMAKE, workflow_copy
 from measure_tasks import client
 from slow_link import far_host
 from triton_elsewhere import triton_elsewhere

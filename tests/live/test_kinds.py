@@ -1,8 +1,10 @@
-"""A study with kinds of experiments that search no peak on a real Triton, from export to report."""
+"""Kinds of experiments that search no peak on a real Triton, added to the finished study smoke."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -13,27 +15,28 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 import yaml
-from e2e.test_smoke import SNAKEMAKE, left_behind, workflow_copy
+from live.smoke_study import SNAKEMAKE, left_behind
 
 pytestmark = pytest.mark.alone
 
 EXPERIMENTS = [
-    {"kind": "concurrency", "concurrencies": [1, 4]},
     {"kind": "startup", "starts": 1, "page_cache": ["warm", "cold"]},
     {"kind": "aa", "restarts": 2, "windows": 2},
     {"kind": "slowdown", "rate_rps": 20, "rounds": 2},
     {"kind": "replay", "process": "mmpp", "rates_rps": [20], "duration_s": 5},
 ]
-"""Of the two models of the study `smoke`, each as small as it can be. Those that take a minute
-and more are elsewhere: a search is in `smoke`, a soak in tests/e2e/test_leak.py."""
+"""Each as small as it can be. Those that take a minute and more are elsewhere: a soak in
+tests/e2e/test_leak.py."""
+KINDS = ["concurrency", *(each["kind"] for each in EXPERIMENTS)]
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory) -> Path:
-    """The folder of the complete study."""
-    root = workflow_copy(tmp_path_factory.mktemp("kinds"))
+def added(finished, tmp_path_factory) -> Path:
+    """The folder of the study with these experiments, too."""
+    root = tmp_path_factory.mktemp("kinds") / "workflow"
+    shutil.copytree(finished[0], root, symlinks=True)
     study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
-    study["study"], study["scenarios"][0]["experiments"] = "kinds", EXPERIMENTS
+    study["scenarios"][0]["experiments"] += EXPERIMENTS
     (root / "kinds.yaml").write_text(yaml.safe_dump(study))
     done = subprocess.run(
         [*SNAKEMAKE, "all", "--configfile", "kinds.yaml"],
@@ -44,12 +47,13 @@ def finished(tmp_path_factory) -> Path:
         timeout=800,
     )
     assert done.returncode == 0, done.stdout[-5000:]
+    assert re.search(rf"^measure +{len(EXPERIMENTS)}$", done.stdout, re.M), "others were measured"
     return root
 
 
 def cells(root: Path, kind: str) -> list[Path]:
     """The folders of the cells of a kind."""
-    folders = (root / "results/kinds/raw").iterdir()
+    folders = (root / "results/smoke/raw").iterdir()
     return [each for each in folders if record(each)["cell"]["run"]["kind"] == kind]
 
 
@@ -57,10 +61,10 @@ def record(folder: Path) -> dict:
     return json.loads((folder / "record.json").read_text())
 
 
-@pytest.mark.parametrize("kind", [each["kind"] for each in EXPERIMENTS])
-def test_a_kind_has_its_cell_its_table_its_figure_and_its_section(finished, kind):
-    results = finished / "results" / "kinds"
-    (cell,) = cells(finished, kind)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_has_its_cell_its_table_its_figure_and_its_section(added, kind):
+    results = added / "results" / "smoke"
+    (cell,) = cells(added, kind)
     # What else runs on this machine may disturb it; the server must not fail.
     assert record(cell)["outcome"] != "failed", record(cell)["reason"]
     table = pd.read_csv(results / "tables" / f"{kind}.csv")
@@ -69,14 +73,14 @@ def test_a_kind_has_its_cell_its_table_its_figure_and_its_section(finished, kind
     assert cell.name in (results / "report.html").read_text()
 
 
-def test_nothing_contradicts_and_nothing_is_left(finished):
-    invariants.check(finished / "results" / "kinds")
-    assert left_behind(finished) == []
+def test_nothing_contradicts_and_nothing_is_left(added):
+    invariants.check(added / "results" / "smoke")
+    assert left_behind(added) == []
 
 
-def test_the_servers_own_counters_agree_with_the_clients(finished):
+def test_the_servers_own_counters_agree_with_the_clients(added):
     """Triton counts what the clients had answered, plus the few requests of check and warm-up."""
-    for cell in (finished / "results/kinds/raw").iterdir():
+    for cell in (cell for kind in KINDS for cell in cells(added, kind)):
         monitor = pq.read_table(cell / "monitor.parquet").to_pandas()
         served = monitor[monitor["metric"] == "nv_inference_request_success"]["value"].sum()
         requests = pq.read_table(cell / "requests.parquet").to_pandas()
@@ -87,11 +91,11 @@ def test_the_servers_own_counters_agree_with_the_clients(finished):
         assert answered <= served <= answered + cancelled + 120 * servers
 
 
-def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(finished, tmp_path):
+def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(added, tmp_path):
     packed = tmp_path / "report.zip"
     done = subprocess.run(
         [*SNAKEMAKE, "--report", str(packed), "--configfile", "kinds.yaml"],
-        cwd=finished,
+        cwd=added,
         capture_output=True,
         text=True,
         timeout=200,
@@ -101,7 +105,7 @@ def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(finished,
         archive.extractall(tmp_path)
     (start,) = [page for page in tmp_path.rglob("report.html") if "data" not in page.parts]
     packed_files = {path.name for path in tmp_path.rglob("*") if "data" in path.parts}
-    results = finished / "results" / "kinds"
+    results = added / "results" / "smoke"
     tables = {path.name for path in (results / "tables").glob("*.csv")}
     figures = {path.name for path in (results / "figures").glob("*.png")}
     assert {"report.html"} | tables | figures <= packed_files

@@ -34,8 +34,13 @@ SOON = {
     "slurm": ["--slurm-init-seconds-before-status-checks", "1", "--slurm-no-account"],
     "cluster-generic": ["--seconds-between-status-checks", "1"],
 }
-LOOPS = {"kind": "concurrency", "concurrencies": [1, 2, 4, 8, 16]}
-CELL = "cpu1.shared.concurrency.r1"  # the shortest one
+ALONE = {
+    "name": "squeezenet1_1",
+    "servers": ["cpu1"],
+    "tenants": [{"model": "squeezenet1_1"}],
+    "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
+}
+CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter one
 RECORD = f"results/smoke/raw/{CELL}/record.json"
 
 
@@ -50,16 +55,21 @@ def slurm() -> Iterator[None]:
 def finished(slurm, tmp_path_factory) -> Path:
     """The folder of a complete run by profiles/slurm. To read only.
 
-    The study is smoke with one experiment: more cells of other kinds are the same to Slurm.
+    The study is smoke with one model and one experiment beside its peak: more models, and cells of
+    other kinds, are the same to Slurm.
     """
     root = workflow_copy(tmp_path_factory.mktemp("smoke"))
-    path = root / "config" / "studies" / "smoke.yaml"
-    study = yaml.safe_load(path.read_text())
-    study["scenarios"][0]["experiments"] = [LOOPS]
-    path.write_text(yaml.safe_dump(study))
+    reduce_study(root)
     process = start(root, "slurm", "all")
     assert process.wait(900) == 0, said(root)
     return root
+
+
+def reduce_study(root: Path) -> None:
+    path = root / "config" / "studies" / "smoke.yaml"
+    study = yaml.safe_load(path.read_text())
+    study["models"], study["scenarios"] = study["models"][:1], [ALONE]
+    path.write_text(yaml.safe_dump(study))
 
 
 def workflow_copy(root: Path) -> Path:

@@ -11,7 +11,7 @@ import invariants
 import one_node
 import pyarrow.parquet as pq
 import pytest
-from conftest import CPUS, left_behind, locally
+from conftest import CELL, CPUS, left_behind, locally
 
 MEASURING = ("rule_measure", "rule_ceiling")
 
@@ -33,7 +33,7 @@ def test_everything_is_there_and_nothing_contradicts(finished):
 
 
 def test_a_measurement_has_all_cpus_of_its_node_and_shares_it_with_nobody(jobs):
-    assert len(measuring(jobs)) == 4, "three cells and the ceiling"
+    assert len(measuring(jobs)) == 3, "two cells and the ceiling"
     for job in measuring(jobs):
         assert job["JobState"] == "COMPLETED"
         assert (job["OverSubscribe"], job["NumCPUs"]) == ("NO", str(CPUS))
@@ -51,13 +51,13 @@ def test_nothing_ran_beside_a_measurement(finished, jobs):
         record = json.loads(path.read_text())
         spans.append((record["started"]["monotonic_ns"], record["finished_monotonic_ns"]))
     spans.sort()
-    assert len(spans) == 3
+    assert len(spans) == 2
     assert all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
 def test_rules_that_follow_one_another_are_one_job(jobs):
     others = sorted(job["Comment"] for job in jobs if job not in measuring(jobs))
-    assert [name.split("_")[1] for name in others] == ["evaluation", "models", "models"]
+    assert [name.split("_")[1] for name in others] == ["evaluation", "models"]
 
 
 def test_server_and_client_have_the_nodes_cores_between_them(finished):
@@ -73,7 +73,7 @@ def test_a_local_run_has_nothing_left_to_do(finished):
 
 
 def test_a_cell_has_the_files_columns_and_keys_of_a_local_run(finished, tmp_path):
-    root, folder = tmp_path / "local", "results/smoke/raw/cpu1.shared.concurrency.r1"
+    root, folder = tmp_path / "local", f"results/smoke/raw/{CELL}"
     shutil.copytree(finished, root, symlinks=True)
     shutil.rmtree(root / folder)
     done = locally(root, f"{folder}/record.json")

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -132,22 +133,24 @@ class Sources:
         parts = Path(path).with_suffix("").parts
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         tree.body = [node for node in tree.body if not _is_left_out(f"{module}.{_name(node)}")]
-        digest = hashlib.sha256(repr(_code(tree)).encode()).hexdigest()
-        return _Source(digest, frozenset(self._imports(tree, package=parts[:-1])))
+        statements: list[ast.Import | ast.ImportFrom] = []
+        digest = hashlib.sha256(repr(_code(tree, statements)).encode()).hexdigest()
+        imports = (self._imports(each, package=parts[:-1]) for each in statements)
+        return _Source(digest, frozenset(chain.from_iterable(imports)))
 
-    def _imports(self, node: ast.AST, package: tuple[str, ...]) -> Iterator[str]:
-        """The modules of the package that a tree imports when it runs, wherever in it."""
+    def _imports(
+        self, node: ast.Import | ast.ImportFrom, package: tuple[str, ...]
+    ) -> Iterator[str]:
+        """The modules of Perseus that a statement in a package imports."""
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _ours(alias.name))
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) + 1 - node.level] if node.level else ()
-            origin = ".".join((*base, *([node.module] if node.module else [])))
-            if _ours(origin):
-                yield origin
-                names = (f"{origin}.{alias.name}" for alias in node.names)
-                yield from (name for name in names if self._find(name))
-        for child in _children(node):
-            yield from self._imports(child, package)
+            return
+        base = package[: len(package) + 1 - node.level] if node.level else ()
+        origin = ".".join((*base, *([node.module] if node.module else [])))
+        if _ours(origin):
+            yield origin
+            names = (f"{origin}.{alias.name}" for alias in node.names)
+            yield from (name for name in names if self._find(name))
 
 
 def _is_left_out(name: str) -> bool:
@@ -168,14 +171,6 @@ def _ours(module: str) -> bool:
     return module.partition(".")[0] == PACKAGE
 
 
-def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Those that can run: not what stands under `if TYPE_CHECKING`."""
-    if isinstance(node, ast.If) and _is_type_checking(node.test):
-        yield from node.orelse
-    else:
-        yield from ast.iter_child_nodes(node)
-
-
 def _is_type_checking(test: ast.expr) -> bool:
     return _is_named(test, "TYPE_CHECKING") or (
         isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
@@ -186,27 +181,30 @@ def _is_named(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _code(node: Any) -> Any:
+def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
     """A tree as nested lists without what does not run, the same in all versions of Python.
 
     Positions are no fields of a node. Fields that are absent or empty are left out: later versions
-    of Python have more of them.
+    of Python have more of them. The statements that import are added to `imports`.
     """
     if isinstance(node, list):
-        return [_code(item) for item in node if not _is_text(item)]
+        return [_code(item, imports) for item in node if not _is_text(item)]
     if not isinstance(node, ast.AST):
         return node
-    if isinstance(node, ast.If) and _is_type_checking(node.test):
-        return ["If", _code(node.orelse)]
     match node:
+        case ast.Import() | ast.ImportFrom():
+            imports.append(node)
+        case ast.If(test=test) if _is_type_checking(test):
+            return ["If", _code(node.orelse, imports)]
         case ast.Call(func=ast.Name(id=name)) if name in _DOCUMENTING:
             kept = [each for each in node.keywords if each.arg not in _DOCUMENTING[name]]
-            return [name, _code(node.args[: _COUNTED.get(name)]), _code(kept)]
+            arguments = _code(node.args[: _COUNTED.get(name)], imports)
+            return [name, arguments, _code(kept, imports)]
     code: list[Any] = [type(node).__name__]
     for name in node._fields:
         value = getattr(node, name, None)
         if value is not None and value != [] and name != "ctx":  # which follows from the place
-            code += name, _code(value)
+            code += name, _code(value, imports)
     return code
 
 

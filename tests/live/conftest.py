@@ -1,0 +1,23 @@
+"""The study smoke, measured once for all tests that look at it, or add to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from live.smoke_study import kill_server, running, workflow_copy
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory) -> tuple[Path, str]:
+    """(folder, terminal output) of a complete run, in which the first server under load dies.
+
+    To read only.
+    """
+    root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    with running(root, "all") as process:
+        kill_server(root, process, "warm_up ")
+        status = process.wait(800)  # 400 for each attempt at all cells
+    output = (root / "output.txt").read_text()
+    assert status == 0, output[-5000:]
+    return root, output

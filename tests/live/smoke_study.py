@@ -1,0 +1,97 @@
+"""The study smoke in a copy of the workflow, and what its runs leave."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).parents[2]
+PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
+SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
+RECORD = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+SMOKE = ["--configfile", "config/studies/smoke.yaml"]
+
+
+def workflow_copy(root: Path) -> Path:
+    for part in PARTS:
+        if (ROOT / part).is_dir():
+            ignore = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / part, root / part, ignore=ignore)
+        else:
+            shutil.copy2(ROOT / part, root / part)
+    return root
+
+
+def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SNAKEMAKE, *arguments, *SMOKE],
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=200,
+    )
+
+
+@contextlib.contextmanager
+def running(root: Path, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Snakemake in a session of its own, as from a terminal; it writes to output.txt."""
+    with (root / "output.txt").open("w") as output:
+        process = subprocess.Popen(
+            [*SNAKEMAKE, *arguments, *SMOKE],
+            cwd=root,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGTERM)
+            process.wait(60)
+
+
+def started_by(process: subprocess.Popen[bytes]) -> dict[int, str]:
+    """Command lines of the processes that a process has started, by their ids."""
+    found = {}
+    for each in psutil.Process(process.pid).children(recursive=True):
+        with contextlib.suppress(psutil.Error):  # it has just ended
+            found[each.pid] = " ".join(each.cmdline())
+    return found
+
+
+def wait_until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 200
+    while not holds():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.1)
+
+
+def kill_server(root: Path, process: subprocess.Popen[bytes], said: str, count: int = 1) -> None:
+    """A second after something has been said so often."""
+    wait_until(lambda: (root / "output.txt").read_text().count(said) >= count, process)
+    time.sleep(1)
+    commands = started_by(process).items()
+    (server,) = (pid for pid, words in commands if "/tritonserver --" in words)
+    os.kill(server, signal.SIGKILL)
+    wait_until(lambda: server not in started_by(process), process)
+
+
+def left_behind(root: Path) -> list[str]:
+    """Processes that were started in `root`, and shared memory of ours."""
+    found = [str(path) for path in Path("/dev/shm").glob("perseus-*")]
+    for process in psutil.process_iter(["name", "cmdline"]):
+        words = " ".join(process.info["cmdline"] or [])
+        if "perseus-triton" in words or "sender.main" in words or str(root) in words:
+            found.append(words)
+    return found
