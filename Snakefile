@@ -32,6 +32,8 @@ include: "rules/ceiling.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
+include: "rules/pack.smk"
+include: "rules/compare.smk"
 
 
 rule plan:
@@ -51,33 +53,41 @@ onstart:
         require_machine(workflow.dag.needrun_jobs())
     from perseus.measurement.experiments import procedure
 
-    tasks = map(measure_task, STUDY.cells)
-    about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
-    for grid in STUDY.grids:
-        print("\n".join(grid.said()))
-    for line in STUDY.said_of_prices():
-        print(line)
-    print(
-        f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
-        f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
-        " A cell with trouble that may pass is measured once more."
-    )
+    if is_of_study():
+        tasks = map(measure_task, STUDY.cells)
+        about_s, most_s = map(
+            sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks))
+        )
+        for grid in STUDY.grids:
+            print("\n".join(grid.said()))
+        for line in STUDY.said_of_prices():
+            print(line)
+        print(
+            f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
+            f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
+            " A cell with trouble that may pass is measured once more."
+        )
 
 
 onsuccess:
     from perseus.report import terminal
     from perseus.results.unanswered import last_words
 
-    print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
-    print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
-    print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
-    records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
-    for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):
-        print(line)
+    if COMPARED:
+        print(f"\nThe comparison: {COMPARED.out}/summary.md")
+    if is_of_study():
+        print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
+        print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
+        print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
+        records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
+        for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):
+            print(line)
 
 
 onerror:
-    for path in sorted(Path(LOGS).rglob("*.error")):
+    logs = [*([LOGS] if is_of_study() else []), *(["logs/compare"] if COMPARED else [])]
+    for path in sorted(path for folder in logs for path in Path(folder).rglob("*.error")):
         print(path.read_text(), file=sys.stderr)
-    print(f"A job failed; its log is under {LOGS}/.", file=sys.stderr)
-    print("Run the same command again: what has been measured is kept.", file=sys.stderr)
+    print(f"A job failed; its log is under {' or '.join(logs)}/.", file=sys.stderr)
+    if is_of_study():
+        print("Run the same command again: what has been measured is kept.", file=sys.stderr)

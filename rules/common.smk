@@ -29,8 +29,12 @@ from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
 starter.announce()
 workflow_lock.hold(Path.cwd())
 
+# What is compared is no part of a study: no job of a study knows of it.
+ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
+
 CONFIGURATION = load_configfile(str(HERE / "config" / "config.yaml"))
-update_config(CONFIGURATION, config)  # dictionaries merge, lists replace
+# Dictionaries merge, lists replace.
+update_config(CONFIGURATION, {key: config[key] for key in config if key not in ASKED})
 
 # Where jobs have nodes of their own, or this is a job on one, a server may have what is there.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
@@ -132,3 +136,8 @@ def require_machine(jobs):
                 cores.split_cores(server.cores)
         except (gpu.GpuError, cores.TooFewCoresError) as error:
             raise WorkflowError(f"Server {server.name!r}: {error}") from None
+
+
+def is_of_study():
+    """Whether a job of this run is of the study, and not of a comparison."""
+    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import synthetic
 from synthetic import Plain
 
+from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
@@ -268,3 +269,17 @@ def tables_of(made: Sequence[Plain], task: TablesTask = synthetic.TASK) -> dict[
     """The tables of a study."""
     with TemporaryDirectory() as folder:
         return tables.make(results_of(Path(folder), made, task))
+
+
+def write_study(
+    folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK, weights: str = "random"
+) -> Path:
+    """The results of a study, as far as they are compared and packed: records, tables and what the
+    exports said. Returns the folder."""
+    for name, table in tables.make(results_of(folder, made, task)).items():
+        parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    for model in {tenant["model"] for record in made for tenant in record["cell"]["tenants"]}:
+        told = {"architecture": model, "weights": weights, "seed": 1, "input_shape": [3, 224, 224]}
+        told |= {"images": [], "sha256": f"{weights} {model}", "versions": {"torch": "2.13.0"}}
+        write_json(folder / f"models/{model}/check.json", told)
+    return folder

@@ -45,12 +45,25 @@ def differences(records: Sequence[Record]) -> list[str]:
     A server's own software need only be that of its other cells. A fact that a cell does not know,
     for example because no client ran, differs from nothing.
     """
+    values = _values(records)
+    return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
+
+
+def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
+    """What two studies differ in, in words, with the values of both."""
+    before, after = _values(base), _values(new)
+    both = [what for what in before if what in after and before[what].keys() != after[what].keys()]
+    return [(what, " or ".join(before[what]), " or ".join(after[what])) for what in both]
+
+
+def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
+    """The values of each fact, in the order in which they first appear."""
     values: dict[str, dict[str, None]] = {}
     for record in records:
         for what, value in _facts(record):
             if value is not None:
                 values.setdefault(what, {})[str(value)] = None
-    return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
+    return values
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:

@@ -22,7 +22,7 @@ CERTIFIED: dict[str, Any] = {
 BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "linestyle": "none"}
 
 
-def interval(axes: Axes, y: int, ends: tuple[float, float, float], **look: Any) -> None:
+def interval(axes: Axes, y: float, ends: tuple[float, float, float], **look: Any) -> None:
     """A value with its interval, `ends` being (value, low, high); an arrow for an infinite end."""
     value, low, high = ends
     reach = 0.3 * value if np.isinf(high) else max(high - value, 0)

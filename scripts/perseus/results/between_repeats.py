@@ -23,27 +23,33 @@ no use.
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 
 
-def limit_draws(posteriors: Sequence[Floats], rng: np.random.Generator, draws: int) -> Floats:
+def limit_draws(
+    posteriors: Sequence[Floats],
+    rng: np.random.Generator,
+    draws: int,
+    deviations: Floats | None = None,
+) -> Floats:
     """Draws of the limit that each repeat stands for, shape (draws, repeats); all are positive.
 
     Each repeat is drawn from its own posterior. A factor that a draw has in common is how far the
     mean of so few may lie from that of many: exp(tau z / sqrt(repeats)), z standard normal and tau
     from `deviation_draws`. A single repeat has no such factor: of what lies between repeats it
-    knows nothing.
+    knows nothing. Who knows more of tau than these repeats gives its draws, `deviations` (draws,).
     """
     limits = np.column_stack([rng.choice(posterior, draws) for posterior in posteriors])
     repeats = len(posteriors)
-    if repeats == 1:
-        return limits
-    logs = [np.log(posterior) for posterior in posteriors]
-    deviations = deviation_draws(
-        np.array([each.mean() for each in logs]),
-        np.array([each.var() for each in logs]),
-        rng,
-        draws,
-    )
+    if deviations is None:
+        if repeats == 1:
+            return limits
+        deviations = deviation_draws(*log_moments(posteriors), rng, draws)
     factors = np.exp(deviations * rng.standard_normal(draws) / np.sqrt(repeats))
     return np.asarray(limits * factors[:, None])
+
+
+def log_moments(posteriors: Sequence[Floats]) -> tuple[Floats, Floats]:
+    """The mean and the variance of the logarithm of each posterior, shape (repeats,)."""
+    logs = [np.log(posterior) for posterior in posteriors]
+    return np.array([each.mean() for each in logs]), np.array([each.var() for each in logs])
 
 
 def deviation_draws(

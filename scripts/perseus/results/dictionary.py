@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from perseus.measurement.monitor_schema import METRICS, MONITOR_SCHEMA
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
+from perseus.results.compare import table as compared
 from perseus.results.records import Ceiling, Record
 from perseus.results.tables import TABLES, module_of
 
@@ -54,6 +55,9 @@ def dictionary() -> str:
             _table(f"{name}.parquet", module_of(name).DESCRIPTION, module_of(name).SCHEMA)
             for name in TABLES
         ),
+        "## Two results compared: `results/compare/<base>-<new>/`\n",
+        "Also as CSV, beside `summary.md` and the figure.\n",
+        _table("comparison.parquet", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 

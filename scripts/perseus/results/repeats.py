@@ -206,8 +206,16 @@ def key(task: MeasureTask) -> tuple[str, str]:
     return task.scenario, task.run.name
 
 
-def combine(records: Sequence[PeakRecord], seed: int, draws: int = DRAWS) -> RepeatedPeak:
-    """The repeats of one load line, drawn with a stream of its own."""
+def combine(
+    records: Sequence[PeakRecord],
+    seed: int,
+    draws: int = DRAWS,
+    deviations: Floats | None = None,
+) -> RepeatedPeak:
+    """The repeats of one load line, drawn with a stream of its own.
+
+    `deviations` (draws,) are those between repeats, where more than these tell of them.
+    """
     task = records[0].task
     used = [record for record in records if record.has_limit]
     if not used:
@@ -220,7 +228,7 @@ def combine(records: Sequence[PeakRecord], seed: int, draws: int = DRAWS) -> Rep
     direction = np.array([record.line.direction_rps for record in used])
     rng = np.random.default_rng([seed, zlib.crc32(f"{key(task)}".encode())])
     posteriors = [np.array(record.posterior_scales) for record in used]
-    drawn = limit_draws(posteriors, rng, draws)
+    drawn = limit_draws(posteriors, rng, draws, deviations)
     return RepeatedPeak(
         records=tuple(records),
         scale=float(scales.mean()),
@@ -231,13 +239,16 @@ def combine(records: Sequence[PeakRecord], seed: int, draws: int = DRAWS) -> Rep
 
 
 def group(
-    records: Sequence[PeakRecord], seed: int, draws: int = DRAWS
+    records: Sequence[PeakRecord],
+    seed: int,
+    draws: int = DRAWS,
+    deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
     """All peaks by `key`, in the order in which their load lines first appear."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
-    return {of: combine(repeats, seed, draws) for of, repeats in found.items()}
+    return {of: combine(repeats, seed, draws, deviations) for of, repeats in found.items()}
 
 
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:

@@ -95,6 +95,12 @@ def check(study: Study, model: str) -> str:
     return f"{results(study)}/models/{model}/check.json"
 
 
+def all_checks(study: Study) -> list[str]:
+    """Those of all models that are brought to a server."""
+    brought = (t.model for of in study.scenarios.values() for t in _brought(study, of))
+    return [check(study, model) for model in dict.fromkeys(brought)]
+
+
 def checks(study: Study, ceiling: str) -> list[str]:
     """Those of all models whose requests a ceiling of the client is of."""
     names = {

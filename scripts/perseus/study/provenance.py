@@ -68,6 +68,10 @@ def report_code(sources: Sources) -> str:
     )
 
 
+def compare_code(sources: Sources) -> str:
+    return sources.fingerprint(["compare.py"], _experiments(sources))
+
+
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Of what serves and of what asks; an image's name is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends

@@ -1,0 +1,29 @@
+"""Pack: all results of a study in one archive, for another machine to look at and to compare with.
+
+inputs:   report, tables, figures, records, windows, ceilings, what was said of each exported model
+outputs:  results/<study>.tar.gz
+steps:    pack; requests, samples of the monitor and logs of servers stay here
+"""
+
+
+rule pack:
+    """One file, the same for the same results."""
+    input:
+        f"{RESULTS}/report.html",
+        TABLE_FILES,
+        FIGURE_FILES,
+        files.raw(STUDY, CELLS, "record.json", "windows.parquet"),
+        files.ceilings(STUDY),
+        files.all_checks(STUDY),
+    output:
+        f"{RESULTS}.tar.gz",
+    log:
+        f"{LOGS}/pack.log",
+    conda:
+        "../envs/perseus.yaml"
+    params:
+        code=SOURCES.fingerprint(["pack.py"]),
+    message:
+        "Packing the results"
+    script:
+        "../scripts/pack.py"

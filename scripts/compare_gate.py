@@ -1,0 +1,11 @@
+"""Fail if a comparison says that something got worse."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from perseus.host.job import job
+from perseus.results.compare.gate import WorseError, gate
+
+with job(snakemake.log[0], WorseError):
+    gate(pd.read_parquet(snakemake.input.table), Path(snakemake.input.summary))

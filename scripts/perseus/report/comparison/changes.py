@@ -1,0 +1,72 @@
+"""In what two studies differ besides their results: hosts, versions, configurations, prices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from perseus.report import hosts
+from perseus.results.compare.source import Source
+from perseus.results.records import Record
+
+Change = tuple[str, str, str]
+"""What differs, in words, and its value in both."""
+
+PRICE = "price of "
+
+NAMES = ("study", "cell", "scenario", "repeat")
+"""Keys of a cell's task that say which it is."""
+
+
+def changes(base: Source, new: Source) -> list[Change]:
+    """Of what both know: hosts and software of all cells, the settings of cells that both have."""
+    return [
+        *hosts.changes(base.records, new.records),
+        *dict.fromkeys(_settings_changed(base, new)),
+        *_held(_prices(base.tables["costs"]), _prices(new.tables["costs"])),
+    ]
+
+
+def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
+    others = {record.folder.name: record for record in new.records}
+    for record in base.records:
+        if record.folder.name in others:
+            yield from _held(_settings(record), _settings(others[record.folder.name]))
+
+
+def _held(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
+    """What both know and differ in."""
+    for what, value in base.items():
+        if what in new and new[what] != value:
+            yield what, value, new[what]
+
+
+def _settings(record: Record) -> dict[str, str]:
+    """All that the cell was told, by key and by the server, tenant or preset that has it."""
+    task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
+    server, preset = task.pop("server"), task["preset"]
+    found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
+    for tenant in task.pop("tenants"):
+        found |= {f"{key} of {tenant['name']}": value for key, value in _flat(tenant)}
+    found |= {f"{key} of preset {preset}": value for key, value in _flat(task.pop("search"))}
+    return found | dict(_flat(task))
+
+
+def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]]:
+    for key, part in value.items():
+        if isinstance(part, Mapping):
+            yield from _flat(part, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", "none" if part is None else str(part)
+
+
+def _prices(costs: pd.DataFrame) -> dict[str, str]:
+    """By server and pricing."""
+    return {
+        f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
+            f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"
+        )
+        for row in costs.to_dict("records")
+    }

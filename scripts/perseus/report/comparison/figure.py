@@ -1,0 +1,123 @@
+"""Two results on one axis: peaks of both, and each ratio with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import wrap
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter
+
+from perseus.report.marks import ROW_MM, interval
+from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
+from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
+from perseus.study.tasks.figure import FigureTask
+
+MOST_ROWS = 30
+BAND = "#e8e8e8"
+LOOKS: dict[str, dict[str, Any]] = {
+    WORSE: {"color": "#D55E00", "marker": "v"},
+    BETTER: {"color": "#0072B2", "marker": "^"},
+    SAME: {"color": DARK, "marker": "o"},
+}
+"""By verdict; the marker says the same as the colour."""
+
+WRAPPED = 42
+"""Characters of a label on one line."""
+
+APART = 0.17
+"""How far base and new lie from the middle of their row."""
+
+WIDEST = 4.0
+"""Ratios beyond that, or below its inverse, are cut off at the edge, with an arrow."""
+
+
+def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
+    """Of the table of a comparison: peaks above, ratios below; costs go with the peaks."""
+    peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
+    ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
+    if ratios.empty:
+        return nothing(style, "nothing in these two results can be compared")
+    shown = peaks.head(MOST_ROWS), ratios.head(MOST_ROWS)
+    heights = [24 + 1.3 * ROW_MM * len(rows) for rows in shown]
+    figure, (above, below) = panels(style, 2, 1, heights)
+    _peaks(above, shown[0])
+    _ratios(below, shown[1])
+    handles = [
+        Line2D([], [], color=GREY, marker="s", label="base, 95 %"),
+        Line2D([], [], color=DARK, marker="o", label="new, 95 %"),
+        *([Patch(color=BAND, label="noise floor (aa)")] if ratios["noise_floor"].any() else []),
+        *(Line2D([], [], **look, linestyle="none", label=name) for name, look in LOOKS.items()),
+    ]
+    legend(figure, handles, 3)
+    left_out = sum(map(len, (peaks, ratios))), sum(map(len, shown))
+    remainder(figure, left_out[1], left_out[0], "rows", "comparison.csv")
+    return figure
+
+
+def _peaks(panel: Axes, rows: pd.DataFrame) -> None:
+    for y, row in enumerate(rows.to_dict("records")):
+        for name, away, color, marker in (("base", -APART, GREY, "s"), ("new", APART, DARK, "o")):
+            ends = (row[name], row[f"{name}_low"], row[f"{name}_high"])
+            if is_known(ends[1]):
+                interval(panel, y + away, ends, color=color, marker=marker)
+            else:
+                panel.plot(row[name], y + away, color=color, marker=marker, markerfacecolor="white")
+    _rows(panel, [_line(row) for row in rows.to_dict("records")])
+    panel.set_xlim(left=0)
+    panel.set_xlabel("peak throughput (requests/s)")
+
+
+def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
+    panel.set_xscale("log")
+    for y, row in enumerate(rows.to_dict("records")):
+        floor, look = row["noise_floor"], LOOKS[row["verdict"]]
+        if is_known(floor):
+            panel.barh(y, 1 + floor - 1 / (1 + floor), left=1 / (1 + floor), height=0.8,
+                       color=BAND, zorder=0)  # fmt: skip
+        ends = np.clip([row["simultaneous_low"], row["simultaneous_high"]], 1 / WIDEST, WIDEST)
+        panel.plot(ends, [y, y], color=look["color"], linewidth=1.2)
+        for end, edge, marker in zip(ends, (1 / WIDEST, WIDEST), ("<", ">"), strict=True):
+            if end == edge:
+                panel.plot(end, y, color=look["color"], marker=marker, clip_on=False)
+        panel.plot(np.clip(row["ratio"], 1 / WIDEST, WIDEST), y, **look, linestyle="none")
+    panel.axvline(1, color=GREY, zorder=1)
+    _rows(panel, [_label(row) for row in rows.to_dict("records")])
+    panel.set_xlabel("new / base, 95 % of all rows at once")
+    _ticks(panel)
+
+
+def _ticks(panel: Axes) -> None:
+    """Round numbers, more of them where the axis is short; 1 is in its middle."""
+    reach = max(abs(np.log(panel.get_xlim())))
+    panel.set_xlim(np.exp(-reach), np.exp(reach))
+    above = [1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 4]
+    ticks = [tick for tick in above if reach / 4 < np.log(tick) < reach]
+    panel.set_xticks([*(1 / tick for tick in reversed(ticks)), 1, *ticks])
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:.2f}"))
+    panel.set_xticks([], minor=True)
+
+
+def _rows(panel: Axes, labels: list[str]) -> None:
+    wrapped = ["\n".join(wrap(label, WRAPPED)) for label in labels]
+    panel.set_yticks(range(len(labels)), wrapped)
+    panel.set_ylim(len(labels) - 0.4, -0.6)
+    panel.grid(axis="y", visible=False)
+
+
+def _label(row: Mapping[Any, Any]) -> str:
+    if row["metric"] == OVERALL:
+        return f"all peaks of {row['server']}"
+    words = {PEAK: "peak", RATIO: "sharing ratio", P95: f"p95 of {row['tenant']}"}
+    return f"{words[row['metric']]}: {_line(row)}"
+
+
+def _line(row: Mapping[Any, Any]) -> str:
+    return f"{row['mix']} on {row['server']}"

@@ -1,0 +1,98 @@
+"""A study's results as one archive: written, and read without trusting it.
+
+An archive is read in memory and never unpacked, so that no name in it leads anywhere. What it says
+of itself is checked before it is believed: kinds of members, their names, and how much comes out.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import tarfile
+import zlib
+from collections.abc import Collection, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from perseus.host.files import whole
+
+MOST_BYTES: Final = 2**30
+"""Of what comes out of an archive, all in all: a small file may grow without end."""
+
+MOST_MEMBERS: Final = 200_000
+
+
+class ArchiveError(ValueError):
+    """Not an archive that is read; the message says why."""
+
+
+def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
+    """Archive the files, by their names below the folder `root` in it.
+
+    The same files make the same archive: it has no times, and no owners.
+    """
+    with (
+        whole(path) as partial,
+        partial.open("wb") as stream,
+        gzip.GzipFile(filename="", mode="wb", fileobj=stream, mtime=0) as packed,
+        tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, file in sorted(files.items()):
+            member = tarfile.TarInfo(f"{root}/{name}")
+            member.size, member.mode = file.stat().st_size, 0o644
+            with file.open("rb") as content:
+                archive.addfile(member, content)
+
+
+def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
+    """The files of an archive whose names match, by these.
+
+    Raises ArchiveError for what is no archive, or cut; for a link, a device, a name that would
+    leave a folder or stands there twice; and for more than `most_bytes` or MOST_MEMBERS. What comes
+    after the first such member is not read.
+    """
+    names, found = set[str](), dict[str, bytes]()
+    try:
+        with (
+            gzip.open(path) as unpacked,
+            tarfile.open(fileobj=_Bounded(unpacked, most_bytes), mode="r|") as archive,
+        ):
+            for count, member in enumerate(archive):
+                if count == MOST_MEMBERS:
+                    raise ArchiveError(f"it has more than {MOST_MEMBERS} members")
+                if member.isdir():
+                    continue
+                _refuse(member, names)
+                names.add(member.name)
+                if wanted.fullmatch(member.name) and (content := archive.extractfile(member)):
+                    found[member.name] = content.read()
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise ArchiveError(f"it cannot be read as .tar.gz ({error})") from None
+    return found
+
+
+def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
+    name = PurePosixPath(member.name)
+    # A sparse file says itself how large it is, whatever is in the archive.
+    if not member.isreg() or member.issparse():
+        raise ArchiveError(f"its member {member.name!r} is no ordinary file")
+    if name.is_absolute() or ".." in name.parts or "\\" in member.name:
+        raise ArchiveError(f"its member {member.name!r} would leave the folder")
+    if member.name in names:
+        raise ArchiveError(f"it has {member.name!r} twice")
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that refuses to give more than so many bytes, however they are asked for."""
+
+    def __init__(self, stream: gzip.GzipFile, most_bytes: int) -> None:
+        self._stream, self._most, self._left = stream, most_bytes, most_bytes
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = self._left + 1 if size < 0 else min(size, self._left + 1)
+        given = self._stream.read(wanted)
+        self._left -= len(given)
+        if self._left < 0:
+            raise ArchiveError(f"more than {self._most / 2**20:.0f} MiB come out of it")
+        return given

@@ -1,0 +1,59 @@
+"""What a user asks to be compared, checked before any job."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from perseus.results.compare.source import CompareError, Source, read_source
+from perseus.study.tasks.compare import CompareTask
+
+KEYS: Final = ("base", "new", "out")
+"""Keys of the command line that are none of a study."""
+
+USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
+
+
+def compare_task(asked: Mapping[str, Any]) -> CompareTask:
+    """From the values of KEYS. Raises CompareError with all problems of both results."""
+    problems: list[str] = []
+    paths = {key: _path(key, asked, problems) for key in ("base", "new")}
+    read = {key: _read(key, path, problems) for key, path in paths.items() if path}
+    base, new = read.get("base"), read.get("new")
+    if base and new and base.digest == new.digest:
+        problems.append("base and new are the same results: measure again, or name others")
+    out = asked.get("out") or f"results/compare/{_name(paths['base'])}-{_name(paths['new'])}"
+    out = str(out).rstrip("/")
+    if re.search(r"[{}]", out) or Path(out).is_file():
+        problems.append(f"out: {out!r} cannot be the folder for the comparison")
+    if problems or not base or not new:
+        raise CompareError(problems)
+    return CompareTask(
+        base=base.where, new=new.where, base_digest=base.digest, new_digest=new.digest, out=out
+    )
+
+
+def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | None:
+    value = asked.get(key)
+    if value is None or not str(value):
+        problems.append(f"{key}: is missing (a folder or an archive of results: {USAGE})")
+        return None
+    return Path(str(value)).expanduser()
+
+
+def _read(key: str, path: Path, problems: list[str]) -> Source | None:
+    try:
+        return read_source(path)
+    except CompareError as error:
+        problems += [f"{key}: {path}: {problem}" for problem in error.problems]
+    except OSError as error:
+        problems.append(f"{key}: {path}: {error.strerror}")
+    return None
+
+
+def _name(path: Path | None) -> str:
+    """Of the study's folder or archive, as a part of a name."""
+    stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
+    return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

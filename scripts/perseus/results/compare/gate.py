@@ -1,0 +1,30 @@
+"""What a comparison means for continuous integration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perseus.results.compare.judge import WORSE
+from perseus.results.compare.pairs import COST
+
+
+class WorseError(ValueError):
+    """Something got worse; the message names all that did."""
+
+
+def gate(table: pd.DataFrame, summary: Path) -> None:
+    """Raises WorseError if a row of the table of a comparison is worse."""
+    worse = table[table["verdict"] == WORSE]
+    others = worse[worse["metric"] != COST]  # with the same prices, costs only repeat peaks
+    rows = (worse if others.empty else others).to_dict("records")
+    if rows:
+        raise WorseError("\n".join([f"worse than the base ({summary}):", *map(_line, rows)]))
+
+
+def _line(row: Mapping[Any, Any]) -> str:
+    words = (row["server"], row["metric"], row["mix"], row["tenant"], row["pricing"])
+    return f"  - {' '.join(word for word in words if word)}: {row['ratio']:.3g} times the base"

@@ -1,0 +1,77 @@
+"""Better, worse, or no difference: of many pairs at once, so that looking at many finds no more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from perseus.peak.stats import Floats, Interval
+from perseus.results.compare.pairs import HIGHER_IS_BETTER, Pair
+from perseus.results.repeats import CONFIDENCE
+
+BETTER, WORSE, SAME, NOT_COMPARABLE = "better", "worse", "no difference", "not comparable"
+VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A pair with the interval of its ratio, the one that holds for all pairs at once, and what
+    follows from that; NaN where it is not comparable."""
+
+    pair: Pair
+    interval: Interval
+    simultaneous: Interval
+    verdict: str
+
+
+def judge(pairs: Sequence[Pair]) -> list[Judged]:
+    """A difference is said where the simultaneous interval leaves 1 out, and the ratio is farther
+    from 1 than the noise floor, if that was measured."""
+    compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
+    logs = np.log([pair.ratio.draws for pair in compared]) if compared else np.empty((0, 1))
+    reach = simultaneous_reach(logs)
+    return [_judged(pair, reach) for pair in pairs]
+
+
+def simultaneous_reach(logs: Floats) -> float:
+    """How many standard deviations intervals of all rows must reach to hold at once.
+
+    `logs` (rows, draws) are joint draws. It is the 95 % quantile of the largest deviation of a draw
+    in any row, each in standard deviations of its row: the single-step max-t method (Westfall and
+    Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
+    Biometrical Journal 50, 2008, section 3). Rows that go together, as a peak and its cost, count
+    about once; independent ones cost what Bonferroni's correction does.
+    """
+    if not len(logs):
+        return np.nan
+    return float(np.quantile(np.abs(_standardised(logs)).max(axis=0), CONFIDENCE))
+
+
+def _standardised(logs: Floats) -> Floats:
+    """0 where a row does not vary."""
+    spread = logs.std(axis=1, keepdims=True)
+    centred = logs - logs.mean(axis=1, keepdims=True)
+    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+
+
+def _judged(pair: Pair, reach: float) -> Judged:
+    ratio = pair.ratio
+    if pair.why_not or not ratio.is_known:
+        unknown = Interval(np.nan, np.nan, np.nan)
+        return Judged(pair, unknown, unknown, NOT_COMPARABLE)
+    logs = np.log(ratio.draws)
+    ends = np.exp(logs.mean() + reach * logs.std() * np.array([-1, 1]))
+    low, high = 0.0 if ratio.open_below else ends[0], np.inf if ratio.open_above else ends[1]
+    simultaneous = Interval(ratio.value, float(low), float(high))
+    return Judged(pair, ratio.interval(), simultaneous, _verdict(pair, simultaneous))
+
+
+def _verdict(pair: Pair, found: Interval) -> str:
+    if found.low <= 1 <= found.high:
+        return SAME
+    if abs(np.log(found.value)) <= np.log1p(pair.floor):  # not so where it is not known
+        return SAME
+    return BETTER if (found.low > 1) == HIGHER_IS_BETTER[pair.metric] else WORSE

@@ -1,0 +1,182 @@
+"""The load lines of one study, as a comparison sees them: what was asked, and draws of what was
+found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from perseus.peak.stats import Floats, Interval
+from perseus.results.compare.host_noise import HostNoise
+from perseus.results.compare.source import Source
+from perseus.results.repeats import (
+    TAIL,
+    Dedicated,
+    Quantity,
+    RepeatedPeak,
+    dedicated_peaks,
+    each_alone,
+    group,
+    sharing_ratio,
+)
+
+LineKey = tuple[str, str, str]
+"""Scenario (server and tenants), load line and preset: what is paired."""
+
+Fact = tuple[str, str]
+"""The words for what differs where values differ, and a condition: only facts with the same are
+held against each other."""
+
+ENDS: Final = float(stats.norm.ppf(1 - TAIL))
+"""How many standard deviations the ends of a normal interval lie from its middle."""
+
+NOTHING: Final = Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One load line: its row of the table `peaks`, those of its tenants and of its costs.
+
+    `peak` has the draws of its repeats, and `alone` the dedicated peaks of its tenants; without
+    records `peak` is None. `facts` must be equal in what is compared.
+    """
+
+    row: Mapping[Any, Any]
+    tenants: pd.DataFrame
+    costs: pd.DataFrame
+    peak: RepeatedPeak | None
+    alone: Sequence[RepeatedPeak | None]
+    facts: Mapping[Fact, str]
+
+    @property
+    def key(self) -> LineKey:
+        return self.row["scenario"], self.row["load_line"], self.row["preset"]
+
+    @property
+    def repeats(self) -> int:
+        """Those that found a limit."""
+        return int(self.row["repeats_used"])
+
+    @property
+    def why_unknown(self) -> str:
+        """Why there is no estimate of its peak; empty where there is one."""
+        if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
+            return ""
+        return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
+
+    def total_rps(
+        self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
+    ) -> Quantity:
+        """Its rates, each times its weight, added up; those of the table where it has no records.
+
+        The interval in the table of a single repeat knows nothing of what lies between repeats.
+        """
+        if self.peak is not None:
+            return self.peak.total(weights)
+        ends = (self.row[name] for name in ("estimate_rps", "ci_low_rps", "ci_high_rps"))
+        found, draws = Interval(*ends), len(noise.deviations)
+        between = noise.deviations * rng.standard_normal(draws) if self.repeats == 1 else 0.0
+        return of_interval(found, rng, draws, between)
+
+    def sharing_ratio(self, rng: np.random.Generator, draws: int) -> Quantity:
+        if self.peak is not None:
+            return sharing_ratio(self.peak, self.alone)
+        names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
+        return of_interval(Interval(*(self.row[name] for name in names)), rng, draws)
+
+
+def of_interval(
+    found: Interval, rng: np.random.Generator, draws: int, more: Floats | float = 0.0
+) -> Quantity:
+    """A quantity of which only its interval is known: each side normal on a logarithmic scale.
+
+    `more` (draws,) is added to the logarithm. An open end is as far away as the other.
+    """
+    ends = np.array([found.low, found.value, found.high], dtype=float)
+    if not (np.isfinite(ends[1]) and ends[1] > 0):
+        return NOTHING
+    open_below, open_above = not ends[0] > 0, not np.isfinite(ends[2])
+    with np.errstate(divide="ignore"):
+        below, above = np.diff(np.log(ends)) / ENDS
+    if open_below and open_above:
+        return Quantity(found.value, np.full(draws, found.value), open_below, open_above)
+    below, above = above if open_below else below, below if open_above else above
+    normal = rng.standard_normal(draws)
+    logs = np.log(found.value) + np.where(normal < 0, below, above) * normal + more
+    return Quantity(found.value, np.exp(logs), open_below, open_above)
+
+
+def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, Line]:
+    """All load lines of a study. Studies that are compared have seeds of their own: with the same
+    stream, errors of the two would cancel."""
+    peaks = group(source.records, seed, len(noise.deviations), noise.deviations)
+    dedicated = dedicated_peaks(list(peaks.values()))
+    found = (_line(row, source, peaks, dedicated) for _, row in source.tables["peaks"].iterrows())
+    return {line.key: line for line in found}
+
+
+def _line(
+    row: pd.Series,
+    source: Source,
+    peaks: Mapping[tuple[str, str], RepeatedPeak],
+    dedicated: Dedicated,
+) -> Line:
+    of = str(row["scenario"]), str(row["load_line"])
+    peak = peaks.get(of)
+    tenants, costs = (_of_line(source.tables[name], *of) for name in ("tenants", "costs"))
+    return Line(
+        row=row.to_dict(),
+        tenants=tenants,
+        costs=costs,
+        peak=peak,
+        alone=each_alone(peak, dedicated) if peak is not None else (),
+        facts=dict(_facts(row, tenants, peak, source)),
+    )
+
+
+def _of_line(frame: pd.DataFrame, scenario: str, load_line: str) -> pd.DataFrame:
+    return frame[(frame["scenario"] == scenario) & (frame["load_line"] == load_line)]
+
+
+def _facts(
+    row: pd.Series, tenants: pd.DataFrame, peak: RepeatedPeak | None, source: Source
+) -> Iterator[tuple[Fact, str]]:
+    each = tenants.groupby("tenant", sort=False).first().reset_index().to_dict("records")
+    yield ("another mix", ""), str(row["mix"])
+    yield ("other models", ""), ", ".join(f"{t['tenant']}: {t['model']}" for t in each)
+    yield (
+        ("another SLA", ""),
+        ", ".join(f"p{t['sla_percentile']:g} <= {t['sla_ms']:g} ms" for t in each),
+    )
+    yield ("another input", ""), ", ".join(_input(t) for t in each)
+    checks = [source.checks[t["model"]] for t in each if t["model"] in source.checks]
+    if len(checks) == len(each):
+        shapes = [_told(check, "input_shape", "images") for check in checks]
+        yield ("other inputs of models", ""), str(shapes)
+        named = ("architecture", "weights", "seed", "source_sha256")
+        yield ("other weights of models", ""), str([_told(check, *named) for check in checks])
+        # The same weights are another file where other versions exported them.
+        versions = str([check.get("versions") for check in checks])
+        hashes = [str(check.get("sha256"))[:12] for check in checks]
+        yield ("other weights of models", versions), ", ".join(hashes)
+    if peak is not None:
+        task = peak.task
+        sizes = ", ".join(str(tenant.request_batch_size) for tenant in task.tenants)
+        yield ("requests of another size", ""), sizes
+        arrivals = (task.arrivals.process, f"cv {task.arrivals.cv:g}", task.trace or "")
+        yield ("other arrivals", ""), ", ".join(filter(None, arrivals))
+
+
+def _input(tenant: Mapping[Any, Any]) -> str:
+    """With two digits: the bytes of pictures are a mean."""
+    size = tenant["request_bytes"]
+    return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
+
+
+def _told(check: Mapping[str, Any], *names: str) -> list[Any]:
+    return [check.get(name) for name in names]

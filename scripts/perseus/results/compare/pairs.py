@@ -1,0 +1,236 @@
+"""What both studies measured, in pairs, and draws of each ratio new / base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.peak.stats import Floats, Interval
+from perseus.results.between_repeats import shared_deviation_draws
+from perseus.results.compare.host_noise import Group, HostNoise
+from perseus.results.compare.lines import ENDS, NOTHING, Line, LineKey
+from perseus.results.repeats import Quantity
+from perseus.results.slowdowns import closed
+
+PEAK, RATIO, OVERALL, P95, COST = "peak", "sharing_ratio", "overall", "p95", "cost"
+UNITS: Final = {OVERALL: "", PEAK: "requests/s", RATIO: "", P95: "ms", COST: "USD per million"}
+HIGHER_IS_BETTER: Final = {OVERALL: True, PEAK: True, RATIO: True, P95: False, COST: False}
+
+RATES_ALIKE: Final = 0.05
+"""Latencies at rates that differ by more are not compared: a p95 rises several times as fast as the
+rate, so that the rates would tell, and not the servers."""
+
+OTHER_RATES: Final = "at other rates"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same quantity in both studies, with draws that go together.
+
+    `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN where it is not
+    known). `why_not` says why they are not compared, and is empty where they are.
+    """
+
+    metric: str
+    line: Line
+    base: Quantity
+    new: Quantity
+    repeats: tuple[int, int]
+    floor: float = np.nan
+    tenant: str = ""
+    pricing: str = ""
+    why_not: str = ""
+
+    @cached_property
+    def ratio(self) -> Quantity:
+        """new / base, draw by draw; nothing where they are not compared."""
+        base, new = self.base, self.new
+        if self.why_not:
+            return NOTHING
+        return Quantity(
+            new.value / base.value,
+            new.draws / base.draws,
+            open_below=new.open_below or base.open_above,
+            open_above=new.open_above or base.open_below,
+        )
+
+
+def pairs(
+    base: Mapping[LineKey, Line],
+    new: Mapping[LineKey, Line],
+    noise: HostNoise,
+    rng: np.random.Generator,
+) -> list[Pair]:
+    """All of both, by metric in the order of UNITS.
+
+    What only one study has stands as a pair that is not compared.
+    """
+    found: list[Pair] = []
+    deviations = _p95_deviations([*base.values(), *new.values()], rng, len(noise.deviations))
+    for key in dict.fromkeys([*base, *new]):
+        if key not in base or key not in new:
+            mine, others = (base, new) if key in base else (new, base)
+            found.append(_only_in_one(mine[key], "base" if key in base else "new", others))
+            continue
+        made = _peak(base[key], new[key], noise, rng)
+        found.append(made)
+        if not made.why_not:
+            found += _ratio(made, base[key], new[key], rng)
+            found += _p95s(base[key], new[key], deviations, rng)
+            found += _costs(made, base[key], new[key])
+    found += _overall([pair for pair in found if pair.metric == PEAK and not pair.why_not])
+    return sorted(found, key=lambda pair: list(UNITS).index(pair.metric))
+
+
+def _only_in_one(line: Line, where: str, others: Mapping[LineKey, Line]) -> Pair:
+    same = [preset for *of, preset in others if of == list(line.key[:2])]
+    which = f", with preset {line.key[2]}: the other has {same[0]}" if same else ""
+    value, why_not = _without_draws(line), f"only in {where}{which}"
+    if where == "base":
+        return Pair(PEAK, line, value, NOTHING, (line.repeats, 0), why_not=why_not)
+    return Pair(PEAK, line, NOTHING, value, (0, line.repeats), why_not=why_not)
+
+
+def _without_draws(line: Line) -> Quantity:
+    return replace(NOTHING, value=float(line.row["estimate_rps"]))
+
+
+def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> Pair:
+    """The rates of both in the proportion of base: directions of mixes are measured, too.
+
+    A request of tenant i counts as 1 / its dedicated peak in base, so that a mix whose dedicated
+    peaks were found higher by chance is not more for it; the sum is scaled to the rate of base.
+    """
+    repeats = base.repeats, new.repeats
+    if why_not := _why_not(base, new):
+        values = _without_draws(base), _without_draws(new)
+        return Pair(PEAK, base, *values, repeats, why_not=why_not)
+    weights = _weights(base, new)
+    of_base, of_new = (line.total_rps(weights, rng, noise) for line in (base, new))
+    unit = float(base.row["estimate_rps"]) / of_base.value
+    floor = noise.floor(base.row["server"], repeats)
+    return Pair(PEAK, base, scaled(of_base, unit), scaled(of_new, unit), repeats, floor)
+
+
+def scaled(of: Quantity, factor: float) -> Quantity:
+    return replace(of, value=factor * of.value, draws=factor * of.draws)
+
+
+def inverse(of: Quantity, factor: float) -> Quantity:
+    """factor / of."""
+    return Quantity(factor / of.value, factor / of.draws, of.open_above, of.open_below)
+
+
+def _why_not(base: Line, new: Line) -> str:
+    """The first fact in which they differ, with both; or who has no estimate."""
+    for fact, value in base.facts.items():
+        if new.facts.get(fact, value) != value:
+            return f"{fact[0]}: {value} in base, {new.facts[fact]} in new"
+    unknown = {"base": base.why_unknown, "new": new.why_unknown}
+    return "; ".join(f"no estimate in {where} ({why})" for where, why in unknown.items() if why)
+
+
+def _weights(base: Line, new: Line) -> Floats | float:
+    """1 / dedicated peak of each tenant in base; 1 for a tenant alone, and without records."""
+    if base.peak is None or new.peak is None or base.peak.is_dedicated:
+        return 1.0
+    alone = [base.peak.records[0].dedicated_rps.get(name, np.nan) for name in base.peak.tenants]
+    weights = 1 / np.array(alone)
+    return weights if np.isfinite(weights).all() else 1.0
+
+
+def _ratio(made: Pair, base: Line, new: Line, rng: np.random.Generator) -> Iterator[Pair]:
+    if base.row["kind"] == "dedicated":
+        return
+    of_base, of_new = (line.sharing_ratio(rng, len(made.base.draws)) for line in (base, new))
+    known = of_base.is_known and of_new.is_known
+    why_not = "" if known else "without dedicated peaks in both"
+    yield Pair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
+
+
+def _p95_deviations(found: list[Line], rng: np.random.Generator, draws: int) -> Floats:
+    """Draws of what lies between repeats of a p95; latencies scatter by more than peaks."""
+    groups = [_p95_group(rows) for line in found for _, rows in line.tenants.groupby("tenant")]
+    return shared_deviation_draws([each for each in groups if len(each[0]) > 1], rng, draws)
+
+
+def _p95_group(rows: pd.DataFrame) -> Group:
+    """The logarithms of a tenant's p95 in each certified window, and their variances."""
+    known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
+    known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
+    columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
+    ends = [closed(Interval(*(np.inf if np.isnan(x) else x for x in each))) for each in columns]
+    errors = [np.log(each.high / each.low) / (2 * ENDS) for each in ends]
+    return np.log(known["p95_ms"].to_numpy(dtype=float)), np.square(np.array(errors))
+
+
+def _p95s(base: Line, new: Line, deviations: Floats, rng: np.random.Generator) -> Iterator[Pair]:
+    others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
+    for tenant, rows in base.tenants.groupby("tenant", sort=False):
+        groups = [_p95_group(each) for each in (rows, others[tenant])]
+        of_base, of_new = (_p95(each, deviations, rng) for each in groups)
+        rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
+        why_not = ""
+        if not all(len(logs) for logs, _ in groups):
+            why_not = "nothing certified in one of them"
+        elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
+            why_not = f"{OTHER_RATES}: {rates[0]:.4g}/s in base, {rates[1]:.4g}/s in new"
+        repeats = len(groups[0][0]), len(groups[1][0])
+        yield Pair(P95, base, of_base, of_new, repeats, tenant=str(tenant), why_not=why_not)
+
+
+def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
+    logs, variances = of
+    repeats, draws = len(logs), len(deviations)
+    if not repeats:
+        return NOTHING
+    within = np.sqrt(variances.mean() / repeats) * rng.standard_normal(draws)
+    between = deviations * rng.standard_normal(draws) / np.sqrt(repeats)
+    value = float(np.exp(logs.mean()))
+    return Quantity(value, value * np.exp(within + between), open_below=False, open_above=False)
+
+
+def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
+    """USD per million inferences, both in the proportion of base: its price, over its peak."""
+    others = {row["pricing"]: row for row in _priced(new)}
+    for row in _priced(base):
+        if row["pricing"] not in others:
+            continue
+        usd = float(row["usd_per_million_inferences"]) * made.base.value
+        prices = others[row["pricing"]]["usd_per_hour"] / row["usd_per_hour"]
+        before, after = inverse(made.base, usd), inverse(made.new, usd * prices)
+        pricing = str(row["pricing"])
+        yield Pair(COST, base, before, after, made.repeats, made.floor, pricing=pricing)
+
+
+def _priced(line: Line) -> list[dict[Any, Any]]:
+    known = line.costs.dropna(subset=["usd_per_million_inferences"])
+    known = known[known["usd_per_hour"] > 0]
+    rows: list[dict[Any, Any]] = known.drop_duplicates("pricing").to_dict("records")
+    return rows
+
+
+def _overall(peaks: list[Pair]) -> Iterator[Pair]:
+    """The geometric mean of the ratios of all load lines of a server: the host and the version are
+    theirs in common."""
+    for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
+        mine = [pair for pair in peaks if pair.line.row["server"] == server]
+        if len(mine) < 2:
+            continue
+        value = float(np.exp(np.mean([np.log(pair.ratio.value) for pair in mine])))
+        draws = np.exp(np.mean([np.log(pair.ratio.draws) for pair in mine], axis=0))
+        ratio = Quantity(
+            value,
+            draws,
+            open_below=any(pair.ratio.open_below for pair in mine),
+            open_above=any(pair.ratio.open_above for pair in mine),
+        )
+        one = Quantity(1.0, np.ones(len(draws)), open_below=False, open_above=False)
+        floor = float(np.sqrt(np.sum([pair.floor**2 for pair in mine]))) / len(mine)
+        lowest = [min(pair.repeats[i] for pair in mine) for i in (0, 1)]
+        yield Pair(OVERALL, mine[0].line, one, ratio, (lowest[0], lowest[1]), floor)

@@ -1,0 +1,184 @@
+"""The results of one study, from its folder or its archive, as far as a comparison needs them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from perseus.results import archive
+from perseus.results.records import PeakRecord
+
+NEEDED: Final = {
+    "peaks": (
+        *("study", "server", "scenario", "load_line", "kind", "preset", "mix", "verdict", "reason"),
+        *("repeats_used", "estimate_rps", "ci_low_rps", "ci_high_rps"),
+        *("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high"),
+    ),
+    "tenants": (
+        *("scenario", "load_line", "cell", "tenant", "model", "rate_rps", "request_bytes"),
+        *("preprocessing", "sla_percentile", "sla_ms", "p95_ms", "p95_low_ms", "p95_high_ms"),
+    ),
+    "costs": (
+        *("server", "scenario", "load_line", "instance", "region", "pricing", "usd_per_hour"),
+        "usd_per_million_inferences",
+    ),
+    "aa": ("server", "cell", "windows", "answered_rps", "low_rps", "high_rps", "noise_floor"),
+}
+"""Tables that are read, and their columns that must be there."""
+
+MOST_ROWS: Final = 1_000_000
+"""Of a table: its file may say less of its size than it unpacks to."""
+
+READ = re.compile(
+    r"(?P<root>(?:[^/]+/)*)"
+    r"(?P<name>tables/(?:peaks|tenants|costs|aa)\.parquet|raw/[^/]+/record\.json"
+    r"|models/[^/]+/check\.json)"
+)
+"""Files that a comparison reads."""
+
+Files = dict[str, bytes]
+"""Contents by the name below the folder of the study."""
+
+
+class CompareError(ValueError):
+    """Two results cannot be compared; `problems` has one line for each reason."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        super().__init__(f"There is nothing to compare, for {count}:\n{lines}")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one study found.
+
+    `records` are those of the searches that its tables are made of; none where they are missing or
+    of another version, as `without_records` says. `checks` are what the exports said of each model.
+    """
+
+    where: str
+    study: str
+    digest: str
+    tables: Mapping[str, pd.DataFrame]
+    records: tuple[PeakRecord, ...]
+    checks: Mapping[str, Mapping[str, Any]]
+    without_records: str
+
+
+def read_source(path: Path) -> Source:
+    """Of a study's folder, or of an archive of it. Raises CompareError with all problems found."""
+    if not path.exists():
+        raise CompareError(["there is no such folder or archive"])
+    files = _of_folder(path) if path.is_dir() else _of_archive(path)
+    problems: list[str] = []
+    tables = dict(_tables(files, problems))
+    if problems:
+        raise CompareError(problems)
+    cells = set(tables["tenants"]["cell"])
+    records, without = _records(files, cells)
+    return Source(
+        where=str(path),
+        study=str(tables["peaks"]["study"].iloc[0]),
+        digest=_digest(files),
+        tables=tables,
+        records=records,
+        checks=dict(_checks(files)),
+        without_records=without,
+    )
+
+
+def _of_folder(path: Path) -> Files:
+    wanted = (*path.glob("tables/*.parquet"), *path.glob("raw/*/record.json"))
+    files = (*wanted, *path.glob("models/*/check.json"))
+    named = {file.relative_to(path).as_posix(): file for file in sorted(files)}
+    return {name: file.read_bytes() for name, file in named.items() if READ.fullmatch(name)}
+
+
+def _of_archive(path: Path) -> Files:
+    """Of the one study in it, in whatever folder of the archive that lies."""
+    try:
+        read = archive.read(path, READ)
+    except archive.ArchiveError as error:
+        raise CompareError([str(error)]) from None
+    named = ((READ.fullmatch(name), content) for name, content in read.items())
+    matches = [(match, content) for match, content in named if match]
+    roots = {match["root"] for match, _ in matches if match["name"].startswith("tables/")}
+    if len(roots) > 1:
+        raise CompareError([f"it has more than one study: {', '.join(sorted(roots))}"])
+    return {match["name"]: content for match, content in matches if match["root"] in roots}
+
+
+def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    for name, columns in NEEDED.items():
+        file = f"tables/{name}.parquet"
+        if file not in files:
+            problems.append(f"it has no {file}: name the results of a study, as results/default")
+            continue
+        try:
+            frame = _frame(files[file])
+        except (pa.ArrowException, OSError, ValueError) as error:
+            problems.append(f"{file} cannot be read ({error})")
+            continue
+        if missing := [column for column in columns if column not in frame]:
+            problems.append(
+                f"{file} is of another version of Perseus, without {', '.join(missing)}:"
+                " make its tables anew with this one (snakemake tables)"
+            )
+        elif name == "peaks" and frame.empty:
+            problems.append(f"{file} has no rows: nothing was measured")
+        else:
+            yield name, frame
+
+
+def _frame(content: bytes) -> pd.DataFrame:
+    file = pq.ParquetFile(io.BytesIO(content))
+    if file.metadata.num_rows > MOST_ROWS:
+        raise ValueError(f"more than {MOST_ROWS} rows")
+    return file.read().to_pandas()
+
+
+def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
+    """Those of the cells in the tables: a folder may keep cells that the study has no more."""
+    found = []
+    for name, content in sorted(files.items()):
+        _, cell, *_ = name.split("/")
+        if not name.startswith("raw/") or cell not in cells:
+            continue
+        try:
+            plain = {**json.loads(content), "folder": Path(cell)}
+            found.append(PeakRecord.model_validate(plain))
+        except (ValidationError, ValueError, TypeError):
+            return (), "its records are of another version of Perseus"
+    missing = cells - {str(record.folder) for record in found}
+    return ((), "it has not all of its records") if missing else (tuple(found), "")
+
+
+def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for name, content in files.items():
+        if name.startswith("models/"):
+            try:
+                told = json.loads(content)
+            except ValueError:
+                continue
+            if isinstance(told, dict):
+                yield name.split("/")[1], told
+
+
+def _digest(files: Files) -> str:
+    """Of all that was read."""
+    names = sorted(files)
+    each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
+    return hashlib.sha256("".join(each).encode()).hexdigest()

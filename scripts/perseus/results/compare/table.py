@@ -1,0 +1,115 @@
+"""Two results as one table: each pair, its ratio, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host import parquet
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import with_ends
+from perseus.results.compare.host_noise import HostNoise, host_noise
+from perseus.results.compare.judge import Judged, judge
+from perseus.results.compare.lines import lines
+from perseus.results.compare.pairs import HIGHER_IS_BETTER, OVERALL, UNITS, pairs
+from perseus.results.compare.source import Source
+from perseus.results.records import Row
+
+DRAWS: Final = 10_000
+SEEDS: Final = (1, 2, 3)
+"""Of the base, of the new results, and of what both have in common."""
+
+DESCRIPTION = "One row per pair: the same quantity in both results."
+SCHEMA = pa.schema(
+    [
+        column("metric", TEXT, "", "peak (estimated limit), sharing_ratio, overall (geometric mean"
+               " over the peaks of a server), p95 (at the certified rates) or cost (per million"
+               " inferences)"),
+        column("server", TEXT, "", "name of the server in both configurations"),
+        column("scenario", TEXT, "", "server and tenants; empty of overall"),
+        column("load_line", TEXT, "", "name of the load line; empty of overall"),
+        column("preset", TEXT, "", "how much evidence was collected; empty of overall"),
+        column("mix", TEXT, "", "the load line in words"),
+        column("tenant", TEXT, "", "of a p95; else empty"),
+        column("pricing", TEXT, "", "of a cost; else empty"),
+        column("unit", TEXT, "", "of base and new"),
+        column("better_is", TEXT, "", "higher or lower"),
+        column("base", REAL, "", "value in the base"),
+        column("base_low", REAL, "", "base: lower end of its 95 % interval, by the noise of both"),
+        column("base_high", REAL, "", "base: upper end"),
+        column("new", REAL, "", "value in the new results; peaks and costs in the proportion of the"
+               " mix that the base has"),
+        column("new_low", REAL, "", "new: lower end of its 95 % interval"),
+        column("new_high", REAL, "", "new: upper end"),
+        column("ratio", REAL, "", "new / base"),
+        column("ci_low", REAL, "", "ratio: lower end of the 95 % interval of this row alone"),
+        column("ci_high", REAL, "", "its upper end"),
+        column("simultaneous_low", REAL, "", "ratio: lower end of the 95 % interval that holds for"
+               " all rows at once (docs/method.md, Two results compared)"),
+        column("simultaneous_high", REAL, "", "its upper end"),
+        column("noise_floor", REAL, "share", "difference that chance exceeds in 5 % of pairs of so"
+               " many repeats, by the experiment aa; null where neither study has one"),
+        column("base_repeats", WHOLE, "", "repeats behind the value of the base"),
+        column("new_repeats", WHOLE, "", "repeats behind the new value"),
+        column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
+        column("verdict", TEXT, "", "better, worse, no difference (none is shown) or not"
+               " comparable"),
+        column("reason", TEXT, "", "why not comparable, in words"),
+    ]
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results, the noise that both are held against, and what came out."""
+
+    base: Source
+    new: Source
+    noise: HostNoise
+    judged: tuple[Judged, ...]
+
+    @property
+    def table(self) -> pa.Table:
+        return parquet.table(list(rows(self.judged)), SCHEMA)
+
+
+def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:
+    """All pairs, judged together."""
+    rng = np.random.default_rng(SEEDS[2])
+    noise = host_noise((base, new), rng, draws)
+    of_base, of_new = lines(base, SEEDS[0], noise), lines(new, SEEDS[1], noise)
+    return Comparison(base, new, noise, tuple(judge(pairs(of_base, of_new, noise, rng))))
+
+
+def rows(judged: Sequence[Judged]) -> Iterator[Row]:
+    compared = sum(bool(np.isfinite(each.interval.value)) for each in judged)
+    for each in judged:
+        pair, line = each.pair, each.pair.line
+        named = dict.fromkeys(("scenario", "load_line", "preset"), "")
+        if pair.metric != OVERALL:
+            named |= dict(zip(named, line.key, strict=True))
+        yield {
+            "metric": pair.metric,
+            "server": line.row["server"],
+            **named,
+            "mix": "all load lines" if pair.metric == OVERALL else line.row["mix"],
+            "tenant": pair.tenant,
+            "pricing": pair.pricing,
+            "unit": UNITS[pair.metric],
+            "better_is": "higher" if HIGHER_IS_BETTER[pair.metric] else "lower",
+            **with_ends("base", pair.base.interval(), ("base_low", "base_high")),
+            **with_ends("new", pair.new.interval(), ("new_low", "new_high")),
+            **with_ends("ratio", each.interval, ("ci_low", "ci_high")),
+            "simultaneous_low": each.simultaneous.low,
+            "simultaneous_high": each.simultaneous.high,
+            "noise_floor": pair.floor,
+            "base_repeats": pair.repeats[0],
+            "new_repeats": pair.repeats[1],
+            "compared": compared,
+            "verdict": each.verdict,
+            "reason": pair.why_not,
+        }

@@ -1,0 +1,144 @@
+"""Comparing plans no cell, whatever the study; packing needs the whole study."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+import synthetic
+import synthetic_files
+from workflow_copy import ROOT
+
+TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=2)
+SLOWER = {name: rps / 2 for name, rps in TRUTH.capacities.items()}
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Folders of results that are no part of any workflow."""
+    root = tmp_path_factory.mktemp("elsewhere")
+    mixes = {"mixes": [(1, 1)], "holds": ()}
+    slower = synthetic.Truth(SLOWER, repeats=2)
+    return {
+        "base": synthetic_files.write_study(root / "base", synthetic.records(TRUTH, 1, **mixes)),
+        "same": synthetic_files.write_study(root / "same", synthetic.records(TRUTH, 2, **mixes)),
+        "slower": synthetic_files.write_study(root / "slow", synthetic.records(slower, 2, **mixes)),
+    }
+
+
+def asked(studies, base="base", new="same"):
+    return ("--config", f"base={studies[base]}", f"new={studies[new]}")
+
+
+def counts(output):
+    """Of a dry run, its jobs by rule."""
+    found = {
+        rule: int(count) for rule, count in re.findall(r"^(\w+) +(\d+)$", output, re.MULTILINE)
+    }
+    found.pop("total", None)
+    return found
+
+
+def test_only_the_comparison_is_planned(empty, studies):
+    for target, jobs in (
+        ("compare", {"compare": 1}),
+        ("compare_gate", {"compare": 1, "compare_gate": 1}),
+    ):
+        code, output, errors = empty.plan(target, *asked(studies))
+        assert code == 0, errors
+        assert counts(output + errors) == jobs
+
+
+def test_what_is_compared_makes_nothing_of_a_study_stale(edited, studies):
+    assert edited.stale(*asked(studies)) == set()
+
+
+def test_a_comparison_is_made_again_only_when_what_it_reads_has_changed(edited, studies, tmp_path):
+    copy = synthetic_files.write_study(
+        tmp_path / "new", synthetic.records(TRUTH, 3, mixes=[(1, 1)], holds=())
+    )
+    keys = ("--config", f"base={studies['base']}", f"new={copy}")
+    edited.run("--cores", "1", "compare", *keys)
+    assert (edited.root / "results/compare/base-new/summary.md").exists()
+    code, output, errors = edited.plan("compare", *keys)
+    assert code == 0 and "Nothing to be done" in output + errors
+    synthetic_files.write_study(copy, synthetic.records(TRUTH, 4, mixes=[(1, 1)], holds=()))
+    code, output, errors = edited.plan("compare", *keys)
+    assert counts(output + errors) == {"compare": 1}
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (("base=/nowhere", "new=/none.tar.gz"), ["base: /nowhere: there is no such", "new: /none"]),
+        (("base=.",), ["base: .: it has no tables/peaks.parquet", "new: is missing"]),
+        (("out=a",), ["base: is missing", "new: is missing"]),
+    ],
+    ids=["nowhere", "no results", "nothing"],
+)
+def test_what_cannot_be_compared_is_said_before_any_job(empty, keys, said):
+    code, output, errors = empty.plan("compare", "--config", *keys)
+    assert code == 1 and "Traceback" not in output + errors
+    for line in said:
+        assert line in output + errors
+
+
+def test_without_anything_to_compare_it_says_what_to_name(empty):
+    code, output, errors = empty.plan("compare")
+    assert code == 1 and "Traceback" not in output + errors
+    assert "name what to compare: --config base=" in output + errors
+
+
+def test_packing_needs_the_whole_study_but_no_requests(edited):
+    code, output, errors = edited.plan("pack")
+    assert code == 0 and counts(output + errors) == {"pack": 1}
+    edited.run("--cores", "1", "pack")
+    assert (edited.root / "results/edits.tar.gz").exists()
+
+
+def real(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The workflow itself, with results in another folder."""
+    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "Snakefile"), "--cores", "1"]
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    return subprocess.run(
+        [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True,
+        timeout=300, check=False,
+    )  # fmt: skip
+
+
+def test_a_gate_that_fails_leaves_what_was_written(studies, tmp_path):
+    done = real(tmp_path, "compare_gate", *asked(studies, new="slower"))
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said
+    assert "gate: worse than the base (results/compare/base-slow/summary.md):" in said
+    assert "Study 'default'" not in said and "Run the same command again" not in said
+    made = {path.name for path in (tmp_path / "results/compare/base-slow").iterdir()}
+    assert {"summary.md", "comparison.csv", "comparison.svg"} <= made
+
+
+def test_a_gate_that_holds(studies, tmp_path):
+    done = real(tmp_path, "compare_gate", *asked(studies), f"out={tmp_path}/here")
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    assert "synthetic against synthetic: " in said
+    assert f"The comparison: {tmp_path}/here/summary.md" in said
+    assert "The report of study" not in said
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_script_packs_what_compare_reads(edited):
+    """The real step, of files that fake steps made."""
+    script = ROOT / "scripts/pack.py"
+    (edited.root / "scripts/pack.py").write_text(script.read_text())
+    edited.run("--cores", "1", "pack")
+    with tarfile.open(edited.root / "results/edits.tar.gz") as packed:
+        names = set(packed.getnames())
+    assert "edits/tables/peaks.parquet" in names and "edits/report.html" in names
+    assert "edits/models/resnet18/check.json" in names
+    assert any(name.endswith("/record.json") for name in names)
+    assert not any(name.endswith(("requests.parquet", "monitor.parquet")) for name in names)

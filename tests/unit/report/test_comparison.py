@@ -1,0 +1,156 @@
+"""A comparison for people: summary, lines on the terminal, figure, and what else differs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.peak.stats import Interval
+from perseus.report.comparison import files, text
+from perseus.report.comparison.changes import changes
+from perseus.report.comparison.figure import draw
+from perseus.report.style import drawing, save
+from perseus.results.compare.source import read_source
+from perseus.results.compare.table import compare
+from perseus.study.tasks.figure import FigureTask
+
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
+SLOWER = replace(TRUTH, capacities={name: rps / 1.3 for name, rps in TRUTH.capacities.items()})
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
+    """A base, a new one that is slower, one with failures, and the base with other prices."""
+    root = tmp_path_factory.mktemp("studies")
+    dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
+    dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})
+    made = {
+        "base": (synthetic.records(TRUTH, 1), synthetic.TASK),
+        "slower": (synthetic.records(SLOWER, 2), synthetic.TASK),
+        "failed": (synthetic.with_failures(synthetic.records(TRUTH, 2)), synthetic.TASK),
+        "dear": (synthetic.records(TRUTH, 2), dearer),
+    }
+    return {
+        name: read_source(synthetic_files.write_study(root / name, records, task))
+        for name, (records, task) in made.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def found(sources):
+    return {
+        name: compare(sources["base"], sources[name], 500) for name in sources if name != "base"
+    }
+
+
+def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(found):
+    summary = text.markdown(found["slower"])
+    first = summary.splitlines()[0]
+    assert re.fullmatch(
+        r"# synthetic against synthetic: 8 worse, 5 no difference, 12 not .*", first
+    )
+    assert "what lies between repeats" in summary
+    assert "was not measured (experiment aa)" in summary
+    assert "costs go with the peaks" in summary
+    assert "**worse** | all peaks of cpu1 (geometric mean) | 1.00 | 0.7" in summary
+    assert "p95 of 12 tenants: certified at other rates" in summary
+    assert "Nothing that the records tell" in summary
+
+
+def test_costs_are_shown_where_a_price_differs(found):
+    summary = text.markdown(found["dear"])
+    assert "**worse** | cost of resnet18 alone on cpu1, on-demand" in summary
+    assert (
+        "| price of cpu1, on-demand | 0.0475 USD/h (n1-standard-1 in us-central1) | 0.095"
+        in summary
+    )
+
+
+def test_what_failed_is_named_with_its_reason(found):
+    summary = text.markdown(found["failed"])
+    assert "## Not compared" in summary
+    assert (
+        "no estimate in new (client limited: repeat 1: the client used 91% of its core)" in summary
+    )
+
+
+def test_no_text_of_a_result_is_markup(sources):
+    records = [record.model_copy(update={"host": record.host | {"kernel": "6|1 <b>*x*\n# @me"}})
+               for record in sources["slower"].records]  # fmt: skip
+    new = replace(sources["slower"], records=tuple(records), where="`a`|b")
+    summary = text.markdown(compare(sources["base"], new, 200))
+    assert "| kernel | 6.1 | 6\\|1 \\<b\\>\\*x\\* \\# \\@me |" in summary
+    assert "\n# @me" not in summary and "\\`a\\`\\|b" in summary
+
+
+def test_the_terminal_has_few_lines(found):
+    lines = list(text.terminal(found["slower"]))
+    assert len(lines) == 8 and all(line.startswith("  worse: ") for line in lines[1:6])
+    assert lines[1].startswith("  worse: all peaks of cpu1 (geometric mean): \N{MINUS SIGN}2")
+    assert lines[6] == "  and 3 more"
+
+
+def test_an_unknown_noise_is_said(sources):
+    alone = [replace(sources[name], records=tuple(r for r in sources[name].records
+                                                  if r.task.repeat == 1))
+             for name in ("base", "slower")]  # fmt: skip
+    assert "The noise of the host is not known" in text.noise(compare(*alone, 200))
+
+
+def test_a_change_is_signed_and_an_open_end_said():
+    assert text.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
+    assert text.change(Interval(0.9, 0.0, np.inf)) == "\N{MINUS SIGN}10 % (no bound to no bound)"
+
+
+def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):
+    base, records = sources["base"], []
+    for record in sources["dear"].records:
+        server = record.task.server.model_copy(update={"cores": 2})
+        task = record.task.model_copy(update={"server": server, "seed": 7})
+        packages = record.host["packages"] | {"numpy": "2.0"}
+        host = record.host | {"kernel": "6.2", "packages": packages}
+        records.append(record.model_copy(update={"host": host, "task": task}))
+    assert changes(base, replace(sources["dear"], records=tuple(records))) == [
+        ("kernel", "6.1", "6.2"),
+        ("numpy", "1.26.4", "2.0"),
+        ("cores of cpu1", "1", "2"),
+        ("seed", "1", "7"),
+        ("price of cpu1, on-demand", "0.0475 USD/h (n1-standard-1 in us-central1)",
+         "0.095 USD/h (n1-standard-1 in us-central1)"),
+    ]  # fmt: skip
+    assert changes(base, replace(base, records=())) == []
+
+
+@pytest.mark.parametrize("name", ["slower", "failed", "dear"])
+def test_all_files_are_written_and_the_figure_is_the_same_each_time(found, name, tmp_path):
+    for folder in ("a", "b"):
+        files.write(found[name], STYLE, tmp_path / folder)
+    names = {path.name for path in (tmp_path / "a").iterdir()}
+    kinds = ("parquet", "csv", "svg", "png")
+    assert names == {"summary.md", *(f"comparison.{kind}" for kind in kinds)}
+    svgs = [(tmp_path / folder / "comparison.svg").read_bytes() for folder in ("a", "b")]
+    assert svgs[0] == svgs[1]
+    assert matplotlib.image.imread(tmp_path / "a/comparison.png").std() > 0.01
+
+
+def drawn(table, tmp_path):
+    with drawing(STYLE):
+        save(draw(table, STYLE), STYLE, tmp_path / "c.svg", tmp_path / "c.png")
+    return (tmp_path / "c.svg").read_text()
+
+
+def test_figures_of_nothing_of_much_and_of_wide_intervals(found, tmp_path):
+    table = found["slower"].table.to_pandas()
+    assert drawn(table[table["verdict"] == "not comparable"], tmp_path)
+    many = pd.concat([table] * 8)
+    assert drawn(many, tmp_path)
+    wide = table.assign(simultaneous_low=0.0, simultaneous_high=np.inf, noise_floor=0.1)
+    assert drawn(wide, tmp_path)

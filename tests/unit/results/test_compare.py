@@ -1,0 +1,483 @@
+"""Two results compared: of a known truth, with planted differences, with what is missing in one."""
+
+from __future__ import annotations
+
+import json
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.host import parquet
+from perseus.peak.stats import Interval
+from perseus.results import archive
+from perseus.results.compare.asked import compare_task
+from perseus.results.compare.gate import WorseError, gate
+from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
+from perseus.results.compare.judge import judge, simultaneous_reach
+from perseus.results.compare.lines import of_interval
+from perseus.results.compare.pairs import PEAK, Pair
+from perseus.results.compare.source import CompareError, read_source
+from perseus.results.compare.table import compare
+from perseus.results.repeats import Quantity
+
+TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
+FASTER = replace(TRUTH, capacities={name: 1.3 * rps for name, rps in TRUTH.capacities.items()})
+SLOWER = replace(TRUTH, capacities={name: rps / 1.3 for name, rps in TRUTH.capacities.items()})
+COMPARED = ("peak", "sharing_ratio", "cost", "p95")
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory):
+    """Folders of results by name; to read only."""
+    root = tmp_path_factory.mktemp("studies")
+    dear = synthetic.TASK.prices["cpu1"].model_copy(update={"on_demand_usd_per_hour": 0.095})
+    dearer = synthetic.TASK.model_copy(update={"prices": {"cpu1": dear}})
+    single = replace(TRUTH, repeats=1)
+    made = {
+        "base": (synthetic.records(TRUTH, 1), synthetic.TASK),
+        "same": (synthetic.records(TRUTH, 2), synthetic.TASK),
+        "faster": (synthetic.records(FASTER, 2), synthetic.TASK),
+        "slower": (synthetic.records(SLOWER, 2), synthetic.TASK),
+        "dear": (synthetic.records(TRUTH, 2), dearer),
+        "single": (synthetic.records(single, 3), synthetic.TASK),
+        "other_single": (synthetic.records(replace(FASTER, repeats=1), 4), synthetic.TASK),
+    }
+    return {
+        name: synthetic_files.write_study(root / name, records, task)
+        for name, (records, task) in made.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def compared(studies):
+    """A function from the names of two studies to the table of their comparison."""
+
+    def table(base: str, new: str) -> pd.DataFrame:
+        sources = read_source(studies[base]), read_source(studies[new])
+        return compare(*sources, draws=2000).table.to_pandas()
+
+    return table
+
+
+def verdicts(table, metric):
+    return set(table[table["metric"] == metric]["verdict"])
+
+
+def written(tmp_path, made, name="new", **told):
+    return read_source(synthetic_files.write_study(tmp_path / name, made, **told))
+
+
+def with_tenant(record, **change):
+    """The record as of tenants of which each differs."""
+    tenants = [tenant | change for tenant in record["cell"]["tenants"]]
+    return record | {"cell": record["cell"] | {"tenants": tenants}}
+
+
+# --- what differs and what does not
+
+
+def test_the_same_measured_twice_shows_no_difference(compared):
+    table = compared("base", "same")
+    assert set(table["verdict"]) == {"no difference"}
+    assert (table["simultaneous_low"] <= table["ci_low"]).all()
+    assert (table["simultaneous_high"] >= table["ci_high"]).all()
+    assert (table["compared"] == len(table)).all()
+
+
+def test_a_faster_server_is_better_a_slower_one_worse_and_costs_follow(compared):
+    for new, verdict, factor in (("faster", "better", 1.3), ("slower", "worse", 1 / 1.3)):
+        table = compared("base", new)
+        for metric in ("peak", "overall", "cost"):
+            assert verdicts(table, metric) == {verdict}
+        assert verdicts(table, "sharing_ratio") == {"no difference"}
+        peaks = table[table["metric"] == "peak"]
+        assert peaks["ratio"].to_numpy() == pytest.approx(factor, rel=0.08)
+        inside = (peaks["simultaneous_low"] < factor) & (factor < peaks["simultaneous_high"])
+        assert inside.all()
+        costs = table[table["metric"] == "cost"]
+        assert costs["ratio"].to_numpy() == pytest.approx(1 / factor, rel=0.08)
+
+
+def test_the_other_way_round_is_the_inverse(compared):
+    there, back = compared("base", "faster"), compared("faster", "base")
+    of_peaks = [table[table["metric"] == "peak"]["ratio"].to_numpy() for table in (there, back)]
+    assert of_peaks[0] * of_peaks[1] == pytest.approx(1, rel=0.02)
+    assert verdicts(back, "peak") == {"worse"}
+
+
+def test_a_price_that_doubles_is_worse_and_nothing_else_is(compared):
+    table = compared("base", "dear")
+    costs = table[table["metric"] == "cost"].set_index("pricing")
+    assert set(costs.loc["on_demand", "verdict"]) == {"worse"}
+    assert set(costs.loc["spot", "verdict"]) == {"no difference"}
+    assert verdicts(table, "peak") == {"no difference"}
+    ratio = table[table["metric"] == "peak"]["ratio"].to_numpy()
+    assert costs.loc["on_demand", "ratio"].to_numpy() == pytest.approx(2 / ratio)
+
+
+def test_latencies_at_other_rates_are_not_compared(compared):
+    table = compared("base", "faster")
+    p95s = table[table["metric"] == "p95"]
+    assert set(p95s["verdict"]) == {"not comparable"}
+    assert p95s["reason"].str.startswith("at other rates: ").all()
+
+
+def test_a_latency_that_rises_at_the_same_rate_is_worse(studies, tmp_path):
+    tables = {"tenants": pd.read_parquet(studies["same"] / "tables/tenants.parquet")}
+    of = tables["tenants"]["tenant"] == "resnet18"
+    for column in ("p95_ms", "p95_low_ms", "p95_high_ms"):
+        tables["tenants"].loc[of, column] *= 1.6
+    table = compare(read_source(studies["base"]), edited(studies["same"], tables)).table.to_pandas()
+    p95s = table[table["metric"] == "p95"].set_index("tenant")
+    assert set(p95s.loc["resnet18", "verdict"]) == {"worse"}
+    assert set(p95s.loc["mobilenet_v3_large", "verdict"]) == {"no difference"}
+
+
+def edited(folder, tables):
+    """The results of a folder with other tables."""
+    source = read_source(folder)
+    return replace(source, tables={**source.tables, **tables})
+
+
+def test_mixes_are_compared_in_the_proportion_of_the_base(tmp_path):
+    """Where a dedicated peak is found 20 % too high, a mix leans towards this tenant: its total is
+    another, although the server carries the same."""
+    exact = replace(TRUTH, between=0.0, within=1e-4)
+    made = synthetic.records(exact, 1, mixes=[(1, 1)], holds=())
+    leaning = [dict(record) for record in synthetic.records(exact, 2, mixes=[(1, 1)], holds=())]
+    for record in leaning:
+        if len(record["cell"]["tenants"]) > 1:
+            base, direction = record["line"].values()
+            stretch = (2 * 1.25) / (1.2 + 1)  # gain / what a step takes of each tenant
+            scale = stretch * record["estimate_scale"] / 1.25
+            scatter = np.array(record["posterior_scales"]) / record["estimate_scale"]
+            record["line"] = {"base_rps": base, "direction_rps": [1.2 * direction[0], direction[1]]}
+            record["estimate_scale"] = scale
+            record["posterior_scales"] = (scale * scatter).tolist()
+    found = compare(written(tmp_path, made, "base"), written(tmp_path, leaning))
+    (mix,) = [each for each in found.judged if each.pair.metric == PEAK
+              and each.pair.line.row["kind"] == "mix"]  # fmt: skip
+    totals = [synthetic.loaded(records)[-1] for records in (made, leaning)]
+    plain = [float(record.rates_rps(record.estimate_scale).sum()) for record in totals]
+    assert abs(plain[1] / plain[0] - 1) > 0.03
+    assert mix.interval.value == pytest.approx(1, abs=0.002)
+
+
+# --- noise
+
+
+def test_what_lies_between_repeats_comes_from_repeats_or_aa_or_what_hosts_are_like(
+    studies, tmp_path
+):
+    base, single = (read_source(studies[name]) for name in ("base", "single"))
+    assert compare(base, single, draws=500).noise.known_from == FROM_REPEATS
+    alone = compare(single, read_source(studies["other_single"]), draws=500)
+    assert alone.noise.known_from == FROM_PRIOR and alone.noise.floors == {}
+    # A server that is 1.3 times as fast is no more than hosts were seen to wander by.
+    assert not [each for each in alone.judged if each.verdict in ("better", "worse")]
+    aa = with_aa(single, deviation=0.01)
+    measured = compare(aa, read_source(studies["other_single"]), draws=500)
+    assert measured.noise.known_from == FROM_AA
+    assert "better" in {each.verdict for each in measured.judged if each.pair.metric == PEAK}
+
+
+def with_aa(source, deviation, floor=0.05, server="cpu1"):
+    """With an experiment aa on five servers."""
+    rates = 100 * np.exp(deviation * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))
+    rows = {"server": server, "cell": "cpu1.shared.aa.r1", "windows": 3, "answered_rps": rates}
+    rows |= {"low_rps": 0.999 * rates, "high_rps": 1.001 * rates, "noise_floor": floor}
+    return replace(source, tables={**source.tables, "aa": pd.DataFrame(rows)})
+
+
+def test_a_difference_within_the_noise_floor_is_none(studies):
+    """Of three repeats it is that of single cells divided by the root of three."""
+    base, faster = (read_source(studies[name]) for name in ("base", "faster"))
+    for floor, verdict in ((0.3, "better"), (1.2, "no difference")):
+        found = compare(with_aa(base, 0.01, floor), faster, draws=1000)
+        peaks = [each for each in found.judged if each.pair.metric == PEAK]
+        assert {each.verdict for each in peaks} == {verdict}
+        assert peaks[0].pair.floor == pytest.approx(floor / np.sqrt(3))
+    elsewhere = compare(with_aa(base, 0.01, 1.2, server="cpu2"), faster, draws=1000)
+    assert "better" in {each.verdict for each in elsewhere.judged}
+
+
+def test_studies_have_random_streams_of_their_own(studies):
+    """With the same stream, the errors of two searches would cancel."""
+    source = read_source(studies["base"])
+    for each in compare(source, source, draws=2000).judged:
+        if each.pair.metric == PEAK:
+            spread = np.log(each.pair.ratio.draws).std()
+            single = np.log(each.pair.base.draws).std()
+            assert spread == pytest.approx(np.sqrt(2) * single, rel=0.1)
+
+
+# --- many rows at once
+
+
+def rows_of(spread, centre, count, rng, draws=4000):
+    """Pairs whose ratios are around exp(centre), each with draws of its own."""
+    one = Quantity(1.0, np.ones(draws), open_below=False, open_above=False)
+    logs = centre[:, None] + spread * rng.standard_normal((count, draws))
+    return [
+        Pair(PEAK, None, one, Quantity(float(np.exp(c)), np.exp(row), False, False), (3, 3))
+        for c, row in zip(centre, logs, strict=True)
+    ]
+
+
+def test_of_100_comparisons_of_many_rows_about_5_find_something():
+    """Of 40 independent rows each, whose errors are known."""
+    rng = np.random.default_rng(0)
+    flagged = sum(
+        any(each.verdict != "no difference" for each in judge(rows_of(0.02, centre, 40, rng, 1000)))
+        for centre in 0.02 * rng.standard_normal((300, 40))
+    )
+    assert 0.02 * 300 <= flagged <= 0.09 * 300
+
+
+def test_reach_is_that_of_bonferroni_for_independent_rows_and_of_one_for_equal_rows():
+    rng = np.random.default_rng(1)
+    logs = rng.standard_normal((20, 20_000))
+    assert simultaneous_reach(logs) == pytest.approx(3.02, abs=0.05)  # z(1 - 0.05 / 40)
+    equal = np.repeat(logs[:1], 20, axis=0) * np.arange(1, 21)[:, None]
+    assert simultaneous_reach(equal) == pytest.approx(1.96, abs=0.05)
+
+
+def test_rows_that_tie_or_do_not_vary_are_no_difference():
+    one = Quantity(1.0, np.ones(100), open_below=False, open_above=False)
+    (tied,) = judge([Pair(PEAK, None, one, one, (1, 1))])
+    assert (tied.verdict, tied.simultaneous) == ("no difference", Interval(1.0, 1.0, 1.0))
+    assert judge([]) == []
+
+
+def test_an_open_end_bounds_nothing():
+    """A lost repeat might have found less: the new study is not known to be better."""
+    rng = np.random.default_rng(2)
+    (pair,) = rows_of(0.01, np.array([0.5]), 1, rng)
+    assert judge([pair])[0].verdict == "better"
+    lost = replace(pair, new=replace(pair.new, open_below=True))
+    assert judge([lost])[0].verdict == "no difference"
+    assert judge([lost])[0].simultaneous.low == 0
+    lost = replace(pair, base=replace(pair.base, open_below=True))
+    assert judge([lost])[0].simultaneous.high == np.inf
+    assert judge([lost])[0].verdict == "better"
+
+
+# --- what is not comparable
+
+
+def reasons(tmp_path, base, new, **told):
+    """Of all peaks of two studies, why they are not compared."""
+    found = compare(written(tmp_path, base, "base"), written(tmp_path, new, **told), draws=500)
+    return {
+        (each.pair.line.row["scenario"], each.pair.line.row["load_line"]): each.pair.why_not
+        for each in found.judged
+        if each.pair.metric == PEAK
+    }
+
+
+def test_what_was_asked_otherwise_is_not_comparable(tmp_path):
+    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    sla = {"sla": {"percentile": 99.0, "latency_ms": 80.0}}
+    for i, (change, why) in enumerate(
+        (
+            (sla, "another SLA: p95 <= 120 ms in base, p99 <= 80 ms in new"),
+            ({"request_batch_size": 4}, "requests of another size: 1 in base, 4 in new"),
+            (
+                {"model": "vgg11"},
+                "other models: resnet18: resnet18 in base, resnet18: vgg11 in new",
+            ),
+            ({"preprocessing": "server"}, "another input: 6e+05 bytes in base, 6e+05 bytes server"),
+        )
+    ):
+        new = [with_tenant(record, **change) for record in base]
+        found = reasons(tmp_path / str(i), base, new)
+        assert found["cpu1.resnet18", "peak"].startswith(why)
+
+
+def test_other_weights_are_not_comparable(tmp_path):
+    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    found = reasons(tmp_path, base, synthetic.records(TRUTH, 2, [(1, 1)], ()), weights="tuned.pt")
+    assert all(why.startswith("other weights of models: ") for why in found.values())
+
+
+def test_the_same_weights_in_another_file_are_another_model_unless_versions_differ(tmp_path):
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    sources = [written(tmp_path, made, name) for name in ("base", "new")]
+
+    def checked(**change):
+        checks = {model: {**told, **change} for model, told in sources[1].checks.items()}
+        found = compare(sources[0], replace(sources[1], checks=checks), draws=200)
+        return {each.pair.why_not for each in found.judged if each.pair.metric == PEAK}
+
+    assert checked() == {""}
+    assert all("other weights" in why for why in checked(sha256="another"))
+    assert checked(sha256="another", versions={"torch": "3"}) == {""}
+    assert all("other inputs" in why for why in checked(input_shape=[3, 64, 64]))
+
+
+def test_other_arrivals_are_not_comparable(tmp_path):
+    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    gamma = {"arrivals": {"process": "gamma", "cv": 2.0}}
+    new = [record | {"cell": record["cell"] | gamma} for record in base]
+    why = "other arrivals: poisson, cv 1 in base, gamma, cv 2 in new"
+    assert set(reasons(tmp_path, base, new).values()) == {why}
+
+
+def test_what_only_one_has_and_what_has_no_estimate_is_said(tmp_path):
+    base = synthetic.records(TRUTH, 1, mixes=[(3, 1), (1, 1)], holds=())
+    new = synthetic.records(TRUTH, 2, mixes=[(1, 1), (1, 3)], holds=())
+    new = [synthetic.spoil(record, "infeasible", "too slow")
+           if record["cell"]["run"]["name"] == "mix-1-1" else record for record in new]  # fmt: skip
+    found = reasons(tmp_path, base, new)
+    assert found["cpu1.shared", "mix-3-1"] == "only in base"
+    assert found["cpu1.shared", "mix-1-3"] == "only in new"
+    assert found["cpu1.shared", "mix-1-1"] == (
+        "no estimate in new (infeasible: repeat 1: too slow)"
+    )
+    assert found["cpu1.resnet18", "peak"] == ""
+
+
+def test_another_preset_is_another_question(tmp_path):
+    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    new = synthetic.records(replace(TRUTH, preset="standard"), 2, mixes=[(1, 1)], holds=())
+    sources = written(tmp_path, base, "base"), written(tmp_path, new)
+    peaks = [each.pair for each in compare(*sources, draws=200).judged if each.pair.metric == PEAK]
+    assert {pair.why_not for pair in peaks} == {
+        "only in base, with preset quick: the other has standard",
+        "only in new, with preset standard: the other has quick",
+    }
+
+
+def test_nothing_in_common_is_a_table_all_the_same(tmp_path):
+    nothing = [
+        synthetic.spoil(record, "infeasible", "too slow")
+        for record in synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    ]
+    sources = written(tmp_path, nothing, "base"), written(tmp_path, nothing[::-1])
+    table = compare(*sources, draws=100).table.to_pandas()
+    assert set(table["verdict"]) == {"not comparable"} and set(table["compared"]) == {0}
+
+
+# --- what is read
+
+
+def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
+    base, faster = (read_source(studies[name]) for name in ("base", "faster"))
+    without = [replace(source, records=()) for source in (base, faster)]
+    table = compare(*without, draws=2000).table.to_pandas()
+    assert "better" in verdicts(table, "overall")
+    peaks = table[table["metric"] == "peak"]
+    assert peaks["ratio"].to_numpy() == pytest.approx(1.3, rel=0.1)
+
+
+def test_an_interval_becomes_draws_with_its_ends():
+    rng = np.random.default_rng(0)
+    found = of_interval(Interval(10.0, 9.0, 12.0), rng, 20_000)
+    assert np.quantile(found.draws, [0.025, 0.975]) == pytest.approx([9, 12], rel=0.01)
+    opened = of_interval(Interval(10.0, 0.0, 12.0), rng, 1000)
+    assert opened.open_below and not opened.open_above
+    assert not of_interval(Interval(np.nan, np.nan, np.nan), rng, 10).is_known
+
+
+def test_an_archive_holds_the_same_as_its_folder(studies, tmp_path):
+    packed, folder = tmp_path / "base.tar.gz", studies["base"]
+    files = {
+        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
+    }
+    archive.write(packed, "base", files)
+    assert read_source(packed).digest == read_source(folder).digest
+    with pytest.raises(CompareError, match="base and new are the same results"):
+        compare_task({"base": folder, "new": packed})
+    task = compare_task({"base": packed, "new": studies["faster"]})
+    assert task.out == "results/compare/base-faster"
+
+
+def test_cells_that_a_study_has_no_more_are_left_out(studies, tmp_path):
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    folder = synthetic_files.write_study(tmp_path / "study", made)
+    extra = synthetic.records(TRUTH, 1, mixes=[(3, 1)], holds=())[-1]
+    synthetic_files.write(folder, [extra])
+    assert {record.run.name for record in read_source(folder).records} == {"peak", "mix-1-1"}
+
+
+def test_records_of_another_version_are_left_aside(studies, tmp_path):
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    folder = synthetic_files.write_study(tmp_path / "study", made)
+    path = next(folder.glob("raw/*/record.json"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"line": "another"}))
+    source = read_source(folder)
+    assert source.records == () and "another version" in source.without_records
+    assert compare(source, read_source(studies["same"]), draws=200).judged
+    path.unlink()
+    assert read_source(folder).without_records == "it has not all of its records"
+
+
+def refused(**asked):
+    with pytest.raises(CompareError) as caught:
+        compare_task(asked)
+    return "\n".join(caught.value.problems)
+
+
+def test_all_that_is_wrong_is_said_at_once(studies, tmp_path):
+    (tmp_path / "notes.txt").write_text("no archive")
+    said = refused(base=tmp_path / "nowhere", new=tmp_path / "notes.txt", out="a/{b}")
+    assert "base: " in said and "there is no such folder or archive" in said
+    assert "cannot be read as .tar.gz" in said
+    assert "out: 'a/{b}' cannot be the folder" in said
+    assert refused().count("is missing") == 2
+    assert "base and new are the same results" in refused(base=studies["base"], new=studies["base"])
+    for name in ("peaks", "tenants", "costs", "aa"):
+        assert f"new: {tmp_path}: it has no tables/{name}.parquet" in refused(
+            base=studies["base"], new=tmp_path
+        )
+
+
+def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    folder = synthetic_files.write_study(tmp_path / "study", made)
+    peaks = folder / "tables/peaks.parquet"
+    pd.read_parquet(peaks).drop(columns=["preset", "mix"]).to_parquet(peaks)
+    (folder / "tables/costs.parquet").write_bytes(b"cut")
+    with pytest.raises(CompareError) as caught:
+        read_source(folder)
+    first, second = caught.value.problems
+    assert "of another version of Perseus, without preset, mix" in first
+    assert second.startswith("tables/costs.parquet cannot be read")
+
+
+def test_an_archive_with_two_studies_or_with_a_link_is_refused(studies, tmp_path):
+    path = tmp_path / "x.tar.gz"
+    with tarfile.open(path, "w:gz") as packed:
+        packed.add(studies["base"], "base")
+        packed.add(studies["same"], "same")
+    assert "more than one study: base/, same/" in refused(base=path, new=studies["base"])
+    (tmp_path / "link").symlink_to("/etc")
+    with tarfile.open(path, "w:gz") as packed:
+        packed.add(tmp_path / "link", "base/link")
+    assert "no ordinary file" in refused(base=path, new=studies["base"])
+
+
+# --- a gate
+
+
+def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
+    with pytest.raises(WorseError, match=r"cpu1 peak resnet18: 0\.\d+ times the base") as caught:
+        gate(compared("base", "slower"), Path("summary.md"))
+    assert "cost" not in str(caught.value)  # they go with the peaks
+    with pytest.raises(WorseError, match="cost"):
+        gate(compared("base", "dear"), Path("summary.md"))
+    for name in ("same", "faster"):
+        gate(compared("base", name), Path("summary.md"))
+
+
+def test_the_table_is_written_with_units_and_read_back(compared, studies, tmp_path):
+    found = compare(read_source(studies["base"]), read_source(studies["same"]), draws=200)
+    parquet.write(found.table, tmp_path / "c.parquet", tmp_path / "c.csv")
+    assert len(pd.read_csv(tmp_path / "c.csv")) == len(found.judged)
+    assert set(found.table.to_pandas()["metric"]) == {*COMPARED, "overall"}
