@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
-    [repeats] [repeatability] [noise] [planning] [planner]
+    [repeats] [repeatability] [noise] [planning] [planner] [compare]
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks import (
     ablation,
     client,
+    compare,
     coverage,
     honesty,
     limit,
@@ -105,6 +106,10 @@ def _repeats(at: Place, say: Say) -> Iterator[Row]:
     return repeats.run(say)
 
 
+def _compare(at: Place, say: Say) -> Iterator[Row]:
+    return compare.run(say)
+
+
 def _peer(at: Place) -> PerfAnalyzer:
     return install(at.folder, [at.client_core])
 
@@ -122,6 +127,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "noise": noise.run,
     "planning": planning.run,
     "planner": planner.run,
+    "compare": _compare,
 }
 
 

@@ -14,6 +14,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 from benchmarks import (
     ablation,
     client,
+    compare,
     coverage,
     honesty,
     limit,
@@ -53,6 +54,16 @@ def test_every_so_many_requests_stall():
     service = queueing.stalling(0.005, 0.3, every=4)
     drawn = service(np.random.default_rng(0), 8)
     assert drawn == pytest.approx([0.005, 0.005, 0.005, 0.305] * 2)
+
+
+# --- two results compared
+
+
+def test_a_simulated_pair_is_flagged_if_it_differs():
+    case = compare.Case(between=0.02, repeats=2)
+    assert not compare.flags(compare.compared(case, 1, 1.0))
+    assert compare.flags(compare.compared(case, 1, 1.3))
+    assert 0.02 < compare.reach(compare.compared(case, 1, 1.0)) < 0.3
 
 
 # --- the same again
