@@ -4,9 +4,10 @@
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-live    searches and studies on real servers: some ten minutes on an idle machine
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
+# make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
-#             ablation, repeats, repeatability, noise, planning)
+#             ablation, repeats, repeatability, noise, planning, planner)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml
@@ -20,8 +21,10 @@ BIN := $(VENV)/bin
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
+# What builds the site, which nothing else needs.
+DOCS := .venv-docs
 
-.PHONY: all again lint test test-live test-slurm bench environment clean-environment
+.PHONY: all again lint test test-live test-slurm docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -68,6 +71,16 @@ test-slurm: environment
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
 
+docs:
+	@if ! cmp -s docs/site/requirements.txt $(DOCS)/requirements.txt; then \
+	  echo "== Installing what builds the site into $(DOCS) ==" && \
+	  $(PYTHON) -m venv --clear $(DOCS) && \
+	  $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	    -r docs/site/requirements.txt && \
+	  cp docs/site/requirements.txt $(DOCS)/requirements.txt; \
+	fi
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
+
 bench: environment
 	@echo "== benchmarks: some three hours for all, on an idle machine =="
 	@PYTHONPATH=scripts $(BIN)/python -m benchmarks $(BENCH)
@@ -85,7 +98,7 @@ environment:
 	fi
 
 clean-environment:
-	rm -rf $(VENV) $(CLUSTERS)
+	rm -rf $(VENV) $(CLUSTERS) $(DOCS)
 
 # NumPy 1, which the server's Python stub needs, has no wheels for Python 3.13.
 define require_python

@@ -20,6 +20,8 @@ rule all:
         f"{RESULTS}/report.html",
         TABLE_FILES,
         FIGURE_FILES,
+    message:
+        "All of it is there"
 
 
 include: "rules/export.smk"
@@ -30,6 +32,12 @@ include: "rules/ceiling.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
+
+
+rule plan:
+    """The fleet for the study's demand: its tables and its figure."""
+    input:
+        lambda w: plan_files(),
 
 
 rule measurements:
@@ -47,6 +55,8 @@ onstart:
     about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
     for grid in STUDY.grids:
         print("\n".join(grid.said()))
+    for line in STUDY.said_of_prices():
+        print(line)
     print(
         f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
@@ -55,8 +65,10 @@ onstart:
 
 
 onsuccess:
+    from perseus.report import terminal
     from perseus.results.unanswered import last_words
 
+    print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
     print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
     print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
     records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]

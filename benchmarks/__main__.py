@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
-    [repeats] [repeatability] [noise] [planning]
+    [repeats] [repeatability] [noise] [planning] [planner]
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from benchmarks import (
     honesty,
     limit,
     noise,
+    planner,
     planning,
     repeatability,
     repeats,
@@ -120,6 +121,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "repeatability": repeatability.run,
     "noise": noise.run,
     "planning": planning.run,
+    "planner": planner.run,
 }
 
 

@@ -51,7 +51,9 @@ CELLS = list(STUDY.cells.values())
 TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
 FIGURE_FILES = expand(
-    f"{RESULTS}/figures/{{figure}}.{{kind}}", figure=figures_of(STUDY.kinds), kind=["svg", "png"]
+    f"{RESULTS}/figures/{{figure}}.{{kind}}",
+    figure=figures_of(STUDY.kinds),
+    kind=["svg", "png", "csv"],
 )
 
 # A user's own `--resources local_server=2` wins.
@@ -111,6 +113,15 @@ def scenarios_with(model_file):
     servers = STUDY.servers.values()
     names = any_of(of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file)
     return rf"{names}\.[A-Za-z0-9_.~-]+"
+
+
+def plan_files():
+    if STUDY.definition.demand is None:
+        raise WorkflowError(
+            f"Study {STUDY.name!r} has no demand to plan for: add demand: to its configuration"
+            " (config/README.md)"
+        )
+    return [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]
 
 
 def require_machine(jobs):

@@ -1,13 +1,13 @@
 """Figures: one job each.
 
 inputs:   the tables and the raw results
-outputs:  results/<study>/figures/<figure>.{svg,png}
+outputs:  results/<study>/figures/<figure>.{svg,png,csv}
 steps:    read, draw, write
 """
 
 
 rule figure:
-    """One figure, as SVG for print and PNG for the screen."""
+    """One figure, as SVG for print and PNG for the screen, and what it shows as CSV."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         raw=lambda w: files.raw_of_kind(STUDY, FIGURES[w.figure].kind, FIGURES[w.figure].raw),
@@ -19,6 +19,7 @@ rule figure:
             labels={"figure": "{figure}"},
             caption="../report/figure.rst",
         ),
+        csv=f"{RESULTS}/figures/{{figure}}.csv",
     log:
         f"{LOGS}/figures/{{figure}}.log",
     conda:

@@ -1,6 +1,6 @@
 """Report: one page that answers the question first.
 
-inputs:   tables, figures, records
+inputs:   tables, figures, records, windows
 outputs:  results/<study>/report.html
 steps:    state the answer with its uncertainty, then the evidence, the host and the method
 """
@@ -12,6 +12,7 @@ rule report:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
         records=files.raw(STUDY, CELLS, "record.json"),
+        windows=files.raw(STUDY, CELLS, "windows.parquet"),
     output:
         report(f"{RESULTS}/report.html", category="Answer", labels={"page": "report"}),
     log:
@@ -19,6 +20,7 @@ rule report:
     conda:
         "../envs/perseus.yaml"
     params:
+        task=planning.report_task(STUDY).plain(),
         code=provenance.report_code(SOURCES),
     message:
         "Writing the report"

@@ -1,4 +1,4 @@
-"""Draw one figure as SVG and PNG."""
+"""Draw one figure as SVG and PNG, with its data as CSV."""
 
 from pathlib import Path
 
@@ -14,4 +14,5 @@ with job(snakemake.log[0]):
         FigureTask.model_validate(snakemake.params.task),
         Path(snakemake.output.svg),
         Path(snakemake.output.png),
+        Path(snakemake.output.csv),
     )

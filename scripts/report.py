@@ -4,11 +4,13 @@ from pathlib import Path
 
 from perseus.host.job import job
 from perseus.report import page
+from perseus.study.tasks.report import ReportTask
 
 with job(snakemake.log[0]):
     page.write(
         {Path(path).stem: Path(path) for path in snakemake.input.tables},
         [Path(path) for path in snakemake.input.figures],
         [Path(path) for path in snakemake.input.records],
+        ReportTask.model_validate(snakemake.params.task),
         Path(snakemake.output[0]),
     )

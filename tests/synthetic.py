@@ -36,7 +36,14 @@ from perseus.study.tasks.measure import (
     MeasuredTenant,
     MeasureTask,
 )
-from perseus.study.tasks.tables import GridQuestion, GridSetting, Price, TablesTask
+from perseus.study.tasks.tables import (
+    DemandLevel,
+    FleetDemand,
+    GridQuestion,
+    GridSetting,
+    Price,
+    TablesTask,
+)
 
 Plain = dict[str, Any]
 """What record.json or a file of ceilings holds."""
@@ -196,9 +203,17 @@ def _repeats(
                 "dedicated_rps": dict(peaks),
                 "errors": {name: {} for name in names},
                 "gpu_watts": None,
+                "host_watts": None,
             }
         )
     return cells
+
+
+def demand(rps: Mapping[str, float], **settings: Any) -> FleetDemand:
+    """The same at all times, of servers cpu1 on demand."""
+    level = DemandLevel(name="demand", rps=dict(rps))
+    fixed: Plain = {"headroom": 0.0, "min_servers": 1, "servers": ("cpu1",), "spot": None}
+    return FleetDemand(levels=(level,), **{**fixed, **settings})
 
 
 def with_two_presets(**truth: Any) -> list[Plain]:

@@ -22,7 +22,7 @@ WHOLE = {
     "ceiling": 1,
     "measure": 5,
     "tables": 1,
-    "figure": 8,
+    "figure": 9,
     "report": 1,
 }
 

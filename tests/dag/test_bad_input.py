@@ -45,6 +45,19 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         assert line in said
 
 
+def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty, tmp_path):
+    prices = tmp_path / "own.csv"
+    prices.write_text("InstanceType,Region,vCPUs,Price\nbig,here,4,1\nodd,here,4,-2\n")
+    text = f"costs: {{prices: '{prices}', committed_discount: 2}}\nservers:\n"
+    text += "  - {name: cpu1, cores: 1, price: {instance: big, region: here}}"
+    said = refusal(empty, tmp_path, text)
+    assert "costs.committed_discount: must be < 1, not 2" in said
+    assert "own.csv line 3: Price must not be -2 (mend or delete the line)" in said
+    prices.write_text(prices.read_text().replace("-2", "2"))
+    said = refusal(empty, tmp_path, text)
+    assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in said
+
+
 @pytest.mark.parametrize("text", ["models: 3", "scenarios: null", "servers: [null, 3, {}]"])
 def test_a_malformed_section_is_named(empty, tmp_path, text):
     assert text.split(":")[0] in refusal(empty, tmp_path, text)
@@ -63,7 +76,8 @@ def test_an_unknown_key_on_the_command_line_is_refused(empty):
 
 def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path):
     workflow, cores = empty.copy(tmp_path / "workflow"), os.cpu_count() + 6
-    price = "price: {instance: n1-standard-1, region: us-central1}"
+    custom = f"custom: {{vcpus: {cores}, on_demand: {{usd_per_vcpu_hour: 0.03}}}}"
+    price = f"price: {{instance: large, region: here, {custom}}}"
     study = tmp_path / "study.yaml"
     study.write_text(f"servers: [{{name: cpu1, device: cpu, cores: {cores}, {price}}}]")
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "all", "--configfile", str(study)]

@@ -1,6 +1,7 @@
 """What an edit runs again, and that it runs nothing else. All results of a study are there."""
 
 import ast
+import csv
 
 import pytest
 import yaml
@@ -96,6 +97,15 @@ def test_a_price_of_another_machine(edited):
     assert edited.stale() == set()
 
 
+def test_columns_of_the_price_list_in_another_order(edited):
+    path = edited.root / "config" / "prices.csv"
+    with path.open(newline="") as file:
+        rows = [row[::-1] for row in csv.reader(file)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert edited.stale() == set()
+
+
 def test_another_study_leaves_this_one_alone(edited):
     other = ["--configfile", "config/studies/smoke.yaml"]
     assert all(edited.jobs(*other).values())
@@ -175,8 +185,55 @@ def test_the_style_of_the_figures(edited, figures):
     assert edited.stale() == figures
 
 
+def test_a_demand_a_higher_one_and_the_file_of_its_trace(edited, downstream):
+    planned = downstream | {("figure", "fleets")}
+    times = edited.root / "day.txt"
+    times.write_text("\n".join(map(str, range(200))))
+    asked = [{"name": RESNET, "rps": 20}, {"name": MOBILENET, "trace": "day.txt"}]
+    reconfigured(edited, lambda study: study.update(demand={"models": asked}))
+    assert edited.stale() == planned
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    reconfigured(edited, lambda study: study["demand"].update(headroom=0.1))
+    assert edited.stale() == planned
+    edited.accept()
+    times.write_text("\n".join(str(i / 2) for i in range(200)))
+    assert edited.stale() == planned
+
+
 def test_the_first_pricing_is_that_of_the_figures(edited, downstream):
     reconfigured(edited, lambda study: study.update(costs={"pricing": ["spot"]}))
+    assert edited.stale() == downstream
+
+
+def test_how_results_are_priced(edited, downstream):
+    """None of it is measured."""
+
+    def priced(**costs):
+        reconfigured(edited, lambda study: study.update(costs=costs))
+        return edited.stale()
+
+    def bought(**price):
+        row = {"instance": "n1-standard-1", "region": "us-central1"}
+        reconfigured(edited, lambda study: study["servers"][0].update(price={**row, **price}))
+        return edited.stale()
+
+    assert priced(priced_on="2026-09-01") == downstream
+    assert priced(usd_per_kwh=0.3) == downstream
+    assert priced(pricing=["on_demand", "spot", "committed"]) == downstream
+    assert priced(committed_discount=0.37) == downstream
+    edited.append("own.csv", (edited.root / "config" / "prices.csv").read_text())
+    assert priced(prices="own.csv", priced_on="2026-09-01") == downstream
+    euros = {"currency": "EUR", "usd_per_currency_unit": 1.1}
+    assert priced(prices="own.csv", priced_on="2026-09-01", **euros) == downstream
+    assert priced() == set()
+    assert bought(share=1) == bought(zone="us-central1-a") == set()  # as it was
+    assert bought(instance="n1-standard-4", share=0.25) == downstream
+    rates = {"usd_per_vcpu_hour": 0.03, "usd_per_gib_hour": 0.004}
+    assert bought(custom={"vcpus": 1, "memory_gib": 4, "on_demand": rates}) == downstream
+    assert bought() == set()
+    elsewhere = {"instance": "n1-standard-4", "region": "asia-east1", "share": 0.25}
+    reconfigured(edited, lambda study: study["servers"][0].update(other_prices=[elsewhere]))
     assert edited.stale() == downstream
 
 
@@ -702,8 +759,9 @@ def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
     assert edited.stale() == downstream
 
 
-def test_the_template_of_the_report(edited):
-    edited.append("scripts/perseus/report/page.html", "<p>More.</p>")
+@pytest.mark.parametrize("part", ["page.html", "cells.html", "page.css", "tables.js"])
+def test_a_part_of_the_page(edited, part):
+    edited.append(f"scripts/perseus/report/templates/{part}", "\n")
     assert edited.stale() == {("report",)}
 
 

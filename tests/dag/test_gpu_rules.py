@@ -14,7 +14,7 @@ models:
   - {{name: resnet18, precision: {precision}, sla: {{latency_ms: 50}}}}
 servers:
   - {{name: gpu1, device: gpu, gpus: [0, 1], runtime: {runtime}, {launcher} cores: 1,
-      price: {{instance: n1-standard-1, region: us-central1}}}}
+      price: {{instance: n1-standard-1, region: us-central1, accelerator: 'T4:2'}}}}
 scenarios:
   - {{name: resnet18, servers: [gpu1], tenants: [{{model: resnet18}}]}}
 """

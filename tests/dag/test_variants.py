@@ -1,5 +1,7 @@
 """Each feature of the configuration gives the DAG that it should; nothing is run."""
 
+import re
+
 import pytest
 import yaml
 from workflow_copy import ROOT
@@ -261,3 +263,24 @@ def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp
         ("repository", "cpu1.shared", "by_server.network"),
         ("ensemble", "cpu1.shared", "by_server"),
     }
+
+
+def test_a_plan_needs_a_demand_and_makes_no_report(empty, tmp_path):
+    without = empty.plan("plan")
+    assert without[0] == 1
+    assert "has no demand to plan for" in without[1] + without[2]
+    study = tmp_path / "asked.yaml"
+    study.write_text("demand: {models: [{name: squeezenet1_1, rps: 40}]}")
+    code, output, errors = empty.plan("plan", "--configfile", str(study))
+    assert code == 0, output + errors
+    counts = dict(re.findall(r"^([a-z_]+) +(\d+)$", output + errors, re.MULTILINE))
+    assert (counts["tables"], counts["figure"], counts["plan"]) == ("1", "1", "1")
+    assert "report" not in counts
+
+
+def test_reasons_are_summed_up_and_told_of_each_job_on_request(empty):
+    _, output, errors = empty.plan("all")
+    assert "output files have to be generated" in output + errors
+    assert "eason: " not in output + errors
+    _, output, errors = empty.plan("all", "--quiet", "host")
+    assert "eason: " in output + errors

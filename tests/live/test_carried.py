@@ -169,7 +169,8 @@ def test_a_dedicated_peak_that_no_other_cell_needs_is_measured_last_whatever_its
 
 
 def test_a_gpu_study_on_a_machine_without_gpus_ends_with_one_sentence(carried, tmp_path):
-    server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0]}
+    price = {**STUDY["servers"][0]["price"], "accelerator": "T4"}
+    server = {**STUDY["servers"][0], "device": "gpu", "gpus": [0], "price": price}
     program = with_another_study(
         carried, tmp_path / "carried", job_of({**STUDY, "servers": [server]})
     )

@@ -9,6 +9,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
+import browser
 import invariants
 import pandas as pd
 import pyarrow.parquet as pq
@@ -17,8 +18,6 @@ import yaml
 from live.smoke_study import SNAKEMAKE, left_behind
 
 pytestmark = pytest.mark.alone
-
-CHROMIUM = shutil.which("chromium")
 
 EXPERIMENTS = [
     {"kind": "startup", "starts": 1, "page_cache": ["warm", "cold"]},
@@ -110,18 +109,12 @@ def test_snakemakes_own_report_has_the_page_the_tables_and_the_figures(added, tm
     tables = {path.name for path in (results / "tables").glob("*.csv")}
     figures = {path.name for path in (results / "figures").glob("*.png")}
     assert {"report.html"} | tables | figures <= packed_files
-    if CHROMIUM is not None:
+    if browser.CHROMIUM is not None:
         assert console_errors(start) == []
 
 
 def console_errors(page: Path) -> list[str]:
     """What a browser complains of."""
-    browser = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
-    done = subprocess.run(
-        [*browser, "--virtual-time-budget=5000", "--dump-dom", page.as_uri()],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0 and "<body" in done.stdout
+    done = browser.run("--virtual-time-budget=5000", "--dump-dom", page.as_uri())
+    assert "<body" in done.stdout
     return [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]

@@ -1,4 +1,4 @@
-"""The power of a server's GPUs during a window, from the monitor's samples."""
+"""The power of a server's GPUs, and of its host, during a window, from the monitor's samples."""
 
 from __future__ import annotations
 
@@ -10,43 +10,62 @@ import numpy as np
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from perseus.host import powercap
 from perseus.peak.stats import Floats
 
+Windows = Sequence[Mapping[str, Any]]
 
-def window_watts(monitor: Path, windows: Sequence[Mapping[str, Any]], window: int) -> float | None:
+
+def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
     """Mean power of all GPUs of a server in a window, W: of the requests that count.
 
     monitor: a monitor.parquet. windows: rows of windows.parquet. window: one of them, or -1.
     None when there is no such window, no GPU, or not one sample before and one after the window.
     """
-    row = next((row for row in windows if row["window"] == window), None)
-    if row is None:
+    ends_ns = _ends_ns(windows, window)
+    if ends_ns is None:
         return None
-    begin_ns = row["start_ns"] + 1e9 * row["settle_s"]
-    end_ns = row["start_ns"] + 1e9 * row["elapsed_s"]
     table = pq.read_table(monitor, filters=pc.field("gpu").is_valid())
     gpus = [int(gpu) for gpu in pc.unique(table["gpu"]).to_pylist()]
-    if not gpus or not end_ns > begin_ns:
+    each = [_watts(_gpu_joules(table.filter(pc.equal(table["gpu"], gpu))), ends_ns) for gpu in gpus]
+    known = [watts for watts in each if watts is not None]
+    return sum(known) if known and len(known) == len(gpus) else None
+
+
+def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
+    """The same of the host's processors and their memory; None where they do not tell."""
+    ends_ns = _ends_ns(windows, window)
+    if ends_ns is None:
         return None
-    each = [
-        _joules(table.filter(pc.equal(table["gpu"], gpu)), np.array([begin_ns, end_ns]))
-        for gpu in gpus
-    ]
-    known = [joules for joules in each if joules is not None]
-    return sum(known) / ((end_ns - begin_ns) / 1e9) if len(known) == len(gpus) else None
+    metric = pc.field("metric").cast("string") == powercap.METRIC
+    return _watts(_series(pq.read_table(monitor, filters=metric), powercap.METRIC), ends_ns)
 
 
-def _joules(samples: Any, ends_ns: Floats) -> float | None:
-    """Energy of one GPU between two times: by its own counter, else by its power."""
+def _ends_ns(windows: Windows, window: int) -> Floats | None:
+    """The begin and the end of what counts of a window."""
+    row = next((row for row in windows if row["window"] == window), None)
+    if row is None or not row["elapsed_s"] > row["settle_s"]:
+        return None
+    return np.array([row["start_ns"] + 1e9 * row[end] for end in ("settle_s", "elapsed_s")])
+
+
+def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
+    """Energy of one GPU since the sample before: by its own counter, else by its power."""
     times_ns, joules = _series(samples, "gpu_energy_joules")
-    if not len(times_ns):
-        times_ns, watts = _series(samples, "gpu_power_watts")
-        steps_s = np.diff(times_ns, prepend=times_ns[:1]) / 1e9
-        joules = steps_s * (watts + np.roll(watts, 1)) / 2  # the first step has no length
+    if len(times_ns):
+        return times_ns, joules
+    times_ns, watts = _series(samples, "gpu_power_watts")
+    steps_s = np.diff(times_ns, prepend=times_ns[:1]) / 1e9
+    return times_ns, steps_s * (watts + np.roll(watts, 1)) / 2  # the first step has no length
+
+
+def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
+    """Mean power between two times; None where they are not between samples."""
+    times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None
-    total = np.interp(ends_ns, times_ns, np.cumsum(joules))
-    return float(total[1] - total[0])
+    begin, end = np.interp(ends_ns, times_ns, np.cumsum(joules))
+    return float((end - begin) / (np.diff(ends_ns)[0] / 1e9))
 
 
 def _series(samples: Any, metric: str) -> tuple[Floats, Floats]:

@@ -16,7 +16,7 @@ from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.cell import CellUnderTest, Findings, Inputs, Outputs, RawResults
-from perseus.measurement.energy import window_watts
+from perseus.measurement.energy import host_watts, window_watts
 from perseus.measurement.experiments import Experiment, procedure
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter, write_windows
@@ -85,6 +85,7 @@ def measure(
             "measured_s": sum(row["elapsed_s"] for row in raw.windows) / len(task.tenants),
             "errors": raw.errors,
             "gpu_watts": window_watts(outputs.monitor, raw.windows, tried.found.watched_window),
+            "host_watts": host_watts(outputs.monitor, raw.windows, tried.found.watched_window),
             "attempt": tried.attempt,
             "attempts": tried.endings,
             **tried.found.record,

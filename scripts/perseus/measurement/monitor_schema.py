@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from perseus.host import gpu
+from perseus.host import gpu, powercap
 
 METRICS = {
     "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
@@ -25,6 +25,7 @@ METRICS = {
     "successful scrape, summed over versions, devices and reasons; *_us in microseconds. Gauges "
     "among them (nv_inference_pending_request_count): the value itself",
     "nv_cpu_*": "Triton's gauges of its host: utilization 0..1, memory in bytes",
+    **powercap.METRICS,
     **gpu.METRICS,
     "nv_gpu_*": "Triton's gauges of its GPUs, summed over them: utilization 0..1 each, memory in "
     "bytes, power in watts",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import psutil
 
-from perseus.host import gpu
+from perseus.host import gpu, powercap
 from perseus.host.procfs import (
     TICKS_PER_S,
     Process,
@@ -52,6 +52,8 @@ class Sampler:
         gpus: Sequence[int] = (),
     ) -> None:
         self._gpus = gpu.GpuSampler(gpus, server_cores)
+        # Where the server is on another host, this one's energy is not the server's.
+        self._energy = powercap.EnergyCounters() if server_cores else None
         self._scraper = Scraper(server.metrics_url, server.access)
         self._server_pid = server.pid
         self._server_ticks = None if server.pid is None else start_ticks(server.pid)
@@ -73,6 +75,7 @@ class Sampler:
         values.update(self._triton())
         return [
             *(Row(now_ns, metric, tenant, value) for (metric, tenant), value in values.items()),
+            *self._of_processors(),
             *self._of_gpus(),
         ]
 
@@ -80,6 +83,13 @@ class Sampler:
         """Close the connection to the server."""
         self._scraper.close()
         self._gpus.close()
+
+    def _of_processors(self) -> Iterator[Row]:
+        """With a time of its own, as GPUs have."""
+        now_ns = time.monotonic_ns()
+        joules = None if self._energy is None else self._energy.joules()
+        if joules is not None:
+            yield Row(now_ns, powercap.METRIC, None, joules)
 
     def _of_gpus(self) -> Iterator[Row]:
         """With a time of their own: energy is told of the moment at which it was read."""

@@ -1,4 +1,4 @@
-"""The answer of a study in words, from its tables: what sharing saves, and how sure that is."""
+"""What sharing saves on servers that are full, in words, and how sure that is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.numbers import bounds, chance, percent, significant
-from perseus.results.fleets import DEMAND_SERVERS
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,10 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame) ->
     best = known.sort_values("saving").iloc[-1]
     kind = _kind(best, known)
     headline = {
-        "yes": f"{who} should share: it saves about {percent(best['saving'])}",
-        "perhaps": f"{who} would probably gain from sharing, but this study cannot be sure",
-        "no": f"{who} should not share: {_dearer(len(known), len(savings))}",
-        "unclear": f"Too close to tell whether {who} should share",
+        "yes": f"On full servers {who} should share: it saves about {percent(best['saving'])}",
+        "perhaps": f"On full servers {who} would probably gain from sharing, but not for sure",
+        "no": f"On full servers {who} should not share: {_dearer(len(known), len(savings))}",
+        "unclear": f"Too close to tell whether on full servers {who} should share",
     }[kind]
     if kind == "unclear" and np.isfinite([best["ci_low"], best["ci_high"]]).any():
         headline += f": the saving is {bounds(best['ci_low'], best['ci_high'], percent)}"
@@ -123,16 +122,6 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
     if kind == "unclear":
         yield "The interval contains 0: a longer study could tell, or there is no difference."
     yield from _money(best, costs)
-    if pd.notna(best["shared_servers"]):
-        demand = f"What {DEMAND_SERVERS} dedicated servers carry in this proportion"
-        whole = f"{demand} ({best['demand']} requests/s) takes"
-        if best["shared_servers"] < best["dedicated_servers"]:
-            yield (
-                f"{whole} {best['dedicated_servers']:.0f} whole dedicated servers, or"
-                f" {best['shared_servers']:.0f} with sharing: {best['shared_fleet']}."
-            )
-        else:
-            yield f"{whole} {best['dedicated_servers']:.0f} whole servers, shared or not."
 
 
 def _without_result(savings: pd.DataFrame) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Draw one figure of a study from its tables and raw results."""
+"""Draw one figure of a study from its tables and raw results, with its data beside it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from perseus.host.files import whole
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import module_of
+from perseus.report.figures import data_of, module_of
 from perseus.report.style import drawing, save
 from perseus.study.tasks.figure import FigureTask
 
@@ -20,8 +21,15 @@ def draw(
     style: FigureTask,
     svg: Path,
     png: Path,
+    csv: Path,
 ) -> None:
-    """Draw figure `name`; `tables` are by name, `cells` folders of the raw results it reads."""
+    """Draw figure `name` and write its data.
+
+    `tables` are by name, `cells` folders of the raw results that it reads.
+    """
     frames = {table: pd.read_parquet(path) for table, path in tables.items()}
+    results = FigureData(frames, tuple(cells))
     with drawing(style):
-        save(module_of(name).draw(FigureData(frames, tuple(cells)), style), style, svg, png)
+        save(module_of(name).draw(results, style), style, svg, png)
+    with whole(csv) as partial:
+        data_of(name, results).to_csv(partial, index=False, float_format="%.6g")

@@ -1,7 +1,7 @@
 """What figures are drawn from, and how a tenant looks in all of them.
 
 Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can tell
-apart; a hatch or a marker always says the same as the colour.
+apart; a hatch, a marker or a pattern of dashes always says the same as the colour.
 """
 
 from __future__ import annotations
@@ -9,12 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 MARKERS = ("o", "s", "^", "D", "v", "P")
+Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
+DASHES: tuple[Dashes, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1)),
+    (0, (6, 1.5, 1.5, 1.5)),
+    (0, (2.5, 2.5)),
+    (0, (8, 1.5, 1, 1.5, 1, 1.5)),
+)
 
 
 @dataclass(frozen=True)
@@ -61,3 +71,6 @@ class FigureData:
 
     def marker(self, tenant: str) -> str:
         return MARKERS[self.names.index(tenant) % len(MARKERS)]
+
+    def dashes(self, tenant: str) -> Dashes:
+        return DASHES[self.names.index(tenant) % len(DASHES)]

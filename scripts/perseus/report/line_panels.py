@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,27 +12,56 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import nothing, panels, remainder, short
+from perseus.report.style import nothing, panels, remainder, short, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MOST_PANELS, COLUMNS = 12, 2
+LINE = ("server", "scenario", "load_line")
+
+
+def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
+    """What is read of each load line, up to as many that have anything as there are panels."""
+    found: list[pd.DataFrame] = []
+    for _, row in results.peaks.iterrows():
+        frame = read(row)
+        if len(frame):
+            named = {name: row[name] for name in LINE}
+            found.append(frame.assign(**named)[[*LINE, *frame.columns]])
+        if len(found) == MOST_PANELS:
+            break
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=[*LINE])
 
 
 def by_line(
-    results: FigureData, style: FigureTask, **shared: Any
+    results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """One panel per load line, as many as a page holds."""
-    shown = results.peaks.head(MOST_PANELS)
+    """One panel per load line that `data` has something of; their rows of the peaks."""
+    lines = set(map(tuple, data[[*LINE]].to_numpy()))
+    has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
+    shown = results.peaks[has]
     if shown.empty:
-        return shown, nothing(style, "no cells"), []
-    figure, axes = panels(style, len(shown), COLUMNS, 46, **shared)
-    remainder(figure, len(shown), len(results.peaks), "load lines", "windows.parquet of each cell")
+        return shown, nothing(style, "nothing to show of any load line"), []
+    is_full = len(shown) == MOST_PANELS  # then nothing was read of those behind the last
+    looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
+    empty = [
+        f"{title(results, row)} ({verdict(row)})"
+        for (_, row), known in zip(results.peaks.iloc[:looked_at].iterrows(), has, strict=False)
+        if not known
+    ]
+    columns = min(COLUMNS, len(shown))
+    figure, axes = panels(style, len(shown), columns, 44, 16, **shared)
+    remainder(figure, looked_at, len(has), "load lines", "the raw results of their cells", empty)
     return shown, figure, axes
 
 
 def title(results: FigureData, row: pd.Series) -> str:
     several = results.peaks["server"].nunique() > 1
     return f"{row['server']}: {short(row)}" if several else short(row)
+
+
+def of_line(data: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
+    """The rows of a load line."""
+    return data[(data["scenario"] == row["scenario"]) & (data["load_line"] == row["load_line"])]
 
 
 def folders(results: FigureData, row: pd.Series) -> list[Path]:

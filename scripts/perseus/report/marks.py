@@ -22,13 +22,45 @@ CERTIFIED: dict[str, Any] = {
 BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "linestyle": "none"}
 
 
-def interval(axes: Axes, y: int, ends: tuple[float, float, float], **look: Any) -> None:
-    """A value with its interval, `ends` being (value, low, high); an arrow for an infinite end."""
-    value, low, high = ends
-    reach = 0.3 * value if np.isinf(high) else max(high - value, 0)
-    axes.errorbar(value, y, xerr=[[max(value - low, 0)], [reach]], capsize=2.5, **look)
-    if np.isinf(high):
+BEYOND = 0.3
+"""How far the arrow of an interval without an upper end reaches, as a share of its value."""
+
+FAR = 1.5
+"""Intervals that reach beyond so many times the largest value that is drawn end in an arrow."""
+
+
+def furthest(values: pd.DataFrame) -> float:
+    """Up to where intervals are drawn, beside these values; infinite where nothing is known."""
+    known = values.to_numpy(dtype=float)
+    known = known[np.isfinite(known)]
+    return FAR * float(known.max()) if known.size else np.inf
+
+
+def interval(
+    axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
+) -> None:
+    """A value with its interval, `ends` being (value, low, high); an arrow where it goes on."""
+    value, low, reach, goes_on = _shown(ends, limit)
+    axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)
+    if goes_on:
         axes.plot(value + reach, y, marker=">", color=look["color"])
+
+
+def upright(
+    axes: Axes, x: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
+) -> None:
+    """The same along the other axis."""
+    value, low, reach, goes_on = _shown(ends, limit)
+    axes.errorbar(x, value, yerr=[[value - low], [reach]], capsize=2.5, **look)
+    if goes_on:
+        axes.plot(x, value + reach, marker="^", color=look["color"])
+
+
+def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
+    """The value, the lower end, how far the interval is drawn upwards, and whether it goes on."""
+    value, low, high = ends
+    last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
+    return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import matplotlib as mpl
 import numpy as np
@@ -15,19 +17,32 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from perseus.host.files import whole
+from perseus.report.svg import compact
 from perseus.study.tasks.figure import FigureTask
 
 GREY, DARK = "#999999", "#222222"
+NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
+WORDS = 110  # characters of a line across a figure
 
 
 def panels(
-    style: FigureTask, count: int, columns: int, height_mm: float | Sequence[float], **shared: Any
+    style: FigureTask,
+    count: int,
+    columns: int,
+    height_mm: float | Sequence[float],
+    around_mm: float = 0.0,
+    **shared: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure of `count` axes in rows of `columns`; `height_mm` is that of a row, or of each."""
+    """A figure of `count` axes in rows of `columns`.
+
+    `height_mm` is that of a row, or of each; `around_mm` is for the legend and words below.
+    """
     rows = -(-count // columns)
     heights = [height_mm] * rows if isinstance(height_mm, (int, float)) else list(height_mm)
-    figure = Figure(figsize=(style.width_mm * MM, sum(heights) * MM), layout="constrained")
+    figure = Figure(
+        figsize=(style.width_mm * MM, (sum(heights) + around_mm) * MM), layout="constrained"
+    )
     FigureCanvasAgg(figure)
     grid = figure.subplots(rows, columns, squeeze=False, height_ratios=heights, **shared)
     flat = list(grid.flat)
@@ -54,10 +69,14 @@ def say(axes: Axes, text: str) -> None:
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DARK)
 
 
-def remainder(figure: Figure, shown: int, total: int, what: str, where: str) -> None:
-    """Say what a figure leaves out."""
-    if total > shown:
-        text = f"{total - shown} more {what} in {where}"
+def remainder(
+    figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
+) -> None:
+    """Say what a figure leaves out, and which of `shown` had nothing to show, in words."""
+    said = [f"{total - shown} more {what} in {where}"] if total > shown else []
+    said += [f"Nothing to show of {', '.join(empty)}"] if empty else []
+    if said:
+        text = "\n".join(line for each in said for line in textwrap.wrap(each, WORDS))
         figure.supxlabel(text, fontsize="small", color=DARK)
 
 
@@ -66,8 +85,9 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 
 def nothing(style: FigureTask, text: str) -> Figure:
-    """A figure that says why it is empty."""
+    """A figure that says why it is empty; the page leaves it out by its NOTHING."""
     figure, (axes,) = panels(style, 1, 1, 40)
+    figure.set_gid(NOTHING)
     axes.set_axis_off()
     say(axes, text)
     return figure
@@ -102,8 +122,10 @@ def drawing(style: FigureTask) -> Iterator[None]:
 
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
     """Both formats; the SVG is the same each time it is drawn."""
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", metadata={"Date": None})
     with whole(svg) as partial:
-        figure.savefig(partial, format="svg", metadata={"Date": None})
+        partial.write_text(compact(drawn.getvalue()))
     with whole(png) as partial:
         figure.savefig(partial, format="png", dpi=style.dpi)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from perseus.host.parquet import TEXT, WHOLE, column
 from perseus.peak.stats import Interval
+from perseus.results.fleets.plans import Plan
 from perseus.results.grids import Comparison
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
@@ -66,6 +67,24 @@ GRID = [
     column("preset", TEXT, "", "how much evidence was collected"),
 ]
 """The first columns of every table of grids."""
+
+
+FLEET = [
+    column("study", TEXT, "", "name of the study"),
+    column("level", TEXT, "", "level of the demand: low, typical, peak, or demand if constant"),
+    column(
+        "strategy",
+        TEXT,
+        "",
+        "what servers may be: dedicated, sharing allowed, or one type of server (shared or not)",
+    ),
+]
+"""The first columns of every table of fleets."""
+
+
+def fleet(study: str, plan: Plan) -> Row:
+    """The columns FLEET."""
+    return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
 
 
 def grid(study: str, of: Comparison) -> Row:

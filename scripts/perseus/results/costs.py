@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from perseus.results.repeats import RepeatedPeak
+
+JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
@@ -12,11 +16,43 @@ def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
-def joules_per_inference(peak: RepeatedPeak) -> float:
-    """Mean of the repeats, each at its certified rate; NaN where no power was measured."""
-    each = [
-        record.gpu_watts / (record.rates_rps(record.certified_scale) @ peak.images_per_request)
+@dataclass(frozen=True)
+class Energy:
+    """Of an inference at the certified rate, mean of the repeats; NaN where no counter told it.
+
+    `of` names what was counted.
+    """
+
+    joules: float
+    of: str
+
+    def usd_per_million(self, usd_per_kwh: float | None) -> float:
+        """The electricity of a million inferences; NaN where it was not measured or not priced."""
+        price = np.nan if usd_per_kwh is None else usd_per_kwh
+        return self.joules * 1e6 / JOULES_PER_KWH * price
+
+
+def energy_per_inference(peak: RepeatedPeak) -> Energy:
+    """Of the server's GPUs, and of the host's processors and memory where they tell.
+
+    Of a server with GPUs that do not tell nothing is known: the processors are the lesser part.
+    """
+    watts = {
+        "GPUs": np.array([record.gpu_watts for record in peak.records]),
+        "processors and memory": np.array([record.host_watts for record in peak.records]),
+    }
+    counted = [name for name, each in watts.items() if np.isfinite(each).any()]
+    rates = [
+        record.rates_rps(record.certified_scale) @ peak.images_per_request
         for record in peak.records
     ]
-    known = [joules for joules in each if np.isfinite(joules)]
-    return float(np.mean(known)) if known else np.nan
+    joules = sum((watts[name] for name in counted), np.zeros(len(rates))) / np.array(rates)
+    known = joules[np.isfinite(joules)]
+    if not counted or not len(known) or (peak.task.server.gpus and "GPUs" not in counted):
+        return Energy(np.nan, "")
+    return Energy(float(known.mean()), " + ".join(counted))
+
+
+def joules_per_inference(peak: RepeatedPeak) -> float:
+    """The same without what was counted."""
+    return energy_per_inference(peak).joules

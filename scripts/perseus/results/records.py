@@ -80,6 +80,12 @@ class Record(BaseModel):
         description="mean power of all GPUs of the server in the last certified window, W; null"
         " without one, or where the GPUs do not tell"
     )
+    host_watts: Number = Field(
+        default=float("nan"),
+        description="mean power in that window of the host's processors and their memory, W, by the"
+        " counters of /sys/class/powercap: all that ran on them, the client included; null where"
+        " the server is elsewhere, or the counters are not there or not for us to read",
+    )
     started: Moment = Field(
         description="when the cell began: `unix_ns` and `monotonic_ns` name the same moment, so"
         " that the monotonic times of the other files can be dated"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from perseus.results.client_load import Requests, ceiling_problems
+from perseus.results.fleets.operating_points import OperatingPoint, operating_points
+from perseus.results.fleets.plans import Plan, plans
 from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import Dedicated, RepeatedPeak, dedicated_peaks, each_alone, group
 from perseus.study.experiments import run_of
@@ -44,6 +46,16 @@ class StudyResults:
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
         """One for each load line that was searched, by `repeats.key`."""
         return group(self.searches, self.task.seed)
+
+    @cached_property
+    def operating_points(self) -> tuple[OperatingPoint, ...]:
+        """What fleets may be made of."""
+        return operating_points(list(self.peaks.values()), self.task.prices)
+
+    @cached_property
+    def plans(self) -> tuple[Plan, ...]:
+        """Fleets for the demand, if the study has one."""
+        return plans(self.operating_points, self.task.demand)
 
     @cached_property
     def ceiling_problems(self) -> dict[Requests, str]:

@@ -11,8 +11,9 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
+from perseus.study.pricing import said
 from perseus.study.server import Server
-from perseus.study.setting import of_ceiling
+from perseus.study.setting import configured, of_ceiling
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
 from perseus.study.triton_models import tenant_of
@@ -68,13 +69,16 @@ class Study:
     """A definition with what follows from it.
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
-    are the files of each model's images, none for random ones; `prices` are by server. Scenarios
-    are by id, dedicated ones first.
+    are the files of each model's images, none for random ones; `prices` and `other_prices` are by
+    server, and `demand_rps` the demand for each model at its three levels. Scenarios are by id,
+    dedicated ones first.
     """
 
     definition: Definition
     images: Mapping[str, tuple[str, ...]]
     prices: Mapping[str, Price]
+    other_prices: Mapping[str, tuple[Price, ...]]
+    demand_rps: Mapping[str, tuple[float, ...]]
     grids: tuple[ScenarioGrid, ...] = ()
 
     @property
@@ -119,9 +123,24 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """The kinds of its experiments, and "grid" if a scenario has one: each has a figure."""
-        runs = (run for scenario in self.scenarios.values() for run in scenario.runs)
-        return {run.kind for run in runs} | ({"grid"} if self.grids else set())
+        """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers" and
+        "choice" where it has a grid, a demand, several servers, and those or tenants to choose
+        from."""
+        scenarios = self.scenarios.values()
+        several = len({configured(name) for name in self.servers}) > 1
+        has = {
+            "grid": bool(self.grids),
+            "demand": self.definition.demand is not None,
+            "servers": several,
+            "choice": several or any(len(each.tenants) > 1 for each in scenarios),
+        }
+        runs = (run for scenario in scenarios for run in scenario.runs)
+        return {run.kind for run in runs} | {kind for kind, present in has.items() if present}
+
+    def said_of_prices(self) -> Iterator[str]:
+        """Lines for the terminal: what is doubtful about what its servers cost."""
+        names = (server.name for server in self.definition.servers if server.name in self.servers)
+        return said({name: (self.prices[name], *self.other_prices[name]) for name in names})
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from perseus.study.base import Name, Part, Whole
+from perseus.study.demand import Demand
 from perseus.study.measurement import Measurement
 from perseus.study.model import Model
 from perseus.study.presentation import Costs, FigureStyle
@@ -52,6 +53,11 @@ class Definition(Part):
     )
     measurement: Measurement = Field(
         default=Measurement(), description="How much evidence is collected."
+    )
+    demand: Demand | None = Field(
+        default=None,
+        description="The demand to plan a fleet for. Without it, costs are drawn over the demand."
+        " Never re-measures.",
     )
     costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
     figures: FigureStyle = Field(

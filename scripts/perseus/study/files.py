@@ -39,7 +39,7 @@ def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
 def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
     """The raw results of these names, of the cells with that kind of experiment, or derived.
 
-    Without names none; "grid" is no kind of experiment, and has none.
+    Without names none; "grid" and "servers" are no kinds of experiments, and have none.
     """
     if not names:
         return []

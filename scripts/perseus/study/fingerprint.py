@@ -96,6 +96,11 @@ class Sources:
         """The modules of a package; none where there is no such package."""
         return self._children(package)
 
+    def files(self, folder: str) -> list[str]:
+        """The paths of the files in a folder of the folder."""
+        found = (self._folder / folder).iterdir()
+        return sorted(f"{folder}/{path.name}" for path in found if path.is_file())
+
     def _combined(self, paths: frozenset[str], modules: frozenset[str]) -> str:
         files = {*paths, *map(self._path, self.modules(paths, modules))}
         lines = "".join(f"{path} {self._source(path).digest}\n" for path in sorted(files))

@@ -166,10 +166,12 @@ def _explain(place: Place, error: Any, raw: Json, schema: Schema) -> Iterator[st
             yield f"{where}: must be <= {_number(part['maximum'])}, not {value}"
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
-        case "too_short" if value:
+        case "too_short" if len(value) >= context["min_length"]:
             return  # its items are what is wrong
-        case "too_short":
-            yield f"{where}: must have at least {context['min_length']} item"
+        case "too_short" | "too_long":
+            bound, least = ("at least", "min") if kind == "too_short" else ("at most", "max")
+            count = context[f"{least}_length"]
+            yield f"{where}: must have {bound} {count} item{'' if count == 1 else 's'}"
         case "string_too_short":
             yield f"{where}: must not be empty"
         case "default_factory_not_called":
@@ -232,7 +234,7 @@ def _repair(raw: Json, place: Place, kind: str, schema: Schema) -> Place | None:
     """Put something valid where a problem is; the place that changed, None if none did."""
     if kind == "default_factory_not_called" or not place:
         return None
-    if kind == "too_short" and _at(raw, place) != []:
+    if kind == "too_short" and not _is_short(_at(raw, place), schema.at(place, raw)):
         return None  # once its items are mended it is long enough
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
@@ -255,3 +257,7 @@ def _repair(raw: Json, place: Place, kind: str, schema: Schema) -> Place | None:
     else:
         parent.pop(key, None)
     return place
+
+
+def _is_short(value: Json, part: Mapping[str, Json]) -> bool:
+    return isinstance(value, list) and len(value) < part.get("minItems", 1)

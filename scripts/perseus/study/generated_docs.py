@@ -62,6 +62,19 @@ scenarios:
     tenants: [{model: squeezenet1_1}, {model: mobilenet_v3_small}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
 """,
+    "Price servers": """\
+servers:
+  - name: cpu1
+    cores: 1
+    price: {instance: n1-standard-4, region: us-central1, share: 0.25}   # others have the rest
+    other_prices:   # the table other_costs
+      - {instance: n1-standard-4, region: europe-west4, share: 0.25}
+      - {instance: c5.large, region: us-east-1, share: 1}   # nobody has its other vCPU
+costs:
+  pricing: [on_demand, spot, committed]
+  committed_discount: 0.37   # of the on-demand price, for three years, say
+  usd_per_kwh: 0.3           # of the energy that counters tell
+""",
     "Measure models that a server has": """\
 models:
   - {name: encoder, served_model: text_encoder, shape: {tokens: [128]}, sla: {latency_ms: 50}}
@@ -78,6 +91,15 @@ scenarios:
     tenants: [{model: encoder}, {model: ranker}]
     experiments: [{kind: peak, mixes: [[1, 1]]}]
     preset: standard   # in place of that of measurement
+""",
+    "Ask what to buy": """\
+demand:
+  models:
+    - {name: squeezenet1_1, rps: 40}
+    - {name: mobilenet_v3_small, low_rps: 5, typical_rps: 30, peak_rps: 90}
+  headroom: 0.1      # of each server, left free
+  min_servers: 2     # with each model, such as one per zone
+  spot: {largest_share: 0.5, revocations_per_hour: 0.05}
 """,
     "Find the best settings": """\
 scenarios:

@@ -69,7 +69,8 @@ class AtMost(Part):
         " fp32, as a share of what images change in them (docs/evidence/exports.md).",
     )
     joules_per_inference: Bound | None = Field(
-        default=None, description="Energy of the server's GPUs for an inference at that rate."
+        default=None,
+        description="Energy of an inference at that rate, by the counters of GPUs and processors.",
     )
 
     @property

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study, search_alone
+from perseus.study.demand import LEVELS, Demand
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.measurement import ArrivalProcess, Client
 from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.scenario import ScenarioSettings
-from perseus.study.setting import in_words, of_ceiling
+from perseus.study.setting import configured, in_words, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
@@ -25,8 +26,15 @@ from perseus.study.tasks.measure import (
     ServedModel,
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
+from perseus.study.tasks.report import ReportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
-from perseus.study.tasks.tables import GridQuestion, GridSetting, TablesTask
+from perseus.study.tasks.tables import (
+    DemandLevel,
+    FleetDemand,
+    GridQuestion,
+    GridSetting,
+    TablesTask,
+)
 from perseus.study.tasks.tensorrt import TensorRtTask
 from perseus.study.tenant import Tenant
 from perseus.study.variants import ScenarioGrid
@@ -209,7 +217,30 @@ def tables_task(study: Study) -> TablesTask:
         seed=study.definition.seed,
         pricing=study.definition.costs.pricing,
         prices={name: study.prices[name] for name in study.servers},
+        other_prices={name: study.other_prices[name] for name in study.servers},
+        usd_per_kwh=study.definition.costs.usd_per_kwh,
         grids=tuple(question for grid in study.grids for question in _questions(study, grid)),
+        demand=_fleet_demand(study, study.definition.demand) if study.definition.demand else None,
+    )
+
+
+def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
+    """At three levels, or at one where the demand is the same at all of them."""
+    rates = study.demand_rps
+    is_constant = all(len(set(three)) == 1 for three in rates.values())
+    return FleetDemand(
+        levels=tuple(
+            DemandLevel(name=name, rps={model: three[i] for model, three in rates.items()})
+            for i, name in enumerate(("demand",) if is_constant else LEVELS)
+        ),
+        headroom=demand.headroom,
+        min_servers=demand.min_servers,
+        servers=tuple(
+            name
+            for name in study.servers
+            if demand.servers is None or configured(name) in demand.servers
+        ),
+        spot=demand.spot,
     )
 
 
@@ -266,4 +297,17 @@ def figure_task(study: Study) -> FigureTask:
         font_pt=style.font_pt,
         dpi=style.dpi,
         pricing=study.definition.costs.pricing[0],
+    )
+
+
+def report_task(study: Study) -> ReportTask:
+    """Of grids, what each variant is served with."""
+    tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
+    used = {tenant.model for tenant in tenants}
+    return ReportTask(
+        models=tuple(model for model in study.definition.models if model.name in used),
+        tenants=tuple({tenant.name: tenant for tenant in tenants}.values()),
+        servers=tuple(study.servers.values()),
+        measurement=study.definition.measurement,
+        demand=study.definition.demand,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Different, Part, Real, Whole
+from perseus.study.base import Different, Part, Real, Text, Whole
 
-Pricing = Literal["on_demand", "spot"]
+Pricing = Literal["on_demand", "spot", "committed"]
+CURRENCY: Final = r"^[A-Z]{3}$"
+DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
 
 class Costs(Part):
@@ -18,6 +20,33 @@ class Costs(Part):
         default=("on_demand", "spot"),
         description="Which prices the cost table lists; figures show the first.",
         json_schema_extra={"uniqueItems": True},
+    )
+    prices: Text | None = Field(
+        default=None,
+        description="The price list: a CSV file with the columns of SkyPilot's catalogues, of any"
+        " cloud and as it is. Without it config/prices.csv beside the Snakefile.",
+    )
+    currency: Annotated[Text, Field(pattern=CURRENCY)] = Field(
+        default="USD", description="The currency of that file, in three capital letters."
+    )
+    usd_per_currency_unit: Annotated[Real, Field(gt=0)] | None = Field(
+        default=None,
+        description="What one unit of that currency is worth in USD, in which results are;"
+        " required where `currency` is another.",
+    )
+    priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
+        default=None,
+        description="The day on which its prices were valid, such as 2026-09-01; a column Date of"
+        " the file comes first. It is kept with every cost.",
+    )
+    committed_discount: Annotated[Real, Field(gt=0, lt=1)] | None = Field(
+        default=None,
+        description="The share of the on-demand price that a commitment saves, for rows without a"
+        " CommittedPrice, which SkyPilot's catalogues do not have.",
+    )
+    usd_per_kwh: Annotated[Real, Field(ge=0)] | None = Field(
+        default=None,
+        description="Price of electricity, for the energy that counters have measured.",
     )
 
 

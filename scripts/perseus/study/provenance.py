@@ -58,14 +58,13 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """With all figures and tables, which say how the page shows them."""
+    """With the parts of the page, and all figures and tables, which say how it shows them."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
     ]
-    return sources.fingerprint(
-        ["report.py", "perseus/report/page.html"], [*shown, *_experiments(sources)]
-    )
+    parts = sources.files("perseus/report/templates")
+    return sources.fingerprint(["report.py", *parts], [*shown, *_experiments(sources)])
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:

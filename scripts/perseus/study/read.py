@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from perseus.study.cells import Study
 from perseus.study.checks import all_problems
+from perseus.study.definition import Definition
+from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
 from perseus.study.form import read_form, stands_in
 from perseus.study.image_files import image_files
-from perseus.study.prices import read_prices
+from perseus.study.price_list import PriceList, read_price_list
+from perseus.study.pricing import price_of
 from perseus.study.problems import ConfigError, path
+from perseus.study.server import Server
 from perseus.study.setting import configured
+from perseus.study.tasks.tables import Price
 
 RENAMED = {("measurement", "precision"): "preset"}
 """Keys that were called otherwise before, and still may be."""
@@ -25,25 +31,41 @@ def read_study(
 ) -> Study:
     """The study that a configuration describes.
 
-    prices: the price table. folder: where paths in the configuration start from. most_cores: that
-    a server may have where it is measured, None where that is not known; settings of a grid with
-    more are left out.
+    prices: the price list, unless it names another. folder: where paths in the configuration start
+    from. most_cores: that a server may have where it is measured, None where that is not known;
+    settings of a grid with more are left out.
 
     Raises ConfigError with all problems found.
     """
-    rows = read_prices(prices)
-    definition, problems, stand_ins = read_form(_whole_numbers(_with_new_names(raw)))
+    definition, problems, stand_ins = read_form(_plain(_with_new_names(raw)))
+    listed = None
     if definition is not None:
+        try:
+            listed = _price_list(definition, prices, folder)
+        except ConfigError as error:
+            problems += error.problems
         problems += [
             f"{path(place)}: {text}"
-            for place, text in all_problems(definition, folder, rows, most_cores)
+            for place, text in all_problems(definition, folder, listed, most_cores)
             if not stands_in(place, stand_ins)
         ]
-    if problems or definition is None:
+    if problems or definition is None or listed is None:
         raise ConfigError(list(dict.fromkeys(problems)))
-    named = {(row.instance, row.region): row for row in reversed(rows)}
     made, grids = expanded(definition, most_cores)
     cores = {server.name: server.cores for server in definition.servers}
+    offers = {
+        server.name: tuple(
+            price_of(server, row, listed, definition.costs)
+            for row in (server.price, *server.other_prices)
+        )
+        for server in definition.servers
+    }
+
+    def priced(server: Server) -> tuple[Price, ...]:
+        """A variant's price is in proportion to that of the server that it is a variant of."""
+        name = configured(server.name)
+        return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
+
     return Study(
         made,
         images={
@@ -54,22 +76,34 @@ def read_study(
             else ()
             for model in definition.models
         },
-        prices={
-            server.name: named[server.price.instance, server.price.region].in_proportion(
-                server.cores, cores[configured(server.name)]
-            )
-            for server in made.servers
-        },
+        prices={server.name: priced(server)[0] for server in made.servers},
+        other_prices={server.name: priced(server)[1:] for server in made.servers},
+        demand_rps=_demand_rps(definition.demand, folder),
         grids=grids,
     )
 
 
-def _whole_numbers(value: Any) -> Any:
-    """8 for 8.0: YAML tells them apart, its writers do not. (A `Real` takes both.)"""
+def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, ...]]:
+    asked = demand.models if demand else ()
+    return {each.name: levels_rps(each, demand, folder) for each in asked if demand}
+
+
+def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
+    """The one that the study names, or the default. Raises ConfigError."""
+    if study.costs.prices is not None:
+        return read_price_list(folder / study.costs.prices, study.costs.prices)
+    return read_price_list(default, f"{default.parent.name}/{default.name}")
+
+
+def _plain(value: Any) -> Any:
+    """8 for 8.0, which YAML tells apart and its writers do not (a `Real` takes both), and the text
+    of a date, which YAML takes for one without quotes."""
     if isinstance(value, dict):
-        return {key: _whole_numbers(part) for key, part in value.items()}
+        return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_whole_numbers(part) for part in value]
+        return [_plain(part) for part in value]
+    if type(value) is date:
+        return value.isoformat()
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from perseus.study.base import Different, Name, Part, Text, Whole
 from perseus.study.launchers import LAUNCHERS
+from perseus.study.price import PriceRow
 from perseus.study.remote import Remote
 from perseus.study.runtimes import RUNTIMES
 
@@ -22,15 +23,6 @@ IMAGE: Final = r"^[A-Za-z0-9./_][A-Za-z0-9./_:@+-]{0,254}$"
 Image = Annotated[Text, Field(pattern=IMAGE)]
 Gpu = Annotated[Whole, Field(ge=0, le=1023)]
 Cores = Annotated[Whole, Field(ge=1)]
-
-
-class PriceRow(Part):
-    """The row of the price table that a server stands for."""
-
-    instance: Text = Field(
-        description="InstanceType in config/prices.csv.", examples=["n1-standard-1"]
-    )
-    region: Text = Field(description="Region in config/prices.csv.", examples=["us-central1"])
 
 
 class Server(Part):
@@ -70,8 +62,13 @@ class Server(Part):
         description="Where the server of the launcher `remote` is, and how it is spoken to.",
     )
     price: PriceRow = Field(
-        description="The row of config/prices.csv that this server stands for.",
+        description="The row of the price list that this server stands for.",
         examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
+    )
+    other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
+        default=(),
+        description="Other rows that it may stand for, too: other regions or clouds, say. They have"
+        " a table of costs of their own; all else is by `price`.",
     )
 
     @property

@@ -1,4 +1,5 @@
-"""Power of a window from a GPU's samples: by its counter of energy, else by its power."""
+"""Power of a window: of a GPU by its counter of energy, else by its power; of the host by its own
+counters."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from perseus.measurement.energy import window_watts
+from perseus.measurement.energy import host_watts, window_watts
 from perseus.measurement.monitor import as_table
 from perseus.measurement.samples import Row
 
@@ -31,6 +32,7 @@ def samples(gpu: int, *metrics: str, times_s=TIMES_S) -> list[Row]:
     for time_s in times_s:
         values = {
             "gpu_energy_joules": joules_until(time_s) - joules_until(before_s),
+            "host_energy_joules": joules_until(time_s) - joules_until(before_s),
             "gpu_power_watts": float(watts(time_s)),
         }
         now_ns = START_NS + round(time_s * 1e9)
@@ -74,3 +76,29 @@ def test_nothing_is_told_of_what_was_not_seen(tmp_path):
     half = samples(0, "gpu_energy_joules") + samples(1, "gpu_power_watts",
                                                      times_s=TIMES_S[:3])  # fmt: skip
     assert of(tmp_path, half) is None  # of one of two
+
+
+def of_host(tmp_path: Path, rows: list[Row], window: int = 3) -> float | None:
+    path = tmp_path / "monitor.parquet"
+    pq.write_table(as_table(rows), path)
+    return host_watts(path, [WINDOW], window)
+
+
+def test_the_host_has_a_power_of_its_own(tmp_path):
+    host = [row._replace(gpu=None) for row in samples(0, "host_energy_joules")]
+    assert of_host(tmp_path, host) == pytest.approx(250, abs=9)
+    assert of_host(tmp_path, host + samples(0, "gpu_energy_joules")) == of_host(tmp_path, host)
+    assert of(tmp_path, host) is None  # no GPU
+
+
+def test_nothing_is_told_of_a_host_that_was_not_seen(tmp_path):
+    host = [row._replace(gpu=None) for row in samples(0, "host_energy_joules")]
+    assert of_host(tmp_path, samples(0, "gpu_energy_joules")) is None
+    assert of_host(tmp_path, host, window=-1) is None
+    assert of_host(tmp_path, [row for row in host if row.time_ns < WINDOW["start_ns"]]) is None
+    unreadable = [row for row in host if not 14 < (row.time_ns - START_NS) / 1e9 < 18]
+    lost = samples(0, "host_energy_joules", times_s=TIMES_S[[*range(14), *range(18, 31)]])
+    assert len(lost) == len(unreadable)
+    # The first increase after a gap is that of the whole gap.
+    gap = [row._replace(gpu=None) for row in lost]
+    assert of_host(tmp_path, gap) == pytest.approx(of_host(tmp_path, host), abs=1)

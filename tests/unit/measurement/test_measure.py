@@ -96,9 +96,11 @@ def test_the_power_is_that_of_the_window_which_the_experiment_names(
     tmp_path, monkeypatch, launched
 ):
     monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: 100.0 + window)
+    monkeypatch.setattr(frame, "host_watts", lambda monitor, windows, window: 50.0 + window)
     for found, watts in ((Findings(OK, watched_window=7), 107), (Findings(OK), 99)):
         outputs = run(monkeypatch, tmp_path, lambda cell, found=found: found)
-        assert json.loads(outputs.record.read_text())["gpu_watts"] == watts
+        record = json.loads(outputs.record.read_text())
+        assert (record["gpu_watts"], record["host_watts"]) == (watts, watts - 50)
 
 
 def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
+from perseus.host import powercap
 from perseus.host.gpu import GpuError
 from perseus.measurement.monitor import Monitor, MonitorFile
 from perseus.measurement.monitor_schema import METRICS, MONITOR_SCHEMA
@@ -150,8 +151,20 @@ def values(path: Path, metric: str, tenant: str | None = None) -> list[float]:
     return table.filter(keep)["value"].to_pylist()
 
 
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The counter of energy of a host with one processor."""
+    zone = tmp_path / "powercap" / "intel-rapl:0"
+    zone.mkdir(parents=True)
+    (zone / "name").write_text("package-0\n")
+    (zone / "energy_uj").write_text("1000000\n")
+    counters = powercap.EnergyCounters
+    monkeypatch.setattr(powercap, "EnergyCounters", lambda: counters(zone.parent))
+    return zone / "energy_uj"
+
+
 def test_file_has_the_schema_and_every_metric_has_a_meaning(
-    tmp_path: Path, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, package: Path
 ) -> None:
     fake_nvml.install(monkeypatch, fake_nvml.FakeNvml())
     path = tmp_path / "monitor.parquet"
@@ -229,6 +242,19 @@ def test_server_is_not_counted_as_client(triton: FakeTriton) -> None:
     assert rows["client_cpu_cores"] < 0.15
     assert rows["server_rss_bytes"] > 2**20
     assert rows["server_open_files"] >= 3  # its standard streams
+
+
+@pytest.mark.parametrize(("server_cores", "joules"), [([0], [12.5]), ([], [])])
+def test_the_energy_of_the_host_is_that_of_a_server_on_it(
+    triton: FakeTriton, package: Path, server_cores: list[int], joules: list[float]
+) -> None:
+    sampler = Sampler(serving(triton), server_cores, [0])
+    sampler.sample()
+    package.write_text("13500000\n")
+    rows = [row for row in sampler.sample() if row.metric == powercap.METRIC]
+    sampler.close()
+    assert [row.value for row in rows] == joules
+    assert all(row.gpu is None and row.tenant is None for row in rows)
 
 
 def test_file_is_complete_when_the_body_raises(tmp_path: Path, triton: FakeTriton) -> None:

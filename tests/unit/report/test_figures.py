@@ -13,9 +13,10 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.report import drawing
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.figures import FIGURES, ceilings, figures_of, latency_by_rate, module_of
 from perseus.report.figures.latency_ecdf import certified_latency_ms
+from perseus.report.style import drawing as drawing_style
 from perseus.report.style import short
 from perseus.results import tables
 from perseus.results.records import PeakRecord, Record
@@ -32,7 +33,9 @@ def prepare(folder, made, swept=True):
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     if swept:
         cells += [write(folder) for write in synthetic_files.OF_KIND.values()]
-    read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
+    asked = synthetic.demand(dict.fromkeys(made[-1]["dedicated_rps"], 3.0))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    read = StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
     paths = {}
     for name, table in tables.make(read).items():
         paths[name] = folder / f"{name}.parquet"
@@ -102,13 +105,16 @@ def of_kind(cells, kind):
 
 def draw(name, study, folder):
     paths, cells = study[0], of_kind(study[1], FIGURES[name].kind)
-    drawing.draw(name, paths, cells, STYLE, folder / f"{name}.svg", folder / f"{name}.png")
-    return folder / f"{name}.svg", folder / f"{name}.png"
+    svg, png, csv = (folder / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
+    drawing.draw(name, paths, cells, STYLE, svg, png, csv)
+    return svg, png
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    assert figures_of({"peak", *OTHER_KINDS, "grid"}) == tuple(FIGURES)
-    assert set(FIGURES) - set(figures_of({"peak"})) == {*OTHER_KINDS, "grid"}
+    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers"}
+    assert figures_of(everything) == tuple(FIGURES)
+    others = {*OTHER_KINDS, "grid", "fleets", "break_even", "servers"}
+    assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 
 def test_each_figure_is_a_module():
@@ -321,6 +327,99 @@ def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
         )
     )
     assert len(nothing.axes[0].texts) == 3
+
+
+def on_servers(watts):
+    """The servers of a grid's runtimes, with a price and a power each."""
+    factors = {f"r{i}": 1.0 + 0.4 * i for i in range(len(watts))}
+    made = synthetic.grid_records(factors)
+    names = list(dict.fromkeys(record["cell"]["server"]["name"] for record in made))
+    for record in made:
+        record["host_watts"] = watts[names.index(record["cell"]["server"]["name"])]
+    prices = {
+        name: synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour": 0.05 * (i + 1)})
+        for i, name in enumerate(names)
+    }
+    task = synthetic.TASK.model_copy(update={"prices": prices})
+    found = synthetic_files.tables_of(made, task)
+    return FigureData({name: table.to_pandas() for name, table in found.items()}), names
+
+
+def drawn_servers(data):
+    """The figure's rows of panels: cost, latency and energy."""
+    with drawing_style(STYLE):
+        axes = module_of("servers").draw(data, STYLE).axes
+    columns = len({panel.get_subplotspec().colspan.start for panel in axes})
+    return [axes[i : i + columns] for i in range(0, len(axes), columns)]
+
+
+def marks_of(panel):
+    """The colour and the place of each server's mark, from above."""
+    marks = [line for line in panel.lines if line.get_marker() in ("o", "s")]
+    at = sorted((line.get_ydata()[0], line.get_xdata()[0], line.get_color()) for line in marks)
+    return [(x, colour) for _, x, colour in at]
+
+
+def test_servers_are_weighed_by_cost_latency_and_energy_the_cheapest_first():
+    data, names = on_servers([60.0, 50.0, 40.0])
+    costs = data.tables["costs"].query("pricing == 'on_demand'")
+    rows = drawn_servers(data)
+    assert len(rows) == 3  # two models and their mix
+    for panels in rows:
+        assert [panel.get_ylim() for panel in panels] == [(2.5, -0.5)] * 3
+        found = costs[costs["mix"] == panels[0].get_title(loc="left")].set_index("server")
+        shown = [label.get_text() for label in panels[0].get_yticklabels()]
+        assert shown == list(found.sort_values("usd_per_million_inferences").index)
+        assert sorted(shown) == sorted(names)
+        for panel, goal in ((panels[0], "usd_per_million_inferences"),
+                            (panels[2], "joules_per_inference")):  # fmt: skip
+            marks = marks_of(panel)
+            assert [x for x, _ in marks] == pytest.approx(list(found.loc[shown, goal]))
+            assert marks[int(np.argmin([x for x, _ in marks]))][1] == COLOURS[0]
+
+
+def test_energy_that_is_not_known_of_all_decides_nothing():
+    """The same, but the second tells nothing: it is not beaten for that, nor another by it."""
+    data, _ = on_servers([60.0, None, 1.0])
+    rows = drawn_servers(data)
+    assert all(
+        [text.get_text().strip() for text in panels[2].texts] == ["not known"] for panels in rows
+    )
+    nobody, _ = on_servers([None, None, None])
+    without = drawn_servers(nobody)
+    assert [len(panels) for panels in without] == [2, 2, 2]
+    for some, none in zip(rows, without, strict=True):
+        assert marks_of(some[0]) == marks_of(none[0])
+
+
+def test_many_servers_and_those_without_a_peak_are_told_of():
+    data, names = on_servers([None] * 22)
+    with drawing_style(STYLE):
+        crowd = module_of("servers").draw(data, STYLE)
+    assert len(crowd.axes[0].get_yticks()) == 20
+    assert crowd.get_supxlabel() == "6 more servers, models and mixes in costs.csv"
+    costs = data.tables["costs"]
+    costs.loc[costs["server"] == names[0], ["usd_per_million_inferences", "verdict"]] = (
+        np.nan, "infeasible"
+    )  # fmt: skip
+    few = FigureData({**data.tables, "costs": costs[costs["server"].isin(names[:2])]})
+    panels = drawn_servers(few)[0]
+    assert [text.get_text().strip() for text in panels[0].texts] == ["infeasible"]
+    alone = FigureData({**data.tables, "costs": costs[costs["server"] == names[0]]})
+    ((axes,),) = drawn_servers(alone)
+    assert axes.texts[0].get_text() == "no model and no mix was measured on several servers"
+
+
+def test_the_figure_of_costs_says_which_part_of_what_is_bought():
+    part = {"share": 0.25, "accelerator": "T4:1", "instance": "n1-standard-4"}
+    price = synthetic.PRICE.model_copy(update=part)
+    task = synthetic.TASK.model_copy(update={"prices": {"cpu1": price}})
+    tables = synthetic_files.tables_of(synthetic.records(), task)
+    data = FigureData({name: table.to_pandas() for name, table in tables.items()})
+    with drawing_style(STYLE):
+        (axes,) = module_of("costs").draw(data, STYLE).axes
+    title = axes.get_title(loc="left")
+    assert "0.25 of n1-standard-4 with T4:1 in us-central1, 0.0475 USD/h on-demand" in title
 
 
 def test_an_open_end_is_an_arrow():

@@ -45,7 +45,7 @@ def test_the_report_begins_with_what_to_take(frames, made):
     text = text_of(frames, made)
     assert text.index("resnet18: runtime openvino") < text.index("Peaks")
     assert "Recommended settings" in text and "Settings side by side" in text
-    assert "left_out" in text and "it needs a GPU" in text
+    assert "left out" in text and "it needs a GPU" in text
     assert not re.search(r"\b(nan|inf|None)\b", text)
 
 

@@ -5,8 +5,8 @@ import pytest
 import synthetic
 import synthetic_files
 
+from perseus.results.costs import energy_per_inference, joules_per_inference, usd_per_million
 from perseus.results.repeats import combine
-from perseus.results.tables.costs import joules_per_inference, usd_per_million
 
 
 def test_a_million_inferences():
@@ -60,3 +60,99 @@ def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
     expected = np.mean([300.0 / rate for rate in rates])
     found = combine(synthetic.loaded(made), seed=1)
     assert joules_per_inference(found) == pytest.approx(expected)
+
+
+def with_watts(gpu, host, gpus=()):
+    """The peak of the first dedicated cell, where that was measured, and its images/s."""
+    made = synthetic.records()[:1]
+    (made[0]["gpu_watts"], made[0]["host_watts"]) = (gpu, host)
+    made[0]["cell"]["server"] |= {"gpus": list(gpus), "device": "gpu" if gpus else "cpu"}
+    (record,) = synthetic.loaded(made)
+    return combine([record], seed=1), float(record.rates_rps(record.certified_scale).sum())
+
+
+@pytest.mark.parametrize(
+    ("gpu", "host", "gpus", "watts", "of"),
+    [
+        (None, 60.0, (), 60, "processors and memory"),
+        (300.0, None, (0,), 300, "GPUs"),
+        (300.0, 60.0, (0,), 360, "GPUs + processors and memory"),
+        (None, 60.0, (0,), np.nan, ""),  # the lesser part would pass for the whole
+        (None, None, (), np.nan, ""),
+        (None, None, (0,), np.nan, ""),
+    ],
+)
+def test_energy_is_that_of_all_that_was_counted_and_says_of_what(gpu, host, gpus, watts, of):
+    peak, rate = with_watts(gpu, host, gpus)
+    found = energy_per_inference(peak)
+    assert found.of == of
+    assert found.joules == pytest.approx(watts / rate, nan_ok=True)
+    # 0.30 USD/kWh: a million inferences of 3.6 J each are 1 kWh.
+    assert found.usd_per_million(0.30) == pytest.approx(watts / rate / 3.6 * 0.30, nan_ok=True)
+    assert np.isnan(found.usd_per_million(None))
+
+
+def test_a_counter_that_failed_in_one_repeat_leaves_the_others():
+    made = [
+        record for record in synthetic.records() if record["cell"]["scenario"] == "cpu1.resnet18"
+    ]
+    for record, host in zip(made, [60.0, None, 90.0], strict=False):
+        record["host_watts"] = host
+    records = synthetic.loaded(made)
+    each = [
+        record.host_watts / record.rates_rps(record.certified_scale).sum() for record in records
+    ]
+    known = [joules for joules in each if np.isfinite(joules)]
+    assert 0 < len(known) < len(made)
+    found = energy_per_inference(combine(records, seed=1))
+    assert found.joules == pytest.approx(np.mean(known))
+
+
+def test_costs_keep_what_their_price_was():
+    price = synthetic.PRICE.model_copy(
+        update={
+            "zone": "us-central1-a", "accelerator": "T4:1", "vcpus": 4.0, "share": 0.25,
+            "currency": "EUR", "date": "2026-09-01", "doubts": ("odd", "old"),
+            "committed_usd_per_hour": 0.03,
+        }
+    )  # fmt: skip
+    task = synthetic.TASK.model_copy(
+        update={
+            "prices": {"cpu1": price},
+            "pricing": ("committed", "spot"),
+            "usd_per_kwh": 0.3,
+        }
+    )
+    made = synthetic.records()
+    for record in made:
+        record["host_watts"] = 50.0
+    tables = synthetic_files.tables_of(made, task)
+    rows = tables["costs"].to_pylist()
+    assert {row["pricing"] for row in rows} == {"committed", "spot"}
+    for row in rows:
+        kept = ("instance", "region", "zone", "accelerator", "vcpus", "share", "currency")
+        assert [row[key] for key in kept] == [
+            "n1-standard-1", "us-central1", "us-central1-a", "T4:1", 4.0, 0.25, "EUR"
+        ]  # fmt: skip
+        assert (row["price_date"], row["price_doubts"]) == ("2026-09-01", "odd; old")
+        assert (row["runtime"], row["cores"]) == ("onnxruntime", 1)
+        assert row["energy_of"] == "processors and memory"
+        expected = row["joules_per_inference"] / 3.6 * 0.3
+        assert row["electricity_usd_per_million"] == pytest.approx(expected)
+    assert {row["usd_per_hour"] for row in rows if row["pricing"] == "committed"} == {0.03}
+
+
+def test_other_prices_scale_the_same_measurements():
+    twice = {"on_demand_usd_per_hour": 0.095, "spot_usd_per_hour": None}
+    dear = synthetic.PRICE.model_copy(update={"region": "asia-east1", **twice})
+    task = synthetic.TASK.model_copy(update={"other_prices": {"cpu1": (dear,)}})
+    tables = synthetic_files.tables_of(synthetic.records(), task)
+    keys = ["scenario", "load_line"]
+    costs = tables["costs"].to_pandas().query("pricing == 'on_demand'").set_index(keys)
+    others = tables["other_costs"].to_pandas().set_index(keys)
+    assert set(others["region"]) == {"asia-east1"} and set(others["pricing"]) == {"on_demand"}
+    for column in ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd",
+                   "dedicated_usd_per_million"):  # fmt: skip
+        assert others[column].to_numpy() == pytest.approx(2 * costs[column].to_numpy())
+    assert others["joules_per_inference"].isna().all()
+    assert synthetic_files.tables_of(synthetic.records())["other_costs"].num_rows == 0

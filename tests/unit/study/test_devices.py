@@ -14,7 +14,7 @@ GPU = {
     "gpus": [0],
     "runtime": "pytorch",
     "cores": 1,
-    "price": PRICE,
+    "price": {**PRICE, "accelerator": "T4"},
 }
 OPENVINO = {"name": "cpu1", "runtime": "openvino", "cores": 1, "price": PRICE}
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
@@ -82,7 +82,8 @@ def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
     repository."""
 
     def tasks(gpus):
-        study = load({"servers": [{**GPU, "gpus": gpus}]})
+        price = {**PRICE, "accelerator": f"T4:{len(gpus)}"}
+        study = load({"servers": [{**GPU, "gpus": gpus, "price": price}]})
         first = cells(study)[0]
         scenario = first.scenario
         return (

@@ -6,6 +6,7 @@ import re
 import pytest
 from unit.study.test_read import BASE, ROOT, cells, load, merged, model, problems, scenario
 
+from perseus.host import powercap
 from perseus.study import files, planning
 from perseus.study.grid import Grid, Vary
 from perseus.study.read import read_study
@@ -34,6 +35,12 @@ def names(study):
 def tenant_of(study, scenario_id):
     (tenant,) = study.scenarios[scenario_id].tenants
     return tenant
+
+
+@pytest.fixture(autouse=True)
+def counters_of_energy(monkeypatch):
+    """Those of this host are not to be read, wherever the tests run."""
+    monkeypatch.setattr(powercap, "is_readable", lambda: False)
 
 
 # Designs
@@ -256,11 +263,21 @@ def test_several_servers_are_settings_too():
     ]
 
 
+def test_servers_are_compared_where_there_are_several_and_not_for_their_settings():
+    """A grid has a figure of its own."""
+    servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
+    two = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a", "b"])]})
+    one = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a"])]})
+    assert (two.kinds, one.kinds) == ({"peak", "servers"}, {"peak"})
+    assert load(alone({"cores": [1, 2]})).kinds == {"peak", "grid"}
+
+
 def test_cores_cost_in_proportion():
     study = load(alone({"cores": [1, 2]}))
     one, two = study.prices["cpu1"], study.prices["cpu1~cores-2"]
     assert two.on_demand_usd_per_hour == 2 * one.on_demand_usd_per_hour
     assert two.spot_usd_per_hour == 2 * one.spot_usd_per_hour
+    assert (one.share, two.share) == (1, 2)
     assert two.source == f"{one.source}, in proportion for 2 in place of 1 cores"
 
 
@@ -433,6 +450,15 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
 def test_a_grid_that_cannot_be_is_refused(change, expected):
     found = problems(change)
     assert any(expected in problem for problem in found), "\n".join(found)
+
+
+def test_energy_of_a_cpu_is_bounded_where_its_host_tells_it(monkeypatch):
+    bounded = alone({"instances": [1, 2]}, at_most={"joules_per_inference": 1})
+    monkeypatch.setattr(powercap, "is_readable", lambda: True)
+    (question,) = planning.tables_task(load(bounded)).grids
+    assert question.at_most == {"joules_per_inference": 1.0}
+    (problem,) = problems({"servers": [REMOTE], **bounded})  # this host's, not the server's
+    assert "energy is measured of GPUs only" in problem
 
 
 def test_a_grid_of_what_is_not_there_is_one_problem():

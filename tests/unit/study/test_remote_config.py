@@ -73,7 +73,8 @@ def test_each_host_has_a_slot_and_its_client_cores_are_its_threads():
 
 
 def test_the_gpus_of_a_remote_server_are_its_own():
-    study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3]}))
+    price = {**remote()["price"], "accelerator": "T4:2"}
+    study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3], "price": price}))
     (cell,) = cells(study)
     tenant = planning.repository_task(study, cell.scenario.id, "squeezenet1_1").tenant
     assert tenant.gpus == (2, 3)

@@ -2,7 +2,8 @@
 are the first ones, has one of its own name.
 
 Such a module has `draw`, which makes a matplotlib figure of the results in a style, and CAPTION,
-which says what the figure lets one see.
+which says what the figure lets one see. What it draws is the table of its name; where it is
+something else, the module has `data`, which makes it of the results.
 """
 
 from __future__ import annotations
@@ -10,17 +11,22 @@ from __future__ import annotations
 from collections.abc import Set
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from perseus.study.experiments import OTHER_KINDS
+
+if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
+    import pandas as pd
+
+    from perseus.report.figure_data import FigureData
 
 
 @dataclass(frozen=True)
 class FigureFacts:
     """What is known of a figure before it is drawn.
 
-    It shows experiments of one `kind`, or grids: studies without any have no such figure. Beside
-    the tables it reads the `raw` files of their cells.
+    It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
+    no such figure. Beside the tables it reads the `raw` files of their cells.
     """
 
     raw: tuple[str, ...] = ()
@@ -31,9 +37,12 @@ RAW: Final = {"soak": ("windows.parquet", "record.json")}
 """By kind, the raw files of figures of its own name: of what their tables only have the sum."""
 
 FIGURES: Final = {
+    "fleets": FigureFacts(kind="demand"),
+    "break_even": FigureFacts(kind="choice"),
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "costs": FigureFacts(),
+    "servers": FigureFacts(kind="servers"),
     "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
     "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
     "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
@@ -52,3 +61,9 @@ def figures_of(kinds: Set[str]) -> tuple[str, ...]:
 
 def module_of(figure: str) -> Any:
     return import_module(f"{__name__}.{figure}")
+
+
+def data_of(figure: str, results: FigureData) -> pd.DataFrame:
+    """What a figure is drawn from, a value of each mark in a row."""
+    module = module_of(figure)
+    return module.data(results) if hasattr(module, "data") else results.tables[figure]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
@@ -11,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import CERTIFIED
+from perseus.report.marks import CERTIFIED, furthest, upright
 from perseus.report.style import (
     DARK,
     GREY,
@@ -31,9 +30,6 @@ CAPTION = (
 )
 
 MOST_ROWS = 6
-BEYOND = 0.3
-"""How far the arrow of an interval without an upper end reaches, as a share of its value."""
-
 MARGIN = -0.04
 
 DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
@@ -75,7 +71,7 @@ def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
     panel.plot(rows["held_rps"], rows["certified_rps"], **CERTIFIED)
     if is_known(first["dedicated_rps"]):
         names = ("dedicated_rps", "dedicated_low_rps", "dedicated_high_rps")
-        _interval(panel, 0.0, tuple(first[name] for name in names), GREY)
+        upright(panel, 0.0, tuple(first[name] for name in names), color=GREY)
         panel.plot(0.0, first["dedicated_rps"], **DEDICATED)
     panel.set_xlabel("held (requests/s)")
     panel.set_ylabel("peak (requests/s)")
@@ -96,9 +92,11 @@ def _points(
     """One for each load line; words for one without an estimate."""
     lines = rows.drop_duplicates("load_line").sort_values(x)
     known = lines[names[0]].notna() & lines[x].notna()
+    limit = furthest(lines[[names[0]]])
     panel.plot(lines[known][x], lines[known][names[0]], **look, linewidth=0.8)
     for _, row in lines[known].iterrows():
-        _interval(panel, row[x], tuple(row[name] for name in names), look["color"])
+        ends = tuple(row[name] for name in names)
+        upright(panel, row[x], ends, limit, color=look["color"])
     for _, row in lines[~known].iterrows():
         at = row[x] if is_known(row[x]) else 0.0
         panel.plot(at, 0.0, marker="x", color=DARK, clip_on=False)
@@ -112,12 +110,3 @@ def _points(
             fontsize="small",
             color=DARK,
         )
-
-
-def _interval(panel: Axes, x: float, ends: tuple[float, ...], colour: str) -> None:
-    """A value with its interval, `ends` being (value, low, high); an arrow for an infinite end."""
-    value, low, high = ends
-    reach = BEYOND * value if math.isinf(high) else max(high - value, 0)
-    panel.errorbar(x, value, yerr=[[max(value - low, 0)], [reach]], color=colour, capsize=2.5)
-    if math.isinf(high):
-        panel.plot(x, value + reach, marker="^", color=colour)

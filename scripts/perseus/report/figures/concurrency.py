@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
+from perseus.report.marks import furthest, upright
 from perseus.report.numbers import bounds, significant
 from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
 from perseus.results.scalability import throughput_rps
@@ -36,7 +37,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
     shown = scenarios[:MOST_SCENARIOS]
-    figure, axes = panels(style, 2 * len(shown), 2, 55)
+    figure, axes = panels(style, 2 * len(shown), 2, 52, 14)
     for i, scenario in enumerate(shown):
         latency, throughput = axes[2 * i : 2 * i + 2]
         mine, fits = frame[frame["scenario"] == scenario], knees[knees["scenario"] == scenario]
@@ -48,7 +49,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         latency.set_xlabel("answers (requests/s)")
         latency.set_ylabel("p95 latency (ms)")
         throughput.set_xlabel("requests in flight, all tenants")
-        throughput.set_ylabel("answers, all tenants (requests/s)")
+        throughput.set_ylabel("answers, all (requests/s)")
         for panel in (latency, throughput):
             panel.set_xlim(left=0)
             panel.set_ylim(bottom=0)
@@ -71,6 +72,7 @@ def _curve(
 ) -> None:
     """Of one tenant of a scenario, over all cells."""
     rows = levels[levels["tenant"] == tenant]
+    limit = furthest(rows[["p95_ms"]])
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()
     panel.plot(mean["answered_rps"], mean["p95_ms"], color=results.colour(tenant), linewidth=0.8)
     for _, row in rows.iterrows():
@@ -79,12 +81,13 @@ def _curve(
             x,
             y,
             xerr=[[x - row["low_rps"]], [row["high_rps"] - x]],
-            yerr=[[y - row["p95_low_ms"]], [row["p95_high_ms"] - y]],
             color=results.colour(tenant),
             marker=results.marker(tenant),
             markerfacecolor=results.colour(tenant) if row["valid"] else "white",
             linewidth=0.8,
         )
+        ends = (y, row["p95_low_ms"], row["p95_high_ms"])
+        upright(panel, x, ends, limit, color=results.colour(tenant), linewidth=0.8)
     for _, row in mean.iterrows():
         panel.annotate(
             f"{row['concurrency']:.0f}",

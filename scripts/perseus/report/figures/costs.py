@@ -14,9 +14,11 @@ from perseus.report.marks import (
     MOST_PANELS,
     MOST_ROWS,
     ROW_MM,
+    furthest,
     interval,
     no_estimate,
 )
+from perseus.report.shown import bought
 from perseus.report.style import (
     is_known,
     legend,
@@ -27,7 +29,10 @@ from perseus.report.style import (
 )
 from perseus.study.tasks.figure import FigureTask
 
-CAPTION = "A shared line is worth its while where its dot lies left of its vertical tick."
+CAPTION = (
+    "A shared line is worth its while where its dot lies left of its vertical tick. An arrow:"
+    " the interval goes on."
+)
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
@@ -42,15 +47,17 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     heights = [20 + ROW_MM * len(frame) for frame in frames]
     heights[0] += 8
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
+    usd = ["usd_per_million_inferences", "usd_per_million_certified", "dedicated_usd_per_million"]
+    limit = furthest(pd.concat(frames)[usd])
     for panel, server, frame in zip(axes, shown, frames, strict=True):
         first = frame.iloc[0]
         panel.set_title(
-            f"server {server}\n{first['instance']} in {first['region']},"
+            f"server {server}\n{bought(first)} in {first['region']},"
             f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
             loc="left",
         )
-        _prices(panel, frame)
-    axes[0].set_xlim(left=0)
+        _prices(panel, frame, limit)
+    axes[0].set_xlim(0, 1.04 * axes[0].get_xlim()[1])
     axes[-1].set_xlabel("USD per million inferences")
     handles = [
         Line2D([], [], marker="o", color="#0072B2", label="at the estimated limit, 95 % interval"),
@@ -62,13 +69,12 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _prices(axes: Axes, frame: pd.DataFrame) -> None:
+def _prices(axes: Axes, frame: pd.DataFrame, limit: float) -> None:
     for y, (_, row) in enumerate(frame.iterrows()):
         usd = row["usd_per_million_inferences"]
         if is_known(usd):
-            interval(
-                axes, y, (usd, row["ci_low_usd"], row["ci_high_usd"]), fmt="o", color="#0072B2"
-            )
+            ends = (usd, row["ci_low_usd"], row["ci_high_usd"])
+            interval(axes, y, ends, limit, fmt="o", color="#0072B2")
         else:
             no_estimate(axes, row, row["usd_per_million_certified"], y, "at most")
         if row["kind"] != "dedicated" and is_known(row["dedicated_usd_per_million"]):

@@ -14,6 +14,9 @@ from perseus.report.figure_data import FigureData
 from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
+    MOST_ROWS,
+    ROW_MM,
+    furthest,
     interval,
 )
 from perseus.report.style import (
@@ -30,11 +33,23 @@ from perseus.report.style import (
 )
 from perseus.study.tasks.figure import FigureTask
 
-CAPTION = "Points beyond the dashed line are rates that only a shared server reaches at this cost."
+CAPTION = (
+    "Points beyond the dashed line are rates that only a shared server reaches at this cost. An"
+    " arrow: the interval goes on. First failing is one window, the lowest of all repeats, and may"
+    " lie below the interval, which weighs all windows."
+)
 
-
+BLUE = "#0072B2"
 FAR = 10.0
 """Times an estimate lies beyond the axes: where an interval ends that is open above."""
+
+PLANE_MM = 100.0
+SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """The load lines, dedicated ones too: the ends of the dashed line."""
+    return results.peaks
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
@@ -44,26 +59,39 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if not scenarios:
         return nothing(style, "no shared scenario in this study")
     shown = scenarios[:MOST_PANELS]
-    columns = min(2, len(shown))
-    figure, axes = panels(style, len(shown), columns, 100 if columns == 1 else 80)
-    for panel, scenario in zip(axes, shown, strict=True):
-        lines = shared[shared["scenario"] == scenario]
-        tenants = results.tenants[results.tenants["scenario"] == scenario]
+    parts = [
+        (shared[shared["scenario"] == name], results.tenants[results.tenants["scenario"] == name])
+        for name in shown
+    ]
+    heights = [_height_mm(*part) for part in parts]
+    columns = min(2, len(shown)) if set(heights) == {PLANE_MM} else 1
+    rows_mm = [0.8 * PLANE_MM] * -(-len(shown) // 2) if columns == 2 else heights
+    figure, axes = panels(style, len(shown), columns, rows_mm)
+    for panel, scenario, (lines, tenants) in zip(axes, shown, parts, strict=True):
         names = list(dict.fromkeys(tenants["tenant"]))
         panel.set_title(scenario, loc="left")
         if len(names) == 2:
             _plane(panel, results, lines, tenants, names)
         else:
-            _ratios(panel, lines)
+            _ratios(panel, lines.head(MOST_ROWS))
+            if len(lines) > MOST_ROWS:
+                panel.set_title(f"{scenario}: {MOST_ROWS} of {len(lines)} load lines", loc="left")
     handles = [
         Line2D([], [], color=GREY, linestyle="--", label="dedicated servers, same cost (ratio 1)"),
-        Line2D([], [], marker="o", color="#0072B2", label="estimate, 95 % interval"),
+        Line2D([], [], marker="o", color=BLUE, label="estimate, 95 % interval"),
         Line2D([], [], **CERTIFIED, label="certified"),
         Line2D([], [], marker="x", color="#D55E00", linestyle="none", label="first failing"),
     ]
     legend(figure, handles, 2)
     remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv")
     return figure
+
+
+def _height_mm(lines: pd.DataFrame, tenants: pd.DataFrame) -> float:
+    """Of a panel: square for two tenants, else a row for each load line."""
+    if tenants["tenant"].nunique() == 2:
+        return PLANE_MM
+    return 30 + ROW_MM * min(len(lines), MOST_ROWS)
 
 
 def _plane(
@@ -76,40 +104,40 @@ def _plane(
     if not all(map(is_known, capacity)):
         say(axes, "a tenant has no dedicated peak")
         return
-    axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    reached = [np.array(capacity)]
+    marks: list[tuple[np.ndarray, str]] = []
+    intervals: list[np.ndarray] = []
     for i, name in enumerate(names):
-        alone = results.alone(lines.iloc[0], name)
-        for scale, end in (("estimate", "o"), ("certified", "D"), ("first_failing", "x")):
-            point = [0.0, 0.0]
-            point[i] = alone[f"{scale}_rps"]
-            _mark(axes, point, end)
-            reached.append(np.array(point))
-        ends = [[0.0, 0.0], [0.0, 0.0]]
-        ends[i] = [alone["ci_low_rps"], min(alone["ci_high_rps"], FAR * alone["estimate_rps"])]
-        axes.plot(*ends, color="#0072B2", linewidth=2.5, alpha=0.6)
+        alone, axis = results.alone(lines.iloc[0], name), np.eye(2)[i]
+        marks += [(alone[f"{scale}_rps"] * axis, look) for scale, look in SCALES]
+        intervals.append(np.outer(alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float), axis))
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
         base, step = mine["base_rps"].to_numpy(), mine["direction_rps"].to_numpy()
-        high = min(row["ci_high_scale"], FAR * row["estimate_scale"])
-        ends_at = np.array([base + scale * step for scale in (row["ci_low_scale"], high)])
-        axes.plot(*ends_at.T, color="#0072B2", linewidth=2.5, alpha=0.6)
-        for scale, end in (("estimate", "o"), ("certified", "D"), ("first_failing", "x")):
-            reached.append(base + row[f"{scale}_scale"] * step)
-            _mark(axes, reached[-1], end)
-        scales = row[["certified_scale", "ci_high_scale", "first_failing_scale"]].to_numpy(float)
+        marks += [(base + row[f"{scale}_scale"] * step, look) for scale, look in SCALES]
+        ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
+        if is_known(row["estimate_scale"]):
+            high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
+            intervals.append(base + np.outer([max(ends[0], 0), high], step))
+        scales = row[["certified_scale", "first_failing_scale", "ci_high_scale"]].to_numpy(float)
+        scales[2] = min(scales[2], 1.3 * row["estimate_scale"])
         if np.isfinite(scales).any():
             axes.annotate(
                 short(row).removeprefix("mix "),
-                base + scales[np.isfinite(scales)].max() * step,
+                base + np.nanmax(scales) * step,
                 xytext=(6, 5),
                 textcoords="offset points",
                 fontsize="small",
                 color=DARK,
             )
-    furthest = np.nanmax(np.vstack(reached), axis=0)  # an interval may reach further
-    axes.set_xlim(0, 1.25 * furthest[0])
-    axes.set_ylim(0, 1.15 * furthest[1])
+    axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
+    reached = np.vstack([np.array(capacity), *(point for point, _ in marks)])
+    limit = np.nanmax(np.where(np.isfinite(reached), reached, np.nan), axis=0) * (1.25, 1.15)
+    axes.set_xlim(0, limit[0])
+    axes.set_ylim(0, limit[1])
+    for ends in intervals:
+        _interval(axes, ends, limit)
+    for point, look in marks:
+        _mark(axes, point, look)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
         said = [f"{short(r)}: {verdict(r)}" for _, r in missing.iterrows()]
@@ -123,9 +151,24 @@ def _plane(
         )
 
 
-def _mark(axes: Axes, point: np.ndarray | list[float], kind: str) -> None:
+def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
+    """A thick line between two points (rows), with an arrow where it leaves the axes."""
+    if not np.isfinite(ends[0]).all():
+        return
+    low, way = ends[0], np.nan_to_num(ends[1], posinf=1e9) - ends[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = np.nanmin(np.where(way > 0, (limit - low) / way, np.inf))
+    last = low + min(inside, 1.0) * way
+    axes.plot(*np.array([low, last]).T, color=BLUE, linewidth=2.5, alpha=0.6, clip_on=False)
+    if inside < 1:
+        look = {"arrowstyle": "-|>", "color": BLUE, "linewidth": 2.5, "shrinkA": 0, "shrinkB": 0}
+        before = last - way / np.linalg.norm(way / limit) * 0.02
+        axes.annotate("", last, before, arrowprops=look, annotation_clip=False)
+
+
+def _mark(axes: Axes, point: np.ndarray, kind: str) -> None:
     look: dict[str, Any] = {
-        "o": {"marker": "o", "color": "#0072B2"},
+        "o": {"marker": "o", "color": BLUE},
         "D": CERTIFIED,
         "x": {"marker": "x", "color": "#D55E00"},
     }[kind]
@@ -136,10 +179,11 @@ def _mark(axes: Axes, point: np.ndarray | list[float], kind: str) -> None:
 def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
     """More tenants than a plane can show: one row per load line."""
     axes.axvline(1, color=GREY, linestyle="--")
+    limit = furthest(lines[["sharing_ratio", "certified_sharing_ratio"]])
     for y, (_, row) in enumerate(lines.iterrows()):
         if is_known(row["sharing_ratio"]):
             names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
-            interval(axes, y, tuple(row[name] for name in names), fmt="o", color="#0072B2")
+            interval(axes, y, tuple(row[name] for name in names), limit, fmt="o", color=BLUE)
         else:
             axes.text(1, y, f"  {verdict(row)}", va="center", color=DARK)
         if is_known(row["certified_sharing_ratio"]):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.marks import interval
 from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, say
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is a setting, the larger the more it carries, with the 95 % interval of its cost;"
     " left and low is better. Those on the front, which is drawn through them, are not worse than"
-    " another one in cost, latency and throughput at once. White marks may not be recommended."
+    " another one in cost, latency and throughput at once. White marks may not be recommended. An"
+    " arrow: the interval goes on."
 )
 
 MOST_PANELS, COLUMNS = 8, 2
@@ -59,8 +60,9 @@ def _settings(panel: Axes, rows: pd.DataFrame) -> None:
         return
     front = known[known["on_front"].eq(True)]
     largest = known["estimate_rps"].max()
+    rightmost = 1.25 * known["usd_per_million_inferences"].max()
     for _, row in known.iterrows():
-        _mark(panel, row, AREA * row["estimate_rps"] / largest)
+        _mark(panel, row, AREA * row["estimate_rps"] / largest, rightmost)
     along = front.sort_values("usd_per_million_inferences")
     panel.plot(along["usd_per_million_inferences"], along["p95_ms"], color=FRONT, linewidth=0.8)
     labelled = known if len(known) <= MOST_LABELS else front.head(MOST_LABELS)
@@ -76,16 +78,16 @@ def _settings(panel: Axes, rows: pd.DataFrame) -> None:
             fontsize="x-small",
             color=DARK,
         )
-    panel.set_xlim(0, 1.25 * known["usd_per_million_inferences"].max())
+    panel.set_xlim(0, rightmost)
     panel.set_ylim(0, 1.4 * known["p95_ms"].max())
 
 
-def _mark(panel: Axes, row: pd.Series, area: float) -> None:
+def _mark(panel: Axes, row: pd.Series, area: float, rightmost: float) -> None:
     x, y = row["usd_per_million_inferences"], row["p95_ms"]
     excluded = pd.isna(row["rank"])
     colour = FRONT if row["on_front"] and not excluded else GREY
-    high = row["ci_high_usd"] if np.isfinite(row["ci_high_usd"]) else x
-    panel.errorbar(x, y, xerr=[[x - row["ci_low_usd"]], [high - x]], color=colour, linewidth=0.8)
+    ends = (x, row["ci_low_usd"], row["ci_high_usd"])
+    interval(panel, y, ends, 0.98 * rightmost, color=colour, linewidth=0.8)
     face = "white" if excluded else colour
     panel.scatter(x, y, s=area, color=face, edgecolors=colour, linewidths=0.8, zorder=3)
     if row["rank"] == 1:

@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.typing import FillStyleType as FillStyle
 
 from perseus.report.figure_data import FigureData
-from perseus.report.line_panels import COLUMNS, by_line, folders, plain_ticks, title
-from perseus.report.style import DARK, GREY, is_known, legend, say, verdict
+from perseus.report.line_panels import (
+    COLUMNS,
+    by_line,
+    folders,
+    of_line,
+    of_lines,
+    plain_ticks,
+    title,
+)
+from perseus.report.style import DARK, GREY, is_known, legend
 from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is one window; latency should cross the SLA near the estimate and stay below "
-    "it left of the certified rate."
+    "Each mark is one window; latency should cross the SLA, whose line begins with the tenant's"
+    " mark, near the estimate, and stay below it left of the certified rate."
 )
 
-SHAPES = {"pass": "o", "undecided": "D", "fail": "X", "invalid": "1"}
+LOOKS: Final[dict[str, tuple[FillStyle, str]]] = {
+    "pass": ("full", "passed"),
+    "undecided": ("left", "undecided"),
+    "fail": ("none", "failed"),
+}
+"""How a mark is filled by its verdict, for greyscale too."""
+
+COLUMNS_SHOWN = (
+    "cell",
+    "window",
+    "phase",
+    "tenant",
+    "offered_rps",
+    "all_offered_rps",
+    "sla_percentile_ms",
+    "sla_ms",
+    "verdict",
+)
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """The windows on each load line, a row for each tenant."""
+    return of_lines(results, lambda row: _windows(results, row))
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """The latency that the SLA binds in every window, against the rate that was offered."""
-    shown, figure, axes = by_line(results, style)
+    windows = data(results)
+    shown, figure, axes = by_line(results, windows, style)
+    if not axes:
+        return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
         panel.set_title(title(results, row), loc="left")
-        windows = _windows(results, row)
-        if windows.empty:
-            say(panel, f"{verdict(row)}:\nno windows")
-            continue
-        _against_rate(panel, results, row, windows)
-    figure.supylabel("latency at the percentile of the SLA (ms)", fontsize=style.font_pt)
+        _against_rate(panel, results, row, of_line(windows, row))
+    figure.supylabel("latency at the SLA's percentile (ms)", fontsize=style.font_pt)
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("offered rate, all tenants (requests/s)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), linewidth=4, label=n) for n in results.names),
-        *(Line2D([], [], marker=shape, color=DARK, linestyle="none", label=found,
-                 markerfacecolor="white" if found == "undecided" else DARK)
-          for found, shape in SHAPES.items()),
-        Line2D([], [], color=DARK, linestyle="--", label="SLA"),
+        *(Line2D([], [], color=results.colour(n), marker=results.marker(n),
+                 linestyle=results.dashes(n), label=n) for n in results.names),
+        *(Line2D([], [], marker="o", color=DARK, linestyle="none", label=label, fillstyle=fill,
+                 markerfacecoloralt="white") for fill, label in LOOKS.values()),
+        Line2D([], [], marker="x", color=GREY, linestyle="none", label="invalid"),
+        Line2D([], [], color=DARK, label="SLA"),
         Line2D([], [], color=GREY, linestyle=":", label="certified rate"),
     ]  # fmt: skip
     legend(figure, handles, 4)
@@ -53,33 +86,29 @@ def _windows(results: FigureData, row: pd.Series) -> pd.DataFrame:
         ).assign(cell=folder.name)
         for folder in folders(results, row)
     ]
+    if not frames:
+        return pd.DataFrame()
     # What lies off the load line (warming up, each tenant alone) has no scale.
-    return pd.concat(frames).dropna(subset="scale") if frames else pd.DataFrame()
+    windows = pd.concat(frames).dropna(subset="scale")
+    totals = windows.groupby(["cell", "window"])["offered_rps"].transform("sum")
+    return windows.assign(all_offered_rps=totals)[[*COLUMNS_SHOWN]]
 
 
 def _against_rate(axes: Axes, results: FigureData, row: pd.Series, windows: pd.DataFrame) -> None:
-    totals = windows.groupby(["cell", "window"])["offered_rps"].transform("sum")
-    names = list(dict.fromkeys(windows["tenant"]))
-    for i, name in enumerate(names):
-        mine = windows["tenant"] == name
-        colour = results.colour(name)
-        for found, shape in SHAPES.items():
-            chosen = mine & (windows["verdict"] == found)
-            fill = "white" if found == "undecided" else colour
-            axes.plot(
-                totals[chosen],
-                windows["sla_percentile_ms"][chosen],
-                linestyle="none",
-                marker=shape,
-                color=colour,
-                markerfacecolor=fill,
-                markeredgecolor="white" if found == "fail" else colour,
-                markeredgewidth=0.5 if found == "fail" else 1,
-                markersize=6 if found in ("fail", "invalid") else 4.5,
-            )
-        sla_ms = results.tenants[results.tenants["tenant"] == name]["sla_ms"].iloc[0]
-        # dashes take turns where two SLAs are the same
-        axes.axhline(sla_ms, color=colour, linestyle=(4 * i, (4, 4 * len(names) - 4 or 3)))
+    for name, mine in windows.groupby("tenant", sort=False):
+        tenant = str(name)
+        colour, marker = results.colour(tenant), results.marker(tenant)
+        sla_ms = float(mine["sla_ms"].iloc[0])
+        axes.axhline(sla_ms, color=colour, linestyle=results.dashes(tenant), linewidth=1)
+        axes.plot(0, sla_ms, marker=marker, color=colour, transform=axes.get_yaxis_transform(),
+                  clip_on=False, zorder=5)  # fmt: skip
+        for found, of_verdict in mine.groupby("verdict"):
+            x, y = of_verdict["all_offered_rps"], of_verdict["sla_percentile_ms"]
+            if found not in LOOKS:
+                axes.plot(x, y, marker="x", color=GREY, linestyle="none")
+                continue
+            axes.plot(x, y, marker=marker, color=colour, linestyle="none",
+                      fillstyle=LOOKS[str(found)][0], markerfacecoloralt="white")  # fmt: skip
     if is_known(row["certified_rps"]):
         axes.axvline(row["certified_rps"], color=GREY, linestyle=":", zorder=1)
     axes.set_yscale("log")

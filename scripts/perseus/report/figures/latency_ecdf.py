@@ -11,63 +11,87 @@ from matplotlib.lines import Line2D
 from perseus.peak.durations import grace_s
 from perseus.peak.stats import Floats
 from perseus.report.figure_data import FigureData
-from perseus.report.line_panels import COLUMNS, by_line, folders, plain_ticks, title
-from perseus.report.style import DARK, legend, say, verdict
+from perseus.report.line_panels import (
+    COLUMNS,
+    by_line,
+    folders,
+    of_line,
+    of_lines,
+    plain_ticks,
+    title,
+)
+from perseus.report.style import DARK, legend
 from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
-CAPTION = "A curve that passes above its cross keeps the SLA."
+CAPTION = (
+    "The certified windows of all repeats. A curve that passes above its tenant's mark keeps the"
+    " SLA."
+)
 
-POINTS = 400
+POINTS = 120
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """Points of the distribution of each tenant in each cell; later than any where unanswered."""
+    return of_lines(results, lambda row: _points(results, row))
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """Which share of requests was answered within which time, at the certified rate."""
-    shown, figure, axes = by_line(results, style, sharey=True)
+    points = data(results)
+    shown, figure, axes = by_line(results, points, style, sharey=True)
+    if not axes:
+        return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
         panel.set_title(title(results, row), loc="left")
-        if not _distributions(panel, results, row):
-            say(panel, f"{verdict(row)}:\nnothing certified")
-            panel.set_xticks([])
+        _distributions(panel, results, of_line(points, row))
     figure.supylabel("share of requests", fontsize=style.font_pt)
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("latency from the intended send (ms)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), label=n) for n in results.names),
-        Line2D([], [], color=DARK, linestyle="--", label="SLA latency"),
-        Line2D(
-            [], [], marker="P", color=DARK, linestyle="none", label="share that the SLA asks for"
-        ),
-    ]
-    legend(figure, handles, 4)
+        *(Line2D([], [], color=results.colour(n), linestyle=results.dashes(n), label=n,
+                 marker=results.marker(n)) for n in results.names),
+        Line2D([], [], color=DARK, linestyle=":", linewidth=0.8, marker="o",
+               label="SLA: latency, and the share within it"),
+    ]  # fmt: skip
+    legend(figure, handles, 3)
     return figure
 
 
-def _distributions(axes: Axes, results: FigureData, row: pd.Series) -> bool:
-    """Draw what there is; whether there was any."""
-    drawn = False
+def _points(results: FigureData, row: pd.Series) -> pd.DataFrame:
+    found = []
     for folder in folders(results, row):
         record = PeakRecord.read(folder)
         if record.certified_window < 0:
             continue
         for tenant in record.task.tenants:
-            colour = results.colour(tenant.name)
             latency_ms = certified_latency_ms(record, tenant.name)
             if not len(latency_ms):
                 continue
             share = np.arange(1, len(latency_ms) + 1) / len(latency_ms)
             keep = np.unique(np.linspace(0, len(share) - 1, POINTS).astype(int))
-            finite = keep[np.isfinite(latency_ms[keep])]
-            axes.step(latency_ms[finite], share[finite], where="post", color=colour)
-            axes.axvline(tenant.sla.latency_ms, color=colour, linestyle="--", linewidth=1)
-            asked = tenant.sla.percentile / 100
-            axes.plot(tenant.sla.latency_ms, asked, marker="P", color=colour, zorder=5)
-            drawn = True
-    if drawn:
-        axes.set_xscale("log")
-        plain_ticks(axes.xaxis)
-        axes.set_ylim(0, 1.03)
-    return drawn
+            told = {"latency_ms": latency_ms[keep], "share": share[keep]}
+            named = {"cell": folder.name, "tenant": tenant.name}
+            sla = {"sla_ms": tenant.sla.latency_ms, "sla_share": tenant.sla.percentile / 100}
+            found.append(pd.DataFrame(told).assign(**named, **sla))
+    return pd.concat(found) if found else pd.DataFrame()
+
+
+def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> None:
+    for (_, name), curve in points.groupby(["cell", "tenant"], sort=False):
+        tenant, answered = str(name), curve[np.isfinite(curve["latency_ms"])]
+        colour = results.colour(tenant)
+        axes.plot(
+            answered["latency_ms"], answered["share"], color=colour,
+            linestyle=results.dashes(tenant),
+        )  # fmt: skip
+        sla_ms, share = curve["sla_ms"].iloc[0], curve["sla_share"].iloc[0]
+        axes.axvline(sla_ms, color=colour, linestyle=":", linewidth=0.8)
+        axes.plot(sla_ms, share, marker=results.marker(tenant), color=colour, zorder=5)
+    axes.set_xscale("log")
+    plain_ticks(axes.xaxis)
+    axes.set_ylim(0, 1.03)
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:

@@ -15,6 +15,7 @@ from perseus.report.marks import (
     MOST_PANELS,
     MOST_ROWS,
     ROW_MM,
+    furthest,
     interval,
     no_estimate,
 )
@@ -30,7 +31,7 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "A shared bar that ends right of its vertical tick carries more than dedicated servers "
-    "would for the same money."
+    "would for the same money. An arrow: the interval goes on."
 )
 
 
@@ -42,10 +43,13 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     heights = [16 + ROW_MM * len(frame) for frame in frames]
     heights[0] += 12
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
+    limit = furthest(pd.concat(frames)[["estimate_rps", "certified_rps"]])
     for panel, server, frame in zip(axes, shown, frames, strict=True):
-        _bars(panel, results, frame)
+        _bars(panel, results, frame, limit)
         panel.set_title(f"server {server}", loc="left")
-    axes[0].set_xlim(left=0)  # shared, and only now: it ends the scaling to what is drawn
+    axes[0].set_xlim(
+        0, 1.04 * axes[0].get_xlim()[1]
+    )  # shared, and only now: it ends the scaling to what is drawn
     axes[-1].set_xlabel("peak throughput, all tenants together (requests/s)")
     handles = [
         *(Patch(facecolor=results.colour(n), hatch=results.hatch(n), edgecolor="white", label=n)
@@ -60,7 +64,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
+def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) -> None:
     for y, (_, row) in enumerate(frame.iterrows()):
         mine = results.tenants_of(row)
         left = 0.0
@@ -80,7 +84,7 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
         total = row["estimate_rps"]
         if is_known(row["ci_low_rps"]):
             ends = (total, row["ci_low_rps"], row["ci_high_rps"])
-            interval(axes, y, ends, color=DARK, linewidth=1)
+            interval(axes, y, ends, limit, color=DARK, linewidth=1)
         if row["kind"] != "dedicated" and is_known(row["sharing_ratio"]):
             axes.plot(total / row["sharing_ratio"], y, **BASELINE)
         if is_known(row["certified_rps"]):

@@ -26,6 +26,18 @@ WARM_UP = "#f0f0f0"
 QUANTITIES = ("latency (ms)", "memory (MB)", "open files")
 
 
+def data(results: FigureData) -> pd.DataFrame:
+    """The values of all cells, over the hours since the first window."""
+    frames = [
+        pd.DataFrame({"hours": each.hours, "value": each.values}).assign(
+            cell=folder.name, quantity=each.quantity, tenant=each.tenant, unit=each.unit
+        )
+        for folder in results.cells
+        for each in SoakRecord.read(folder).series()
+    ]
+    return pd.concat(frames) if frames else pd.DataFrame()
+
+
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """A row of panels per cell: latency of all tenants, memory, open files."""
     frame = results.tables["soak"]
@@ -33,7 +45,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "no server was given the same load for hours")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
     shown = cells[:MOST_CELLS]
-    figure, axes = panels(style, 3 * len(shown), 3, 50)
+    figure, axes = panels(style, 3 * len(shown), 3, 50, 6)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
         _cell(axes[3 * i : 3 * i + 3], results, rows, SoakRecord.read(folder).series())
@@ -62,7 +74,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: lis
         else:
             panel = axes[1] if each.quantity == "memory" else axes[2]
             _drift(panel, row, each, "-", {"color": DARK, "marker": "."})
-            panel.set_title(_said(row), loc="left")
+            panel.set_title(_said(row), loc="left", fontsize="small")
     axes[0].set_ylim(bottom=0)
     for panel in axes:
         if not panel.lines:

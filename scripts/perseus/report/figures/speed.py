@@ -23,11 +23,17 @@ CAPTION = (
 )
 
 MOST_SERVERS = 6
+COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """One row per look at a tenant."""
+    return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """A panel per server."""
-    looks = pd.DataFrame(_looks(results.cells))
+    looks = data(results)
     if looks.empty:
         return nothing(style, "the speed of no server was looked at")
     servers = list(dict.fromkeys(looks["server"]))[:MOST_SERVERS]

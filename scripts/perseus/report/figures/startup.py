@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,10 @@ CAPTION = (
 MOST_SCENARIOS = 4
 DASHES: Final[dict[str, Literal["-", "--"]]] = {"warm": "-", "cold": "--"}
 TIMES = {
-    "ready_s": "start to ready (s)",
-    "load_s": "load of a model (s)",
-    "first_inference_ms": "first inference (ms)",
-    "steady_inference_ms": "steady inference (ms)",
+    "ready_s": "start to\nready (s)",
+    "load_s": "load of\na model (s)",
+    "first_inference_ms": "first\ninference (ms)",
+    "steady_inference_ms": "steady\ninference (ms)",
 }
 
 
@@ -48,7 +48,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
             panel.set_xlim(left=0)
     states = [state for state in DASHES if state in set(frame["page_cache"])]
     handles = [
-        *(Line2D([], [], color=results.colour(name), label=name)
+        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
           for name in results.names if name in set(frame["tenant"])),
         Line2D([], [], color=DARK, label="the server"),
         *(Line2D([], [], color=GREY, linestyle=DASHES[state], label=f"page cache {state}")
@@ -63,20 +63,16 @@ def _distributions(panel: Axes, results: FigureData, rows: pd.DataFrame, time: s
     for state, of_state in rows.groupby("page_cache", sort=False):
         if time == "ready_s":
             starts = of_state.drop_duplicates(["cell", "start"])
-            _ecdf(panel, starts[time], DARK, str(state))
+            _ecdf(panel, starts[time], str(state), color=DARK)
             continue
         for tenant, of_tenant in of_state.groupby("tenant", sort=False):
-            _ecdf(panel, of_tenant[time], results.colour(str(tenant)), str(state))
+            look = {"color": results.colour(str(tenant)), "marker": results.marker(str(tenant))}
+            _ecdf(panel, of_tenant[time], str(state), **look, markersize=3)
 
 
-def _ecdf(panel: Axes, values: pd.Series, colour: str, state: str) -> None:
+def _ecdf(panel: Axes, values: pd.Series, state: str, **look: Any) -> None:
     ordered = np.sort(values.dropna().to_numpy(dtype=float))
     if len(ordered):
         shares = np.arange(len(ordered) + 1) / len(ordered)
-        panel.step(
-            np.append(ordered[:1], ordered),
-            shares,
-            where="post",
-            color=colour,
-            linestyle=DASHES[state],
-        )
+        steps = np.append(ordered[:1], ordered)
+        panel.step(steps, shares, where="post", linestyle=DASHES[state], **look)

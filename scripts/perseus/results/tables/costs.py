@@ -6,22 +6,33 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, column
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
-from perseus.results.costs import joules_per_inference, usd_per_million
+from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import Row
-from perseus.results.repeats import sharing_ratio
+from perseus.results.repeats import RepeatedPeak, sharing_ratio
 from perseus.results.study_results import StudyResults
+from perseus.study.tasks.tables import Price
 
 DESCRIPTION = "One row per load line and pricing."
 SCHEMA = pa.schema(
     [
         *LOAD_LINE,
+        column("runtime", TEXT, "", "what executes the networks"),
+        column("cores", WHOLE, "cores", "cores of the server"),
         column("instance", TEXT, "", "cloud instance that the server stands for"),
+        column("vcpus", REAL, "vCPUs", "of the instance; null where the price list does not say"),
+        column("accelerator", TEXT, "", "accelerators that are bought with it and priced apart;"
+               " empty without"),
+        column("share", REAL, "", "share of the instance, and of its price, that the server has;"
+               " above 1 of a grid's servers with more cores"),
         column("region", TEXT, "", "region of the price"),
-        column("pricing", TEXT, "", "on_demand or spot"),
-        column("usd_per_hour", REAL, "USD/h", "price of the instance"),
+        column("zone", TEXT, "", "its availability zone, of the cheapest where none was asked for;"
+               " empty where the list has none"),
+        column("pricing", TEXT, "", "on_demand, spot or committed"),
+        column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
+               " its accelerators"),
         column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
                " limit, in the proportion of the mix"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
@@ -29,35 +40,59 @@ SCHEMA = pa.schema(
         column("usd_per_million_certified", REAL, "USD", "the same at the certified rate"),
         column("dedicated_usd_per_million", REAL, "USD", "the same million inferences on dedicated"
                " servers (fractions of servers allowed)"),
-        column("joules_per_inference", REAL, "J", "energy of the server's GPUs (whole boards, idle"
-               " power included; not of the host) for an inference, at the certified rate, mean of"
-               " the repeats; null without GPUs"),
+        column("joules_per_inference", REAL, "J", "energy of an inference at the certified rate,"
+               " mean of the repeats, by counters of what energy_of names (whole GPU boards,"
+               " whole processors and their memory, idle power and the client's cores included);"
+               " null where none tells"),
+        column("energy_of", TEXT, "", "GPUs, processors and memory, or both; empty where nothing"
+               " tells its energy"),
+        column("electricity_usd_per_million", REAL, "USD", "that energy for a million inferences at"
+               " costs.usd_per_kwh, which is part of a cloud's price; null without one of them"),
+        column("currency", TEXT, "", "of the price list, converted into USD"),
+        column("price_date", TEXT, "", "day on which the price was valid; null where not stated"),
         column("price_source", TEXT, "", "where the price was read"),
+        column("price_doubts", TEXT, "", "why the price may be wrong; empty where nothing is"
+               " doubtful"),
     ]
 )  # fmt: skip
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
     for peak in results.peaks.values():
-        price = results.task.prices[peak.task.server.name]
-        ratio = sharing_ratio(peak, results.alone(peak)).value
-        images = peak.images_per_request
-        rate = peak.total(images).interval()
-        for pricing in results.task.pricing:
-            usd = price.usd_per_hour(pricing)
-            if usd is None:
-                continue
-            each = Interval(*(usd_per_million(usd, x) for x in (rate.value, rate.high, rate.low)))
-            certified = usd_per_million(usd, float(peak.certified[1] @ images))
-            yield {
-                **load_line(peak),
-                "instance": price.instance,
-                "region": price.region,
-                "pricing": pricing,
-                "usd_per_hour": usd,
-                **with_ends("usd_per_million_inferences", each, ("ci_low_usd", "ci_high_usd")),
-                "usd_per_million_certified": certified,
-                "dedicated_usd_per_million": each.value * ratio,
-                "joules_per_inference": joules_per_inference(peak),
-                "price_source": price.source,
-            }
+        yield from priced(peak, results.task.prices[peak.task.server.name], results)
+
+
+def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:
+    """The rows of a load line at one price of its server."""
+    ratio = sharing_ratio(peak, results.alone(peak)).value
+    images = peak.images_per_request
+    rate = peak.total(images).interval()
+    energy = energy_per_inference(peak)
+    for pricing in results.task.pricing:
+        usd = price.usd_per_hour(pricing)
+        if usd is None:
+            continue
+        each = Interval(*(usd_per_million(usd, x) for x in (rate.value, rate.high, rate.low)))
+        yield {
+            **load_line(peak),
+            "runtime": peak.task.server.runtime,
+            "cores": peak.task.server.cores,
+            "instance": price.instance,
+            "vcpus": price.vcpus,
+            "accelerator": price.accelerator,
+            "share": price.share,
+            "region": price.region,
+            "zone": price.zone,
+            "pricing": pricing,
+            "usd_per_hour": usd,
+            **with_ends("usd_per_million_inferences", each, ("ci_low_usd", "ci_high_usd")),
+            "usd_per_million_certified": usd_per_million(usd, float(peak.certified[1] @ images)),
+            "dedicated_usd_per_million": each.value * ratio,
+            "joules_per_inference": energy.joules,
+            "energy_of": energy.of,
+            "electricity_usd_per_million": energy.usd_per_million(results.task.usd_per_kwh),
+            "currency": price.currency,
+            "price_date": price.date,
+            "price_source": price.source,
+            "price_doubts": "; ".join(price.doubts),
+        }

@@ -81,7 +81,8 @@ SCHEMA = pa.schema(
                " at once (Pareto); null where not to be recommended"),
         column("relative_error", REAL, "", "loss of accuracy: how far the served answers are from"
                " those of the network in fp32, the largest of all tenants and repeats"),
-        column("joules_per_inference", REAL, "J", "as in the table costs; null without GPUs"),
+        column("joules_per_inference", REAL, "J", "as in the table costs; null where nothing"
+               " tells"),
     ]
 )  # fmt: skip
 WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")

@@ -1,4 +1,4 @@
-"""Table `savings`: what sharing saves, as a fraction and in whole servers."""
+"""Table `savings`: what sharing saves where servers are full, as a fraction of their cost."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, WHOLE, column
 from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
-from perseus.results.fleets import DEMAND_SERVERS, fleet
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio, speed_changes
 from perseus.results.savings import savings
@@ -36,14 +35,6 @@ SCHEMA = pa.schema(
         column("noise_floor", REAL, "share", "noise of the host: the difference of two single"
                " cells that chance exceeds in 5 % of pairs; null without an experiment aa"),
         column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
-        column("demand", TEXT, "requests/s", "demand of the fleets below: what"
-               f" {DEMAND_SERVERS} dedicated servers carry, in the proportion of the line"),
-        column("dedicated_servers", WHOLE, "servers", "dedicated servers for the demand"),
-        column("shared_servers", WHOLE, "servers", "servers for the demand when servers may run at"
-               " any measured line of the scenario or be dedicated, packed optimally"),
-        column("shared_fleet", TEXT, "", "how many servers run at which line"),
-        column("fleet_saving", REAL, "share", "1 - shared_servers / dedicated_servers, at"
-               " the estimates; without an interval"),
     ]
 )  # fmt: skip
 
@@ -68,7 +59,6 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "ci_simultaneous_high": saving.simultaneous.high,
                 "noise_floor": floors.get(peak.task.server.name),
                 "lines_compared": saving.compared,
-                **_fleet(peak, shared, alone),
             }
 
 
@@ -83,22 +73,3 @@ def _missing(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> str:
     pairs = zip(peak.tenants, alone, strict=True)
     names = [name for name, each in pairs if each is None or not each.is_known]
     return f"no dedicated peak of {', '.join(names)}" if names else ""
-
-
-def _fleet(
-    peak: RepeatedPeak, shared: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak | None]
-) -> Row:
-    together = [other for other in shared if other.is_known]
-    dedicated = [each for each in alone if each is not None and each.is_known]
-    if len(dedicated) < len(alone) or not peak.is_known:
-        return dict.fromkeys(SCHEMA.names[SCHEMA.get_field_index("demand") :])
-    made = fleet(peak, together, dedicated)
-    demand = zip(peak.tenants, made.demand_rps, strict=True)
-    used = zip(made.counts, [*together, *dedicated], strict=True)
-    return {
-        "demand": ", ".join(f"{name} {rate:.4g}" for name, rate in demand),
-        "dedicated_servers": made.dedicated_servers,
-        "shared_servers": made.shared_servers,
-        "shared_fleet": " + ".join(f"{count} x ({other.mix})" for count, other in used if count),
-        "fleet_saving": made.saving,
-    }

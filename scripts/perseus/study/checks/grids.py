@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from perseus.host import powercap
 from perseus.study.checks.scenarios import tenant_problems
 from perseus.study.checks.servers import device_problems
 from perseus.study.definition import Definition
@@ -58,10 +59,11 @@ def _grid_problems(
                 (*at, "vary", "cores"),
                 f"server {server.name!r} is remote, and has the cores that it has (leave it out)",
             )
-        if grid.at_most.joules_per_inference is not None and server.device == "cpu":
+        if grid.at_most.joules_per_inference is not None and not _tells_energy(server):
             yield (
                 (*at, "at_most", "joules_per_inference"),
-                f"energy is measured of GPUs only, and server {server.name!r} has none",
+                f"energy is measured of GPUs only, and server {server.name!r} has none (the"
+                " processors of its host do not tell theirs: /sys/class/powercap)",
             )
     made = list(variants(item, grid, servers, models))
     reasons = [why_not(variant, models, most_cores) for variant in made]
@@ -74,6 +76,11 @@ def _grid_problems(
             f"names a cell with {len(longest)} characters, more than {LONGEST_NAME}: {longest}"
             " (vary fewer keys, or shorten names)",
         )
+
+
+def _tells_energy(server: Server) -> bool:
+    here = not LAUNCHERS[server.launcher].elsewhere
+    return server.device == "gpu" or (here and powercap.is_readable())
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:

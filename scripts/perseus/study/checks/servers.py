@@ -1,43 +1,43 @@
-"""Servers: what their device, launcher and runtime allow, and the row of the price table."""
+"""Servers: what their device, launcher and runtime allow, and what they cost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from perseus.study.bought import UnpricedError
 from perseus.study.checks.files import brace_problems
 from perseus.study.checks.names import duplicates
 from perseus.study.checks.remotes import remote_problems
 from perseus.study.definition import Definition
-from perseus.study.hints import did_you_mean
 from perseus.study.launchers import LAUNCHERS
+from perseus.study.presentation import Costs
+from perseus.study.price_list import PriceList
+from perseus.study.pricing import price_of
 from perseus.study.problems import Place, Problems
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.server import Server
-from perseus.study.tasks.tables import Price
 
 
-def problems(study: Definition, folder: Path, prices: Sequence[Price]) -> Problems:
-    """`folder` is where paths start from."""
+def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
+    """`folder` is where paths start from; without a price list, what servers cost is not looked
+    at."""
     yield from duplicates("servers", [server.name for server in study.servers])
     for i, server in enumerate(study.servers):
         at: Place = ("servers", i)
-        yield from _price_problems((*at, "price"), server, prices)
+        if prices is not None:
+            yield from _price_problems(at, server, prices, study.costs)
         yield from _image_problems((*at, "image"), server)
         yield from device_problems(at, server)
         yield from remote_problems(at, server, folder)
 
 
-def _price_problems(at: Place, server: Server, prices: Sequence[Price]) -> Problems:
-    instance, region = server.price.instance, server.price.region
-    regions = [row.region for row in prices if row.instance == instance]
-    if not regions:
-        hint = did_you_mean(instance, [row.instance for row in prices])
-        hint = hint or " (add a row, or take an InstanceType that is there)"
-        yield (*at, "instance"), f"{instance!r} is not in config/prices.csv{hint}"
-    elif region not in regions:
-        known = ", ".join(regions)
-        yield (*at, "region"), f"{instance!r} has no price in {region!r} (known: {known})"
+def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) -> Problems:
+    places = [(*at, "price"), *((*at, "other_prices", i) for i in range(len(server.other_prices)))]
+    for place, wanted in zip(places, (server.price, *server.other_prices), strict=True):
+        try:
+            price_of(server, wanted, prices, costs)
+        except UnpricedError as error:
+            yield (*place, error.key), str(error)
 
 
 def _image_problems(at: Place, server: Server) -> Problems:

@@ -1,0 +1,96 @@
+"""The fleet planner over the number of models, beside PuLP with CBC on the same programme."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pulp
+
+from benchmarks.results import Goal, Row
+from benchmarks.serving import Place, Say
+from perseus.results.fleets.cheapest import GAP, Offers, Wanted, cheapest
+
+BENCHMARK = "planner"
+MODELS = (10, 100, 1000)
+TYPES_USD = (0.0475, 0.095, 0.19, 0.526)
+"""Four types of servers, of which the dearer carry more, each by a factor of its own."""
+LIMIT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What a solver found: its price, and how long it took."""
+
+    usd_per_hour: float
+    took_s: float
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    for models in MODELS:
+        offers, wanted = problem(models)
+        start_s = time.monotonic()
+        found = cheapest(offers, wanted, GAP, LIMIT_S)
+        ours = Fleet(found.usd_per_hour, time.monotonic() - start_s)
+        peer = by_cbc(offers, wanted)
+        say(f"{models} models: {ours}, CBC {peer}")
+        case = f"{models} models, {offers.rates_rps.shape[1]} columns"
+        yield Row(
+            BENCHMARK,
+            case,
+            "seconds to a fleet (lower is better)",
+            ours.took_s,
+            peer.took_s,
+            "PuLP/CBC",
+            Goal("<=", LIMIT_S, of="ours"),
+        )
+        yield Row(
+            BENCHMARK,
+            case,
+            "USD/h of the fleet (lower is better)",
+            ours.usd_per_hour,
+            peer.usd_per_hour,
+            "PuLP/CBC",
+            Goal("<=", 1.001),
+        )
+        yield Row(BENCHMARK, case, "gap that is stated (share)", found.gap)
+
+
+def problem(models: int) -> tuple[Offers, Wanted]:
+    """Each model alone and as many random pairs, on each type; demands of some requests/s up to
+    many servers' worth."""
+    rng = np.random.default_rng(models)
+    alone_rps = rng.uniform(20, 400, models)
+    pairs = np.array([rng.choice(models, 2, replace=False) for _ in range(models)])
+    share = rng.uniform(0.35, 0.7, (models, 2))
+    columns, usd = [], []
+    for price in TYPES_USD:
+        factor = price / TYPES_USD[0] * rng.uniform(0.7, 1.2, models)
+        capacity = factor * alone_rps
+        shared = np.zeros((models, models))
+        for column, (pair, part) in enumerate(zip(pairs, share, strict=True)):
+            shared[pair, column] = part * capacity[pair]
+        columns += [np.diag(capacity), shared]
+        usd += [price] * (2 * models)
+    rates = np.hstack(columns)
+    demand = rng.lognormal(3, 1.5, models)
+    return Offers(rates, np.array(usd), np.zeros(len(usd), bool)), Wanted(demand)
+
+
+def by_cbc(offers: Offers, wanted: Wanted) -> Fleet:
+    start_s = time.monotonic()
+    programme = pulp.LpProblem("fleet", pulp.LpMinimize)
+    counts = [
+        pulp.LpVariable(f"n{i}", lowBound=0, cat="Integer") for i in range(len(offers.usd_per_hour))
+    ]
+    programme += pulp.lpDot(offers.usd_per_hour.tolist(), counts)
+    for model, demand in enumerate(wanted.demand_rps):
+        here = np.flatnonzero(offers.rates_rps[model])
+        rates = (offers.rates_rps[model, here] / demand).tolist()
+        mine = [counts[i] for i in here]
+        programme += pulp.lpDot(rates, mine) >= 1
+        programme += pulp.lpSum(mine) >= 1
+    programme.solve(pulp.PULP_CBC_CMD(msg=False, gapRel=GAP, timeLimit=LIMIT_S))
+    return Fleet(float(pulp.value(programme.objective)), time.monotonic() - start_s)

@@ -1,0 +1,184 @@
+"""The cells behind the numbers of the page, each with its windows, and where the page has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.report.numbers import significant
+from perseus.report.shown import Entry, share, words
+from perseus.results.records import PeakRecord, Record
+from perseus.study.experiments.peak import Run as PeakRun
+
+MOST_CELLS: Final = 200
+"""With a section of their own; all of them lie in results/<study>/raw."""
+
+MOST_WINDOWS: Final = 1500
+"""Of all cells together; where there are more, each cell shows those that its numbers rest on."""
+
+
+@dataclass(frozen=True)
+class CellEvidence:
+    """The section of one cell: what it was, what it found, and rows of its windows."""
+
+    id: str
+    name: str
+    outcome: str
+    facts: Mapping[str, str]
+    windows: Sequence[tuple[str, Sequence[Entry]]]
+    all_windows: int
+
+
+WINDOW_COLUMNS: Final = (
+    "window",
+    "phase",
+    "offered (requests/s)",
+    "verdict",
+    "over the SLA, worst tenant",
+    "why",
+)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The cells of a study by name, and the rows of windows.parquet of those that are shown."""
+
+    records: Mapping[str, Record]
+    windows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    @property
+    def study(self) -> str:
+        return next(iter(self.records.values())).task.study
+
+    @cached_property
+    def shown(self) -> Mapping[str, Record]:
+        """The cells that have a section."""
+        return dict(islice(self.records.items(), MOST_CELLS))
+
+    def link(self, cell: str) -> str:
+        """The id of a cell's section; "" where it has none."""
+        return f"cell-{cell}" if cell in self.shown else ""
+
+    def window_link(self, cell: str, number: int | None) -> str:
+        """The id of a window of a cell, of its cell where the window is not known."""
+        frame = self.windows.get(cell)
+        if number is None or frame is None or number not in set(frame["window"]):
+            return self.link(cell)
+        return f"cell-{cell}.w{number}"
+
+    @cached_property
+    def _lines(self) -> Mapping[tuple[str, str], Sequence[Record]]:
+        found: dict[tuple[str, str], list[Record]] = {}
+        for record in self.records.values():
+            found.setdefault((record.task.scenario, record.task.run.name), []).append(record)
+        return found
+
+    def cells_of(self, scenario: str, load_line: str) -> Sequence[Record]:
+        """The repeats of a load line."""
+        return self._lines.get((scenario, load_line), ())
+
+    def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
+        """Those repeats whose searches are shown with what they found."""
+        return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
+
+    def certified(self, cell: str) -> int | None:
+        """The last window that certified the rate of a search."""
+        record = self.records[cell]
+        if not isinstance(record, PeakRecord) or record.certified_window < 0:
+            return None
+        return record.certified_window
+
+    def failing(self, cell: str) -> int | None:
+        """The window of a search that failed at the lowest rate above the certified one."""
+        record, frame = self.records[cell], self.windows.get(cell)
+        if not isinstance(record, PeakRecord) or frame is None or frame.empty:
+            return None
+        at = np.isclose(frame["scale"], record.first_failing_scale, rtol=1e-9)
+        failed = frame[at & (frame["window_verdict"] == "fail")]
+        return None if failed.empty else int(failed["window"].iloc[0])
+
+    def sections(self) -> Iterator[CellEvidence]:
+        """One for each cell that is shown."""
+        total = sum(frame["window"].nunique() for frame in self.windows.values())
+        for name, record in self.shown.items():
+            frame = self.windows.get(name, pd.DataFrame(columns=["window"]))
+            decisive = {self.certified(name), self.failing(name)}
+            kept = frame if total <= MOST_WINDOWS else frame[frame["window"].isin(decisive)]
+            yield CellEvidence(
+                id=f"cell-{name}",
+                name=name,
+                outcome=words(record.outcome),
+                facts=_facts(record),
+                windows=[
+                    (f"cell-{name}.w{number}", _window(int(str(number)), tenants))
+                    for number, tenants in kept.groupby("window")
+                ],
+                all_windows=frame["window"].nunique(),
+            )
+
+
+def read_records(files: Sequence[Path]) -> list[Record]:
+    """The records of all cells; of searches that are shown with what they found."""
+    records = [Record.read(file.parent) for file in files]
+    return [
+        PeakRecord.read(record.folder)
+        if i < MOST_CELLS and isinstance(record.task.run, PeakRun)
+        else record
+        for i, record in enumerate(records)
+    ]
+
+
+def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+    """Of the cells that are shown, the windows of the attempt that stands."""
+    found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MOST_CELLS]}
+    return {cell: frame for cell, frame in found.items() if len(frame)}
+
+
+def _facts(record: Record) -> dict[str, str]:
+    """What its record says in short, by what that is of."""
+    task = record.task
+    began = datetime.fromtimestamp(record.started.unix_ns / 1e9, UTC)
+    lasted_s = (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
+    run = task.run.model_dump(mode="json", exclude={"name"}, exclude_none=True).items()
+    asked = ", ".join(f"{key} {_said(value)}" for key, value in run if value not in ([], ""))
+    unloaded = record.unloaded_p50_ms.items()
+    facts = {
+        "asked for": f"{asked}; preset {task.preset}, repeat {task.repeat}, seed {task.seed}",
+        "found": words(record.outcome) + (f": {record.reason}" if record.reason else ""),
+        "measured": f"{began:%Y-%m-%d %H:%M} UTC, {lasted_s:.0f} s, of these"
+        f" {record.measured_s:.0f} s in windows with {record.requests} requests; attempt"
+        f" {record.attempt}",
+        "server": f"{task.server.name}, Triton {record.triton_version}, ready after"
+        f" {significant(record.startup_s)} s, round trip"
+        f" {significant(record.round_trip_p50_ms)} ms",
+        "without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
+        "files": f"results/{task.study}/raw/{task.cell}/",
+    }
+    return {name: text for name, text in facts.items() if text}
+
+
+def _said(value: object) -> str:
+    return " : ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
+    """A row of all tenants of one window together."""
+    worst = tenants["exceedance"].max()
+    reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
+    first = tenants.iloc[0]
+    return [
+        Entry(str(number)),
+        Entry(words(first["phase"])),
+        Entry(significant(float(tenants["offered_rps"].sum()))),
+        Entry(words(first["window_verdict"])),
+        Entry(share(None if pd.isna(worst) else float(worst))),
+        Entry("; ".join(dict.fromkeys(reason for reason in reasons if reason))),
+    ]

@@ -1,0 +1,86 @@
+"""What whole servers cost over the demand, dedicated and shared."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "The cheapest whole servers of each type that carry a demand, at the lower limits of what they"
+    " were measured to carry. Shaded: where sharing pays, at these limits and at the estimates."
+)
+
+MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A panel for each group of models."""
+    frame = results.tables["break_even"]
+    if frame.empty:
+        return nothing(style, "no group of models has a lower limit of what servers carry")
+    groups = [rows for _, rows in frame.groupby("models", sort=False)]
+    servers = list(dict.fromkeys(frame["server"]))[:MOST_SERVERS]
+    shown = groups[:MOST_PANELS]
+    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 62)
+    for panel, rows in zip(axes, shown, strict=True):
+        _costs(panel, rows, servers)
+    handles = [
+        *(Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(servers)),
+        Line2D([], [], color=DARK, linestyle="--", label="dedicated"),
+        Line2D([], [], color=DARK, label="sharing allowed"),
+    ]
+    legend(figure, handles, 4)
+    remainder(figure, len(shown), len(groups), "groups of models", "break_even.csv")
+    return figure
+
+
+def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
+    for (server, shared), line in rows.groupby(["server", "shared"], sort=False):
+        if server in servers:
+            panel.step(
+                line["total_rps"],
+                line["usd_per_hour"],
+                where="mid",
+                color=COLOURS[servers.index(server)],
+                linestyle="-" if shared else "--",
+            )
+    _shade(panel, rows)
+    panel.set_title(str(rows["models"].iloc[0]), loc="left")
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    for axis in (panel.xaxis, panel.yaxis):
+        axis.set_major_formatter("{x:g}")
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_minor_formatter(NullFormatter())
+    panel.set_xlim(rows["total_rps"].min(), rows["total_rps"].max())
+    panel.set_xlabel("requests/s, all models together")
+    panel.set_ylabel("USD per hour")
+
+
+def _shade(panel: Axes, rows: pd.DataFrame) -> None:
+    """Where the cheapest that may be shared costs less than the cheapest dedicated ones, both at
+    the lower limits and at the estimates."""
+    costs = ["usd_per_hour", "usd_at_estimates"]
+    alone, shared = (
+        rows[rows["shared"] == each].groupby("total_rps")[costs].min() for each in (False, True)
+    )
+    if len(alone) == len(shared):
+        pays = (shared.to_numpy() < alone.to_numpy() * (1 - 1e-9)).all(axis=1)
+        panel.fill_between(
+            alone.index.to_numpy(),
+            0,
+            1,
+            where=pays,
+            step="mid",
+            transform=panel.get_xaxis_transform(),
+            color=GREY,
+            alpha=0.2,
+            linewidth=0,
+        )

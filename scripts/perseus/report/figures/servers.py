@@ -1,0 +1,98 @@
+"""The servers of a study side by side: cost, latency and energy of each model and each mix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.marks import ROW_MM, interval
+from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, verdict
+from perseus.results.grids import on_front
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "A row is a server, the cheapest first; left is better everywhere. No other one beats those on"
+    " the front (Pareto) in cost, latency and, where counters tell it of all, energy at once: which"
+    " of them to take is a matter of what counts."
+)
+
+MOST_PANELS, MOST_SERVERS = 8, 20
+GOALS: Final = {
+    "usd_per_million_inferences": "USD per million",
+    "p95_ms": "p95, certified (ms)",
+    "joules_per_inference": "J per inference",
+}
+"""What is to be small; of latencies the highest of all tenants and repeats."""
+FRONT: Final[dict[str, Any]] = {"marker": "o", "color": COLOURS[0], "linestyle": "none"}
+OTHER: Final[dict[str, Any]] = {"marker": "s", "color": GREY, "linestyle": "none"}
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A row of panels for each model and each mix that several servers carry."""
+    costs = results.tables["costs"]
+    chosen = costs[costs["pricing"] == style.pricing].copy()
+    chosen["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in chosen.iterrows()]
+    same = [rows for _, rows in chosen.groupby(["mix", "load_line"], sort=False)]
+    questions = [rows for rows in same if rows["server"].nunique() > 1]
+    if not questions:
+        return nothing(style, "no model and no mix was measured on several servers")
+    shown = [
+        rows.sort_values("usd_per_million_inferences").head(MOST_SERVERS)
+        for rows in questions[:MOST_PANELS]
+    ]
+    goals = [goal for goal in GOALS if goal == "p95_ms" or chosen[goal].notna().any()]
+    heights = [11 + ROW_MM * len(rows) for rows in shown]
+    heights[0], heights[-1] = heights[0] + 8, heights[-1] + 8
+    figure, axes = panels(style, len(shown) * len(goals), len(goals), heights, sharex="col")
+    for i, rows in enumerate(shown):
+        _servers(axes[i * len(goals) : (i + 1) * len(goals)], goals, rows)
+    for panel, goal in zip(axes[-len(goals) :], goals, strict=True):
+        panel.set_xlim(left=0)
+        panel.set_xlabel(GOALS[goal])
+    handles = [
+        Line2D([], [], **FRONT, label="on the front"),
+        Line2D([], [], **OTHER, label="worse than another"),
+    ]
+    legend(figure, handles, 2)
+    drawn, total = sum(map(len, shown)), sum(map(len, questions))
+    remainder(figure, drawn, total, "servers, models and mixes", "costs.csv")
+    return figure
+
+
+def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> None:
+    best = _front(rows)
+    for panel, goal in zip(axes, goals, strict=True):
+        for y, (_, row) in enumerate(rows.iterrows()):
+            look = FRONT if best[y] else OTHER
+            if pd.isna(row[goal]):
+                text = verdict(row) if goal == "usd_per_million_inferences" else "not known"
+                panel.text(0, y, f" {text}", va="center", fontsize="small", color=DARK)
+            elif goal == "usd_per_million_inferences":
+                ends = (row[goal], row["ci_low_usd"], row["ci_high_usd"])
+                interval(panel, y, ends, fmt=look["marker"], color=look["color"])
+            else:
+                panel.plot(row[goal], y, **look)
+        panel.set_yticks(range(len(rows)), rows["server"] if panel is axes[0] else [""] * len(rows))
+        panel.set_ylim(len(rows) - 0.5, -0.5)
+        panel.grid(axis="y", visible=False)
+    axes[0].set_title(str(rows["mix"].iloc[0]), loc="left")
+
+
+def _front(rows: pd.DataFrame) -> list[bool]:
+    """Which servers no other one beats, of those whose goals are all known.
+
+    Energy is one of the goals if it is known of all that have a cost and a latency.
+    """
+    known = rows[["usd_per_million_inferences", "p95_ms"]].notna().all(axis=1).to_numpy()
+    energy = rows["joules_per_inference"].notna().to_numpy()
+    goals = list(GOALS) if energy[known].all() else list(GOALS)[:2]
+    best = np.zeros(len(rows), bool)
+    best[known] = on_front(rows.loc[known, goals].to_numpy(dtype=float))
+    return [bool(each) for each in best]

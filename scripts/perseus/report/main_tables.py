@@ -1,0 +1,385 @@
+"""The tables that every study has on its page: peaks, savings, costs and response times.
+
+Those of the kinds of experiments, and of grids, say themselves how they are shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from perseus.report.evidence import Evidence
+from perseus.report.numbers import significant
+from perseus.report.shown import (
+    MOST_ROWS,
+    Entry,
+    Remark,
+    Row,
+    ShownTable,
+    between,
+    bought,
+    count,
+    probability,
+    rows_of,
+    shares_of,
+    shown,
+    span,
+    words,
+)
+from perseus.report.shown import share as in_percent
+from perseus.results.tables import TABLES
+from perseus.results.tables import module_of as table_module
+
+AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
+
+BELOW = "\N{DAGGER}"
+"""Marks a first failing rate below the interval of the estimate."""
+
+
+def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
+    """All of them in the order of the page; those without a row are left out."""
+    rows = {name: rows_of(frame, table_module(name).SCHEMA) for name, frame in frames.items()}
+    yield _peaks(rows["peaks"], rows["ceilings"], evidence)
+    if rows["savings"]:
+        yield _savings(rows["savings"])
+    yield from _costs(rows["costs"])
+    yield _response_times(rows["tenants"], evidence)
+    if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:
+        yield _preprocessing(pictures, evidence)
+    for name in TABLES:
+        if hasattr(table_module(name), "TITLE") and rows.get(name):
+            yield _section(name, rows[name], evidence)
+
+
+def line_id(row: Mapping[str, object]) -> str:
+    """The id of a load line's row of the peaks."""
+    return f"line-{row['scenario']}.{row['load_line']}"
+
+
+def _peaks(rows: list[Row], ceilings: list[Row], evidence: Evidence) -> ShownTable:
+    below = [row for row in rows if _fails_below(row)]
+    remarks = [
+        Remark(
+            "The client's ceiling is not to be trusted",
+            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. So the"
+            f" load of the client is not stated there. Remove results/{evidence.study}/ceilings/"
+            f"{row['server']}.json and run again when nothing else does.",
+        )
+        for row in ceilings
+        if row["problem"]
+    ] + [
+        Remark(
+            "A cliff",
+            f"on {row['server']}, {row['mix']}: {row['cliff']}. A little more load costs far more"
+            " latency here: leave a margin.",
+        )
+        for row in rows
+        if row["cliff"]
+    ]
+    if below:
+        remarks.append(
+            Remark(
+                f"{BELOW} Fails below the interval:",
+                "the first failing rate is of single windows, the lowest of all repeats; most"
+                " windows at that rate and a little above it passed. The estimate weighs them all.",
+            )
+        )
+    return ShownTable(
+        title="Peaks",
+        note="Requests/s, all tenants together; 95 % intervals in brackets. Certified: the highest"
+        " rate that passed fresh windows in every repeat. Repeats: how many found a limit, of how"
+        " many; where one did not, the interval is open at an end. Load of the client: share of"
+        " the ceiling that it reached on a model that answers at once.",
+        columns=(
+            "server",
+            "load line",
+            "certified",
+            "estimated limit",
+            "first failing",
+            "dedicated servers replaced",
+            "load of the client",
+            "repeats",
+            "verdict",
+        ),
+        rows=[_peak(row, evidence) for row in rows[:MOST_ROWS]],
+        ids=[line_id(row) for row in rows[:MOST_ROWS]],
+        remarks=remarks,
+        total=len(rows),
+        file="peaks",
+    )
+
+
+def _peak(row: Row, evidence: Evidence) -> list[Entry]:
+    certified, failing = _decisive(row, evidence)
+    cells = evidence.cells_of(str(row["scenario"]), str(row["load_line"]))
+    first = evidence.link(cells[0].task.cell) if cells else ""
+    replaced = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
+    mark = f" {BELOW}" if _fails_below(row) else ""
+    return [
+        Entry(str(row["server"])),
+        Entry(str(row["mix"]), link=first),
+        Entry(significant(row["certified_rps"]), link=certified),
+        span(row, ("estimate_rps", "ci_low_rps", "ci_high_rps")).to(first),
+        Entry(significant(row["first_failing_rps"]) + mark, link=failing),
+        Entry("1") if row["kind"] == "dedicated" else span(row, replaced),
+        Entry(in_percent(row["client_load"])),
+        Entry(f"{row['repeats_used']} of {row['repeats']}"),
+        Entry(words(row["verdict"])),
+    ]
+
+
+def _fails_below(row: Row) -> bool:
+    failing, low = row["first_failing_rps"], row["ci_low_rps"]
+    return failing is not None and low is not None and failing < low
+
+
+def _decisive(row: Row, evidence: Evidence) -> tuple[str, str]:
+    """The ids of the windows that certified the line's rate, and that failed at the lowest."""
+    cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
+    certified = min(
+        (record for record in cells if record.certified_window >= 0),
+        key=lambda record: record.certified_scale,
+        default=None,
+    )
+    failing = min(
+        (record for record in cells if math.isfinite(record.first_failing_scale)),
+        key=lambda record: record.first_failing_scale,
+        default=None,
+    )
+    return (
+        "" if certified is None else _window(evidence, certified.task.cell, is_failing=False),
+        "" if failing is None else _window(evidence, failing.task.cell, is_failing=True),
+    )
+
+
+def _window(evidence: Evidence, cell: str, *, is_failing: bool) -> str:
+    number = evidence.failing(cell) if is_failing else evidence.certified(cell)
+    return evidence.window_link(cell, number)
+
+
+def _savings(rows: list[Row]) -> ShownTable:
+    return ShownTable(
+        title="Savings of sharing",
+        note="Of the cost of dedicated servers of the same kind. Corrected: the interval that holds"
+        " for all load lines of a scenario at once. Noise of the host: smaller differences of"
+        " single cells are nothing but that (experiment aa).",
+        columns=(
+            "server",
+            "load line",
+            "saving",
+            "P(saving > 0)",
+            "corrected",
+            "noise of the host",
+        ),
+        rows=[
+            [
+                Entry(str(row["server"])),
+                Entry(str(row["mix"]), link=line_id(row)),
+                span(row, ("saving", "ci_low", "ci_high"), "percent"),
+                Entry(probability(row["probability_of_saving"])),
+                Entry("", between(row, ("ci_simultaneous_low", "ci_simultaneous_high"), "percent")),
+                Entry(in_percent(row["noise_floor"])),
+            ]
+            for row in rows[:MOST_ROWS]
+        ],
+        total=len(rows),
+        file="savings",
+    )
+
+
+def _costs(rows: list[Row]) -> Iterator[ShownTable]:
+    """A row for each load line and instance, whatever it is paid by; and the prices."""
+    pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
+    lines: dict[tuple[str, ...], dict[str, Row]] = {}
+    prices: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in rows:
+        place = f"{row['region']} {row['zone']}" if row["zone"] else str(row["region"])
+        instance = (str(row["server"]), bought(row), place)
+        line = (str(row["scenario"]), str(row["load_line"]), *instance)
+        lines.setdefault(line, {})[str(row["pricing"])] = row
+        prices.setdefault(instance, {})[str(row["pricing"])] = row
+    joules = any(row["joules_per_inference"] is not None for row in rows)
+    by_price = [
+        f"{what}, {words(pricing)}"
+        for pricing in pricings
+        for what in ("at the estimated limit", "at the certified rate", "on dedicated servers")
+    ]
+    yield ShownTable(
+        title="Costs",
+        note="USD per million inferences, in the proportion of the load line, with the server at"
+        " that rate all the time; on dedicated servers: the same mix.",
+        columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),
+        rows=[
+            [
+                *_costs_of(paid, pricings),
+                *([Entry(significant(_any(paid)["joules_per_inference"]))] if joules else []),
+            ]
+            for paid in list(lines.values())[:MOST_ROWS]
+        ],
+        total=len(lines),
+        file="costs",
+        empty="No server has a price.",
+    )
+    sources = "; ".join(sorted({str(row["price_source"]) for row in rows}))
+    yield ShownTable(
+        title="Prices",
+        note=f"USD per hour. Copies of {sources}. Spot prices are moments in time and may be"
+        " withdrawn; traffic and storage are not counted. Your prices may differ: name another list"
+        " in costs.prices and run again, nothing is measured anew.",
+        columns=(
+            "server",
+            "instance",
+            "region",
+            *(words(pricing) for pricing in pricings),
+            "valid on",
+        ),
+        rows=[
+            [
+                *map(Entry, instance),
+                *(Entry(_usd_per_hour(paid, each)) for each in pricings),
+                Entry(_any(paid)["price_date"] or significant(None)),
+            ]
+            for instance, paid in list(prices.items())[:MOST_ROWS]
+        ],
+        remarks=[
+            Remark("Doubtful:", f"the price of {instance[0]}: {_any(paid)['price_doubts']}.")
+            for instance, paid in list(prices.items())[:MOST_ROWS]
+            if _any(paid)["price_doubts"]
+        ],
+        total=len(prices),
+        file="costs",
+        empty="No server has a price.",
+    )
+
+
+def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
+    """`paid` is the row of a line by each pricing that there is."""
+    first = _any(paid)
+    yield Entry(str(first["server"]))
+    yield Entry(str(first["mix"]), link=line_id(first))
+    names = ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd")
+    for pricing in pricings:
+        if pricing in paid:
+            row = paid[pricing]
+            yield span(row, names)
+            yield Entry(significant(row["usd_per_million_certified"]))
+            yield Entry(significant(row["dedicated_usd_per_million"]))
+        else:
+            yield from [Entry(significant(None))] * 3
+
+
+def _any(paid: Mapping[str, Row]) -> Row:
+    return next(iter(paid.values()))
+
+
+def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
+    return f"{paid[pricing]['usd_per_hour']:g}" if pricing in paid else significant(None)
+
+
+def _response_times(rows: list[Row], evidence: Evidence) -> ShownTable:
+    certified = [row for row in rows if row["rate_rps"] is not None]
+    return ShownTable(
+        title="Response times at the certified rates",
+        note="Milliseconds from the intended send; queue, compute and client are means of its"
+        " parts. Slowdown: p95 beside the other tenants divided by p95 alone on the same server at"
+        " the same rate. Requests: those that count, and how many independent ones they are worth.",
+        columns=(
+            "cell",
+            "tenant",
+            "requests/s",
+            "requests",
+            "p50",
+            "p95",
+            "p99",
+            "SLA",
+            "over the SLA",
+            "slowdown",
+            "queue",
+            "compute",
+            "client",
+        ),
+        rows=[_response_time(row, evidence) for row in certified[:MOST_ROWS]],
+        total=len(certified),
+        file="tenants",
+        empty="Nothing was certified.",
+    )
+
+
+def _response_time(row: Row, evidence: Evidence) -> list[Entry]:
+    cell = str(row["cell"])
+    window = _window(evidence, cell, is_failing=False) if evidence.link(cell) else ""
+    times = [Entry(significant(row[name])) for name in ("p50_ms", "p95_ms", "p99_ms")]
+    parts = [Entry(significant(row[name])) for name in ("queue_ms", "compute_ms", "client_ms")]
+    return [
+        Entry(cell, link=evidence.link(cell)),
+        Entry(str(row["tenant"])),
+        Entry(significant(row["rate_rps"]), link=window),
+        Entry(count(row["requests"]), f"(worth {count(row['effective_requests'])})"),
+        *times,
+        Entry(f"p{row['sla_percentile']:g}{AT_MOST}{row['sla_ms']:g}"),
+        span(row, ("exceedance", "exceedance_low", "exceedance_high"), "percent").to(window),
+        span(row, ("slowdown", "slowdown_low", "slowdown_high")),
+        *parts,
+    ]
+
+
+def _preprocessing(rows: list[Row], evidence: Evidence) -> ShownTable:
+    return ShownTable(
+        title="Where pictures become tensors",
+        note="What a request costs at the certified rates, CPU time in milliseconds. To preprocess:"
+        " what the client takes to make tensors out of pictures, before the load; where it does so,"
+        " that comes on top of its CPU time and of the latency.",
+        columns=(
+            "cell",
+            "tenant",
+            "preprocessing",
+            "estimated limit (requests/s)",
+            "p95 (ms)",
+            "bytes",
+            "CPU of the client",
+            "to preprocess",
+            "CPU of the server",
+        ),
+        rows=[
+            [
+                Entry(str(row["cell"]), link=evidence.link(str(row["cell"]))),
+                Entry(str(row["tenant"])),
+                Entry(str(row["preprocessing"])),
+                Entry(significant(row["estimate_rps"])),
+                Entry(significant(row["p95_ms"])),
+                Entry(count(row["request_bytes"])),
+                Entry(significant(row["client_cpu_ms"])),
+                Entry(significant(row["client_preprocess_ms"])),
+                Entry(significant(row["server_cpu_ms"])),
+            ]
+            for row in rows[:MOST_ROWS]
+        ],
+        total=len(rows),
+        file="tenants",
+    )
+
+
+def _section(name: str, rows: list[Row], evidence: Evidence) -> ShownTable:
+    """Of a table that says how it is shown."""
+    module = table_module(name)
+    shares = shares_of(module.SCHEMA)
+    return ShownTable(
+        title=module.TITLE,
+        note=module.NOTE,
+        columns=tuple(module.SHOWN),
+        rows=[
+            [_linked(row, columns, shares, evidence) for columns in module.SHOWN.values()]
+            for row in rows[:MOST_ROWS]
+        ],
+        total=len(rows),
+        file=name,
+    )
+
+
+def _linked(
+    row: Row, columns: str | Sequence[str], shares: frozenset[str], evidence: Evidence
+) -> Entry:
+    entry = shown(row, columns, shares)
+    return entry.to(evidence.link(str(row["cell"]))) if columns == "cell" else entry

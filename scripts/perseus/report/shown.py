@@ -1,0 +1,139 @@
+"""Tables as the page shows them: values as text, with their intervals and what they link to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from perseus.report.numbers import bounds, chance, percent, significant
+
+Row = dict[str, Any]
+
+MOST_ROWS: Final = 300
+"""Of a table on the page: what a browser sorts at once, and what anybody reads."""
+
+NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
+"""Columns of names of ours."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What stands in one place of a table; `link` is the id of the part of the page behind it."""
+
+    text: str
+    interval: str = ""
+    link: str = ""
+
+    def to(self, link: str) -> Entry:
+        """The same with a link, unless there is nothing to look up."""
+        return self if self.text == significant(None) else Entry(self.text, self.interval, link)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """What is said below a table, by its first words in bold."""
+
+    what: str
+    text: str
+
+
+@dataclass(frozen=True)
+class ShownTable:
+    """A table of the page, `note` above it and `remarks` below. `ids` are those of its rows.
+
+    `rows` are at most MOST_ROWS of `total`; `file` has all of them.
+    """
+
+    title: str
+    note: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Entry]]
+    ids: Sequence[str] = ()
+    remarks: Sequence[Remark] = ()
+    total: int = 0
+    file: str = ""
+    empty: str = ""
+
+
+def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
+    """Rows as dictionaries with None for what is missing, and whole numbers where they are."""
+    whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
+    return [
+        {str(key): _plain(value, key in whole) for key, value in row.items()}
+        for row in frame.to_dict("records")
+    ]
+
+
+def _plain(value: Any, is_whole: bool) -> Any:
+    if pd.isna(value):
+        return None
+    return int(value) if is_whole else value
+
+
+def shares_of(schema: pa.Schema) -> frozenset[str]:
+    """The columns that are shares, which are shown in percent."""
+    of = (schema.field(name) for name in schema.names)
+    return frozenset(each.name for each in of if (each.metadata or {}).get(b"unit") == b"share")
+
+
+def shown(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
+    """A column's value, or one with the interval of the other two."""
+    if not isinstance(columns, str):
+        return span(row, columns, "percent" if columns[0] in shares else "significant")
+    value = row[columns]
+    if isinstance(value, bool):
+        return Entry("yes" if value else "no")
+    if columns in shares:
+        return Entry(share(value))
+    if columns.startswith("probability"):
+        return Entry(probability(value))
+    if isinstance(value, float) or value is None:
+        return Entry(significant(value))
+    return Entry(words(value) if columns in NAMES else str(value))
+
+
+def words(name: str) -> str:
+    """A verdict or another name of ours as words."""
+    return name.replace("_", " ")
+
+
+def bought(row: Mapping[str, Any]) -> str:
+    """0.25 of n1-standard-4 with T4:1"""
+    share = "" if row["share"] == 1 else f"{row['share']:.3g} of "
+    return f"{share}{row['instance']}{' with ' if row['accelerator'] else ''}{row['accelerator']}"
+
+
+def share(value: float | None) -> str:
+    return significant(None) if value is None else percent(value)
+
+
+def probability(value: float | None) -> str:
+    return significant(None) if value is None else chance(value)
+
+
+def count(value: float | None) -> str:
+    return significant(None) if value is None else f"{value:.0f}"
+
+
+def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
+    """The first of three columns with the interval of the other two: 12.3, (11.9 to 12.8)."""
+    write = significant if scale == "significant" else share
+    value, *ends = (row[name] for name in names)
+    if value is None or None in ends:
+        return Entry(write(value))
+    return Entry(write(value), f"({between(row, names[1:], scale)})")
+
+
+def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
+    """ "11.9 to 12.8" from two columns; an end that bounds nothing is left out."""
+    write = significant if scale == "significant" else share
+    low, high = (row[name] for name in names)
+    if low is None or high is None:
+        return write(None)
+    is_positive = scale == "significant" and high > 0  # so that 0 bounds nothing
+    return bounds(-math.inf if is_positive and low == 0 else low, high, write)

@@ -1,0 +1,78 @@
+"use strict";
+// Tables are sorted by their headings and filtered; a link opens the cell that it leads to.
+
+const LONG = 8; // rows from which on a table has a filter
+
+// The number that a value begins with; its bound or its sign may stand before it.
+function number(text) {
+  const found = text.replace(/\u2212/g, "-").match(/^(?:[<>] |p)?(-?\d+(?:\.\d+)?)(?![\d.]*-)/);
+  return found ? Number(found[1]) : null;
+}
+
+// Numbers by their value before text by the alphabet, in either direction; what is missing comes last.
+function compare(one, other, sign) {
+  const missing = [one, other].map((text) => text === "" || text === "\u2013");
+  if (missing[0] || missing[1]) return missing[0] - missing[1];
+  const values = [number(one), number(other)];
+  if (values[0] !== null && values[1] !== null) return sign * (values[0] - values[1]);
+  return sign * one.localeCompare(other, "en", { numeric: true });
+}
+
+function sort(table, heading) {
+  const sign = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+  const column = heading.cellIndex;
+  const body = table.tBodies[0];
+  const text = (row) => row.cells[column].textContent.trim();
+  for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+  heading.setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
+  body.append(...[...body.rows].sort((one, other) => compare(text(one), text(other), sign)));
+}
+
+function addSorting(table) {
+  for (const heading of table.tHead.rows[0].cells) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.addEventListener("click", () => sort(table, heading));
+    heading.append(button);
+  }
+}
+
+function addFilter(table) {
+  const rows = [...table.tBodies[0].rows];
+  const line = document.createElement("p");
+  const label = document.createElement("label");
+  const input = document.createElement("input");
+  const found = document.createElement("output");
+  line.className = "filter";
+  input.type = "search";
+  label.append("Rows with", input);
+  line.append(label, found);
+  input.addEventListener("input", () => {
+    const words = input.value.toLowerCase().split(/\s+/);
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+    }
+    const left = rows.filter((row) => !row.hidden).length;
+    found.textContent = `${left} of ${rows.length} rows`;
+  });
+  table.parentElement.before(line);
+}
+
+function openTarget() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const around = target && target.closest("details");
+  if (around && !around.open) {
+    around.open = true;
+    target.scrollIntoView();
+  }
+}
+
+for (const table of document.querySelectorAll("table.data")) {
+  const rows = table.tBodies[0].rows.length;
+  if (rows > 1) addSorting(table);
+  if (rows > LONG) addFilter(table);
+}
+addEventListener("hashchange", openTarget);
+openTarget();

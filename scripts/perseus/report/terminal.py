@@ -1,0 +1,62 @@
+"""The answer of a study as the last lines of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from pyarrow import ArrowInvalid
+
+from perseus.report.answer import answers
+from perseus.report.numbers import bounds, significant
+from perseus.report.recommended import recommended
+from perseus.report.to_buy import to_buy
+from perseus.results.tables import TABLES
+
+MOST_ANSWERS = 3
+MOST_PEAKS = 20
+
+
+def lines(tables: Path) -> Iterator[str]:
+    """The first answers of the report, and the peaks; none where tables are missing or cut, which
+    is no reason for a run that has done its work to fail."""
+    try:
+        frames = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
+    except (OSError, ArrowInvalid):
+        return
+    said = [
+        *to_buy(frames),
+        *recommended(frames["recommendations"]),
+        *answers(frames["peaks"], frames["costs"], frames["savings"]),
+    ]
+    yield from (answer.headline for answer in said[:MOST_ANSWERS])
+    peaks = frames["peaks"]
+    if len(peaks):
+        yield ""
+        yield from _peaks(peaks.head(MOST_PEAKS))
+    if len(peaks) > MOST_PEAKS:
+        yield f"... and {len(peaks) - MOST_PEAKS} more: {tables}/peaks.csv"
+
+
+def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
+    """A row for each load line, in columns."""
+    rows = [
+        ("server", "load line", "requests/s", "95 % interval", "certified", "verdict"),
+        *(
+            (
+                str(row["server"]),
+                str(row["mix"]),
+                significant(row["estimate_rps"]),
+                bounds(row["ci_low_rps"], row["ci_high_rps"], significant)
+                if pd.notna(row["ci_low_rps"])
+                else "",
+                significant(row["certified_rps"]),
+                str(row["verdict"]).replace("_", " "),
+            )
+            for _, row in peaks.iterrows()
+        ),
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,206 @@
+"""What to buy, in words: the fleet for the study's demand or, without one, what is the cheapest at
+which demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pandas as pd
+
+from perseus.report.answer import Answer
+from perseus.report.numbers import bounds, chance, percent, significant
+from perseus.results.fleets.break_even import MOST_SERVERS
+from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
+
+Tables = Mapping[str, pd.DataFrame]
+
+
+def to_buy(tables: Tables) -> Iterator[Answer]:
+    """An answer for the demand, or else for each group of models; none of what the preset smoke
+    measured."""
+    if (tables["peaks"]["preset"] == "smoke").any():
+        return
+    if len(tables["fleets"]):
+        yield _fleet(tables)
+        return
+    for models, stretches in tables["crossings"].groupby("models", sort=False):
+        yield _over_demand(str(models), stretches)
+
+
+def _fleet(tables: Tables) -> Answer:
+    """For the highest level of the demand; the others are sentences."""
+    fleets = tables["fleets"]
+    top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
+    row = _of(top, SHARING)
+    if pd.isna(row["servers"]):
+        return Answer("no", f"No fleet carries the demand: {row['reason']}", ())
+    mine = tables["fleet_models"]
+    mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
+    late = mine[mine["attained"] < mine["sla_share"]]
+    headline = (
+        f"Buy {_servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
+        f" {row['fleet']}"
+    )
+    sentences = (
+        f"They carry {row['demand']} requests/s within every SLA, by the lower limits of what such"
+        f" servers were measured to carry; that they are enough has a probability"
+        f" {_chance(row['probability_enough'])}.",
+        *_in_virtual_time(mine, late),
+        *_beside(top, row),
+        *_other_levels(fleets, row),
+        *_if_more(tables["fleet_changes"]),
+        *_spot(row),
+        *_not_sure(tables["peaks"]),
+    )
+    return Answer("perhaps" if len(late) else "yes", headline, sentences)
+
+
+def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
+    return rows[rows["strategy"] == strategy].iloc[0]
+
+
+def _servers(count: float) -> str:
+    return f"{count:.0f} server{'' if count == 1 else 's'}"
+
+
+def _chance(probability: float) -> str:
+    said = chance(probability)
+    return f"of {said}" if said[0].isdigit() else said
+
+
+def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
+    if mine["attained"].isna().any():
+        return
+    if late.empty:
+        worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
+        yield (
+            "Simulated as first-come first-served queues at the speeds that were seen, they keep"
+            f" every SLA, too: of {worst['model']}, {percent(worst['attained'])} of the requests"
+            f" are within {worst['sla_ms']:g} ms."
+        )
+    for _, row in late.iterrows():
+        yield (
+            f"But simulated as first-come first-served queues, only {percent(row['attained'])} of"
+            f" the requests of {row['model']} are within {row['sla_ms']:g} ms, of"
+            f" {percent(row['sla_share'])} that must be: measure such a server at this load before"
+            " you buy."
+        )
+
+
+def _beside(top: pd.DataFrame, row: pd.Series) -> Iterator[str]:
+    alone = _of(top, DEDICATED)
+    if pd.isna(alone["servers"]):
+        yield f"Dedicated servers alone are no way: {alone['reason']}."
+    elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
+        known = ""
+        if pd.notna(row["saving_if_known_low"]):
+            low, high = row["saving_if_known_low"], row["saving_if_known_high"]
+            known = (
+                f" (were the capacities known, {bounds(low, high, percent)}; more than nothing with"
+                f" a probability {_chance(row['probability_of_saving'])})"
+            )
+        yield (
+            f"Do not buy a server for each model: {_servers(alone['servers'])} would cost"
+            f" {significant(alone['usd_per_month'])} USD per month. Sharing saves"
+            f" {percent(row['saving'])}{known}."
+        )
+    else:
+        yield "Sharing saves nothing at this demand: dedicated servers cost as much."
+    if (top["strategy"] == ONE_TYPE).any():
+        one = _of(top, ONE_TYPE)
+        if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
+            yield (
+                f"With servers of one type it would cost {significant(one['usd_per_month'])} USD"
+                f" per month: {one['fleet']}."
+            )
+
+
+def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
+    others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
+    for _, row in others[others["servers"].notna()].iterrows():
+        yield (
+            f"At the {row['level']} demand ({row['demand']} requests/s)"
+            f" {_servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
+            " month."
+        )
+
+
+def _if_more(changes: pd.DataFrame) -> Iterator[str]:
+    more = changes[(changes["change"] == "demand x 1.25") & (changes["strategy"] == SHARING)]
+    for _, row in more[more["usd_per_month"].notna()].iterrows():
+        yield (
+            f"A quarter more demand takes {_servers(row['servers'])} and"
+            f" {significant(row['usd_per_month'])} USD per month."
+        )
+
+
+def _spot(row: pd.Series) -> Iterator[str]:
+    if row["on_spot"] == 0:
+        return
+    lost = (
+        "what their revocations lose is not known, since no experiment startup measured how long a"
+        " new one takes"
+        if pd.isna(row["lost_to_revocations"])
+        else f"their revocations lose {_small(row['lost_to_revocations'])} of it on average"
+    )
+    yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
+
+
+def _small(share: float) -> str:
+    return percent(share) if share >= 5e-4 else "less than 0.1 %"
+
+
+def _not_sure(peaks: pd.DataFrame) -> Iterator[str]:
+    if (peaks["repeats_used"] < 2).any():
+        yield (
+            "Some capacities rest on one run each: the probabilities do not cover what lies between"
+            " one start of a server and the next."
+        )
+
+
+def _over_demand(models: str, stretches: pd.DataFrame) -> Answer:
+    names = models.split(" + ")
+    who = " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
+    most = significant(stretches["to_rps"].iloc[-1])
+    rows = [row for _, row in stretches.iterrows()]
+    shared = [row for row in rows if row["shared"]]
+    sentences = [_stretch(row) for row in rows[:MOST_SAID]]
+    if len(rows) > MOST_SAID:
+        sentences.append("And so on: see the table of what is the cheapest at which demand.")
+    if len(names) == 1:
+        headline = f"The cheapest server for {who} depends on the demand"
+        if len(rows) == 1:
+            headline = f"The cheapest server for {who} is {rows[0]['server']} at every demand"
+        return Answer("unclear" if len(rows) > 1 else "yes", headline, tuple(sentences))
+    if not shared:
+        headline = (
+            f"{who} need servers of their own: sharing is cheaper at no demand up to {most}"
+            f" requests/s ({MOST_SERVERS} servers)"
+        )
+        return Answer("no", headline, tuple(sentences))
+    first = shared[0]
+    saving = _range(first)
+    if first is rows[0]:
+        until = significant(first["to_rps"])
+        headline = f"{who} should share up to {until} requests/s together: it saves {saving}"
+    else:
+        headline = f"{who} should share at some demands: it saves up to {saving}"
+    if len(shared) == 1 and first is rows[-1]:
+        headline = f"{who} should share at every demand: it saves {saving}"
+    return Answer("yes", headline, tuple(sentences))
+
+
+MOST_SAID = 4
+"""Stretches of the demand that are told of in words."""
+
+
+def _stretch(row: pd.Series) -> str:
+    ends = f"{significant(row['from_rps'])} to {significant(row['to_rps'])} requests/s"
+    saves = f": {_range(row)} cheaper than dedicated ones" if row["shared"] else ""
+    what = "shared servers" if row["shared"] else "dedicated servers"
+    return f"From {ends} together, {what} of {row['server']} are the cheapest{saves}."
+
+
+def _range(row: pd.Series) -> str:
+    low, high = percent(row["least_saving"]), percent(row["most_saving"])
+    return low if low == high else f"{low} to {high}"

@@ -1,0 +1,69 @@
+"""A fleet under its demand in virtual time: does it keep the SLAs?
+
+Each server is a first-come first-served queue for all its tenants, whose work is what the busy
+server was seen to take for a request of each tenant alone (docs/method.md, "Demand and fleets"):
+another way to the same answer than the searched limits, on which the fleet rests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from perseus.peak.virtual_queue import LongRun, VirtualQueue
+from perseus.results.fleets.operating_points import OperatingPoint
+from perseus.results.fleets.plans import Plan
+from perseus.traffic.arrivals import Arrivals
+
+REQUESTS = 50_000
+"""Simulated per server: of p95, the share of late ones is known to about 0.2 points."""
+
+
+def attained(plan: Plan) -> dict[str, float]:
+    """The share of each model's requests within its SLA; NaN where a server's speed was not seen.
+
+    Arrivals are Poisson's: what splits a stream at random among servers leaves each with them.
+    """
+    late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
+    for count, offer in plan.bought:
+        loads = {model: plan.load_rps(offer, model) for model in offer.point.models}
+        for model, share in late_shares(offer.point, loads).items():
+            late[model] += count * loads[model] * share
+            asked[model] += count * loads[model]
+    return {model: 1 - late[model] / asked[model] for model in plan.models if asked[model]}
+
+
+def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
+    """By model, the share of requests over the SLA on one server with such loads."""
+    peak, tenants = point.peak, point.peak.task.tenants
+    speeds = np.array([peak.speed_rps(tenant.name) for tenant in tenants])
+    unloaded_ms = [
+        np.median([record.unloaded_p50_ms.get(tenant.name, np.nan) for record in peak.records])
+        for tenant in tenants
+    ]
+    rates = np.array([_rate_rps(point, i, loads_rps) for i in range(len(tenants))])
+    spare_s = [
+        (tenant.sla.latency_ms - float(ms)) / 1000
+        for tenant, ms in zip(tenants, unloaded_ms, strict=True)
+    ]
+    total = float(rates.sum())
+    if not (np.isfinite(speeds).all() and np.isfinite(spare_s).all() and total > 0):
+        return {model: float("nan") for model in point.models}
+    queue = VirtualQueue(tuple(np.array([1 / speed]) for speed in speeds), tuple(spare_s))
+    run = LongRun.of(queue, tuple(rates / total), Arrivals(), REQUESTS)
+    late = dict.fromkeys(point.models, 0.0)
+    for i, tenant in enumerate(tenants):
+        mine = rates[[each.model == tenant.model for each in tenants]].sum()
+        if rates[i] > 0:
+            late[tenant.model] += rates[i] / mine * run.late_share(i, total)
+    return late
+
+
+def _rate_rps(point: OperatingPoint, tenant: int, loads_rps: Mapping[str, float]) -> float:
+    """Requests/s of one tenant; several of a model share its load as they did at the limit."""
+    tenants, images = point.peak.task.tenants, point.peak.images_per_request
+    at_limit = point.peak.rates_rps * images
+    model = tenants[tenant].model
+    mine = at_limit[[each.model == model for each in tenants]].sum()
+    return float(loads_rps.get(model, 0.0) * at_limit[tenant] / mine / images[tenant])

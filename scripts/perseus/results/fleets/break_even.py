@@ -1,0 +1,203 @@
+"""Costs over the demand: where sharing pays, and which server is the cheapest (docs/method.md,
+"Demand and fleets")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from perseus.results.fleets.cheapest import TOLERANCE, NoFleetError, Offers, Wanted, cheapest
+from perseus.results.fleets.operating_points import OperatingPoint, of_models
+from perseus.study.setting import configured
+from perseus.study.tasks.tables import FleetDemand
+
+LEAST_RPS = 1.0
+MOST_SERVERS = 10
+STEPS = 121
+"""Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Models whose demand rises in proportion: `shares` of it, in their order, sum to 1."""
+
+    models: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def words(self) -> str:
+        pairs = zip(self.models, self.shares, strict=True)
+        return ", ".join(f"{model} {share:.0%}" for model, share in pairs)
+
+
+@dataclass(frozen=True)
+class Option:
+    """Servers of one type, dedicated to a model each, or shared where that is cheaper."""
+
+    server: str
+    shared: bool
+
+    @property
+    def words(self) -> str:
+        return f"{self.server}, {'sharing allowed' if self.shared else 'dedicated'}"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of whole servers of one option at a demand, at the lower limits of what they carry: what must
+    be bought to be sure; and at the estimates."""
+
+    question: Question
+    option: Option
+    total_rps: float
+    servers: int
+    usd_per_hour: float
+    usd_at_estimates: float
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Demands from one to another at which one option is the cheapest, and what it saves there
+    against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
+    lower limits and at the estimates."""
+
+    question: Question
+    option: Option
+    from_rps: float
+    to_rps: float
+    least_saving: float
+    most_saving: float
+
+
+def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
+    """Of the demand, in its proportion; else of the models of each shared scenario, each as many of
+    its dedicated servers, and of each model alone where several servers have it."""
+    if demand is not None:
+        rps = demand.levels[-1].rps
+        asked = {model: rate for model, rate in rps.items() if rate > 0}
+        return [_question(asked)] if asked else []
+    shared = dict.fromkeys(tuple(sorted(set(p.models))) for p in points if p.is_shared)
+    several = dict.fromkeys(
+        p.models for p in points if not p.is_shared and _servers_of(points, p.models) > 1
+    )
+    alone = {p.models[0]: p.rates_rps[p.models[0]] for p in reversed(points) if not p.is_shared}
+    return [
+        _question({model: alone[model] for model in models})
+        for models in (*shared, *several)
+        if all(model in alone for model in models)
+    ]
+
+
+def _question(rps: dict[str, float]) -> Question:
+    total = sum(rps.values())
+    return Question(tuple(rps), tuple(rate / total for rate in rps.values()))
+
+
+def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
+    """As configured: grids, which vary one, have recommendations of their own."""
+    return len({configured(each.server) for each in points if each.models == models})
+
+
+def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
+    """Of all questions, all options that can answer them, at STEPS demands."""
+    for question in questions(points, demand):
+        mine = [
+            each
+            for each in of_models(points, question.models)
+            if demand is None or each.server in demand.servers
+        ]
+        options = [
+            Option(server, shared)
+            for server in dict.fromkeys(each.server for each in mine)
+            for shared in (False, True)
+        ]
+        for total_rps in demands_rps(question, mine):
+            for option in options:
+                yield from _cost(question, option, mine, total_rps)
+
+
+def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
+    """From one request/s to ten dedicated servers' worth, of the server that carries the most."""
+    alone = [each for each in points if not each.is_shared]
+    full = []
+    for server in dict.fromkeys(each.server for each in alone):
+        best = {
+            each.models[0]: each.lower_rps[each.models[0]]
+            for each in alone
+            if each.server == server
+        }
+        if all(model in best for model in question.models):
+            pairs = zip(question.models, question.shares, strict=True)
+            full.append(1 / sum(share / best[model] for model, share in pairs))
+    if not full:
+        return []
+    most = max(MOST_SERVERS * max(full), 2 * LEAST_RPS)
+    return [float(rps) for rps in np.geomspace(LEAST_RPS, most, STEPS)]
+
+
+def _cost(
+    question: Question, option: Option, points: Sequence[OperatingPoint], total_rps: float
+) -> Iterator[Cost]:
+    chosen = [
+        each
+        for each in points
+        if each.server == option.server and (option.shared or not each.is_shared)
+    ]
+    if option.shared and not any(each.is_shared for each in chosen):
+        return
+    usd = np.array([each.usd_per_hour["on_demand"] for each in chosen])
+    wanted = Wanted(total_rps * np.array(question.shares))
+    lower = [[each.lower_rps.get(model, 0.0) for each in chosen] for model in question.models]
+    rates = [[each.rates_rps.get(model, 0.0) for each in chosen] for model in question.models]
+    on_demand = np.zeros(len(chosen), bool)
+    try:
+        sure = cheapest(Offers(np.array(lower), usd, on_demand), wanted)
+        likely = cheapest(Offers(np.array(rates), usd, on_demand), wanted)
+    except NoFleetError:
+        return
+    servers = int(sure.counts.sum())
+    yield Cost(question, option, total_rps, servers, sure.usd_per_hour, likely.usd_per_hour)
+
+
+def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
+    """By question, where which option is the cheapest.
+
+    Shared servers are where they are cheaper both at the lower limits and at the estimates: at the
+    former alone that might be since a dedicated peak is less well known. Else dedicated ones are,
+    which disturb nobody.
+    """
+    by_question = groupby(of, key=lambda cost: cost.question)
+    for question, asked in by_question:
+        best = [_best(list(same)) for _, same in groupby(asked, key=lambda cost: cost.total_rps)]
+        for option, run in groupby(best, key=lambda found: found[0].option):
+            found = list(run)
+            savings = [saving for _, both in found for saving in both]
+            yield Stretch(
+                question,
+                option,
+                found[0][0].total_rps,
+                found[-1][0].total_rps,
+                min(savings, default=np.nan),
+                max(savings, default=np.nan),
+            )
+
+
+def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
+    """The cheapest of the options at one demand, and what it saves against dedicated ones."""
+    alone = [cost for cost in same if not cost.option.shared]
+    if not alone:
+        return min(same, key=lambda cost: cost.usd_per_hour), ()
+    sure = min(cost.usd_per_hour for cost in alone)
+    likely = min(cost.usd_at_estimates for cost in alone)
+    cheaper = [
+        cost
+        for cost in same
+        if cost.option.shared
+        and cost.usd_per_hour < sure * (1 - TOLERANCE)
+        and cost.usd_at_estimates < likely * (1 - TOLERANCE)
+    ]
+    best = min(cheaper or alone, key=lambda cost: cost.usd_per_hour)
+    return best, (1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely)

@@ -1,0 +1,71 @@
+"""What becomes of a fleet when its demand or a price changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from perseus.results.fleets.operating_points import OperatingPoint
+from perseus.results.fleets.plans import DEDICATED, SHARING, Plan, offered, planned
+from perseus.study.tasks.tables import DemandLevel, FleetDemand
+
+DEMAND_FACTORS = (0.5, 0.8, 1.25, 2.0)
+PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A plan for the last level of the demand, were it `factor` times as high, or the price of
+    `server`; and the one that it changes."""
+
+    server: str | None
+    factor: float
+    plan: Plan
+    before: Plan
+
+    @property
+    def keeps_servers(self) -> bool:
+        """Whether as many of the same servers run at the same load lines."""
+        return _fleet(self.plan) == _fleet(self.before)
+
+
+def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
+    """Of the plans that share and that do not; price changes where there are several servers,
+    for with one they change nothing but the cost."""
+    for before in plans:
+        if demand is None or before.level != demand.levels[-1] or not before.counts:
+            continue
+        if before.strategy not in (DEDICATED, SHARING):
+            continue
+        points = [offer.point for offer in before.offers if offer.pricing == "on_demand"]
+        for factor in DEMAND_FACTORS:
+            rps = {model: factor * rate for model, rate in before.level.rps.items()}
+            level = DemandLevel(name=before.level.name, rps=rps)
+            yield Change(None, factor, _planned(before, points, level, demand), before)
+        servers = list(dict.fromkeys(point.server for point in points))
+        for server in servers if len(servers) > 1 else ():
+            for factor in PRICE_FACTORS:
+                dearer = [_at_price(point, server, factor) for point in points]
+                plan = _planned(before, dearer, before.level, demand)
+                yield Change(server, factor, plan, before)
+
+
+def _planned(
+    before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
+) -> Plan:
+    offers = offered(points, spot=demand.spot is not None)
+    return planned(before.strategy, offers, level, demand, resample=False)
+
+
+def _at_price(point: OperatingPoint, server: str, factor: float) -> OperatingPoint:
+    if point.server != server:
+        return point
+    usd = {pricing: factor * each for pricing, each in point.usd_per_hour.items()}
+    return replace(point, usd_per_hour=usd)
+
+
+def _fleet(plan: Plan) -> set[tuple[int, str, str, str]]:
+    return {
+        (count, offer.point.server, offer.point.peak.mix, offer.pricing)
+        for count, offer in plan.bought
+    }

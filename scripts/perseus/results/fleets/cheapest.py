@@ -1,0 +1,131 @@
+"""The cheapest whole servers that carry a demand, as a mixed-integer linear programme."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize, sparse
+
+from perseus.peak.stats import Floats
+
+GAP = 1e-4
+"""Share of the cost within which a fleet counts as the cheapest."""
+TIME_LIMIT_S = 30.0
+TOLERANCE = 1e-9
+"""By how much, relative to a demand, a capacity may fall short of it: for rounding errors."""
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The servers that may be bought, in K columns, of which any number can be.
+
+    `rates_rps` (models, K) is what each carries, `usd_per_hour` (K,) its price; `hosts` (models, K)
+    says which have the model, and `is_spot` (K,) which may be taken away.
+    """
+
+    rates_rps: Floats
+    usd_per_hour: Floats
+    is_spot: NDArray[np.bool_]
+
+    @property
+    def hosts(self) -> NDArray[np.bool_]:
+        return self.rates_rps > 0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The demand for each model, (models,), what is left free of each server, how many servers must
+    have each model, and the share of its demand that spot servers may carry."""
+
+    demand_rps: Floats
+    headroom: float = 0.0
+    min_servers: int = 1
+    spot_share: float = 0.0
+
+
+@dataclass(frozen=True)
+class Solution:
+    """How many servers of each column, shape (K,), what they cost, and by what share of that cost
+    a cheaper fleet might exist for all that the solver knows."""
+
+    counts: NDArray[np.int64]
+    usd_per_hour: float
+    gap: float
+
+
+class NoFleetError(ValueError):
+    """No number of the servers on offer carries the demand; the message says why."""
+
+
+def cheapest(
+    offers: Offers, wanted: Wanted, gap: float = GAP, time_limit_s: float = TIME_LIMIT_S
+) -> Solution:
+    """The cheapest fleet; models without demand need no server.
+
+    Raises NoFleetError where there is none, or none was found in time.
+    """
+    matrix, least = _constraints(offers, wanted)
+    usd = offers.usd_per_hour
+    found = optimize.milp(
+        usd,
+        integrality=np.ones(len(usd)),
+        constraints=optimize.LinearConstraint(sparse.csr_array(matrix), lb=least),
+        options={"mip_rel_gap": gap, "time_limit": time_limit_s},
+    )
+    if found.x is None:
+        raise NoFleetError(found.message)
+    counts = np.round(found.x).astype(np.int64)
+    if _is_short(counts, matrix, least):
+        raise NoFleetError("the solver's fleet does not carry the demand")
+    cost = float(usd @ counts)
+    bound = found.mip_dual_bound
+    return Solution(counts, cost, max(1 - bound / cost, 0.0) if cost > 0 else 0.0)
+
+
+def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
+    """Of the fleets that cost no more than `found`, the one that leaves most to spare: whose least
+    capacity in proportion to the demand is the highest. `found` itself where none is found in time.
+    """
+    matrix, least = _constraints(offers, wanted)
+    usd, asked = offers.usd_per_hour, int(np.sum(wanted.demand_rps > 0))
+    spare = np.zeros((len(matrix), 1))  # a last column, which the first rows must reach
+    spare[:asked] = -1
+    least = np.where(np.arange(len(least)) < asked, 0.0, least)
+    made = optimize.milp(
+        np.append(np.zeros(len(usd)), -1.0),
+        integrality=np.append(np.ones(len(usd)), 0.0),
+        bounds=optimize.Bounds(np.append(np.zeros(len(usd)), 1 - TOLERANCE), np.inf),
+        constraints=[
+            optimize.LinearConstraint(sparse.csr_array(np.hstack([matrix, spare])), lb=least),
+            optimize.LinearConstraint(np.append(usd, 0.0), ub=found.usd_per_hour * (1 + TOLERANCE)),
+        ],
+        options={"mip_rel_gap": GAP, "time_limit": TIME_LIMIT_S / 3},
+    )
+    if made.x is None:
+        return found
+    counts = np.round(made.x[:-1]).astype(np.int64)
+    carries = not _is_short(counts, *_constraints(offers, wanted))
+    cost = float(usd @ counts)
+    is_as_cheap = cost <= found.usd_per_hour * (1 + 1e-6)
+    return Solution(counts, cost, found.gap) if carries and is_as_cheap else found
+
+
+def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
+    """A solver may call a point feasible that is not (scipy issue 24141): it is looked at again."""
+    return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
+
+
+def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
+    """Rows that must be at least so much: (rows, K) and (rows,)."""
+    asked = wanted.demand_rps > 0
+    demand = wanted.demand_rps[asked]
+    # Relative to the demand, so that models of 1 and of 10,000 requests/s are alike to the solver.
+    carried = (1 - wanted.headroom) * offers.rates_rps[asked] / demand[:, None]
+    rows = [carried, offers.hosts[asked].astype(float)]
+    least = [np.full(len(demand), 1 - TOLERANCE), np.full(len(demand), float(wanted.min_servers))]
+    if offers.is_spot.any():
+        rows.append(carried * ~offers.is_spot)
+        least.append(np.full(len(demand), 1 - wanted.spot_share - TOLERANCE))
+    return np.vstack(rows), np.concatenate(least)

@@ -1,0 +1,89 @@
+"""Operating points: what one server was measured to carry, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from perseus.peak.stats import Floats
+from perseus.results.repeats import RepeatedPeak, dedicated_peaks, each_alone, speed_changes
+from perseus.study.tasks.tables import Price
+
+LOWER = 0.05
+"""Plans rest on this quantile of a capacity: with 95 % the server carries more. Plans at estimates
+are the first to fail, since the cheapest plan is one whose capacities were overestimated."""
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """A load that a server carries within the SLAs; it may get less of any model, never more.
+
+    `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
+    estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
+    `usd_per_hour` is by pricing.
+    """
+
+    peak: RepeatedPeak
+    rates_rps: Mapping[str, float]
+    lower_rps: Mapping[str, float]
+    draws_rps: Mapping[str, Floats]
+    usd_per_hour: Mapping[str, float]
+
+    @property
+    def server(self) -> str:
+        return self.peak.task.server.name
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(self.rates_rps)
+
+    @property
+    def is_shared(self) -> bool:
+        return not self.peak.is_dedicated
+
+
+def operating_points(
+    peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
+) -> tuple[OperatingPoint, ...]:
+    """Of all peaks that have a lower limit; `prices` are by server.
+
+    Shared ones at the speed that the host had when their tenants were measured alone: fleets of
+    both kinds are compared on one and the same host.
+    """
+    dedicated = dedicated_peaks(peaks)
+    return tuple(
+        _point(peak, each_alone(peak, dedicated), prices[peak.task.server.name])
+        for peak in peaks
+        if peak.is_known and not peak.open_below
+    )
+
+
+def _point(peak: RepeatedPeak, each: Sequence[RepeatedPeak | None], price: Price) -> OperatingPoint:
+    alone = [known for known in each if known is not None and known.is_known]
+    changes = speed_changes(peak, alone) if len(alone) == len(peak.tenants) else 1.0
+    images = peak.images_per_request / changes
+    draws = peak.rates_draws_rps * images
+    models = [tenant.model for tenant in peak.task.tenants]
+    priced = ((pricing, price.usd_per_hour(pricing)) for pricing in ("on_demand", "spot"))
+    return OperatingPoint(
+        peak,
+        rates_rps=_by_model(models, peak.rates_rps * images),
+        lower_rps=_by_model(models, np.quantile(draws, LOWER, axis=0)),
+        draws_rps=_by_model(models, draws.T),
+        usd_per_hour={pricing: usd for pricing, usd in priced if usd is not None},
+    )
+
+
+def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
+    """Values of tenants along the first axis; those of tenants with the same model add up."""
+    names = np.array(models)
+    return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
+
+
+def of_models(points: Sequence[OperatingPoint], models: Sequence[str]) -> Iterator[OperatingPoint]:
+    """Those that serve some of these models, and no other: tenants of others would be bought for
+    nothing."""
+    return (point for point in points if set(point.models) <= set(models))

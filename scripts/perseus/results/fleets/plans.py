@@ -1,0 +1,207 @@
+"""Fleets for the demand of a study: dedicated servers only, sharing allowed, one type of server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak.stats import Floats
+from perseus.results.fleets.cheapest import NoFleetError, Offers, Wanted, cheapest, roomiest
+from perseus.results.fleets.operating_points import OperatingPoint, of_models
+from perseus.study.tasks.tables import DemandLevel, FleetDemand
+
+DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of server"
+HOURS_PER_MONTH = 730
+MOST_RESAMPLED = 400
+"""Above so many columns x models a plan is made once, and its cost has no interval."""
+RESAMPLES = 200
+NOTHING = np.zeros(1)
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A server that may be bought: what it then carries, and at which price."""
+
+    point: OperatingPoint
+    pricing: str
+
+    @property
+    def usd_per_hour(self) -> float:
+        return self.point.usd_per_hour[self.pricing]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A fleet for one level of the demand: `counts` (offers,) of `offers`, none where there is no
+    fleet, and `why_not` then says why.
+
+    `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be as
+    in each draw; draw d goes with draw d of the other strategies. Empty where that takes too long.
+    """
+
+    level: DemandLevel
+    strategy: str
+    offers: tuple[Offer, ...]
+    counts: tuple[int, ...]
+    usd_per_hour: float
+    gap: float
+    usd_draws: Floats
+    why_not: str
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        return tuple(name for name, rps in self.level.rps.items() if rps > 0)
+
+    @property
+    def bought(self) -> list[tuple[int, Offer]]:
+        """The servers that it has."""
+        pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
+        return [(count, offer) for count, offer in pairs if count]
+
+    @property
+    def servers(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def usd_per_month(self) -> float:
+        return self.usd_per_hour * HOURS_PER_MONTH
+
+    @property
+    def words(self) -> str:
+        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers and prices where they differ."""
+        servers = {offer.point.server for offer in self.offers}
+        pricings = {offer.pricing for offer in self.offers}
+
+        def said(offer: Offer) -> str:
+            on = f" on {offer.point.server}" if len(servers) > 1 else ""
+            at = f", {offer.pricing.replace('_', '-')}" if len(pricings) > 1 else ""
+            return f"{offer.point.peak.mix}{on}{at}"
+
+        return " + ".join(f"{count} x ({said(offer)})" for count, offer in self.bought)
+
+    def capacity_rps(self, model: str) -> float:
+        """What its servers carry of a model, by the lower limits."""
+        return sum(n * each.point.lower_rps.get(model, 0.0) for n, each in self.bought)
+
+    def spot_share(self, model: str) -> float:
+        """The share of a model's demand that servers at the spot price get."""
+        spot = [(n, each) for n, each in self.bought if each.pricing == "spot"]
+        rps = sum(n * self.load_rps(each, model) for n, each in spot)
+        return rps / self.level.rps[model]
+
+    def load_rps(self, offer: Offer, model: str) -> float:
+        """What each server of an offer gets of a model: all servers with it the same share of what
+        they carry."""
+        carried = self.capacity_rps(model)
+        mine = offer.point.lower_rps.get(model, 0.0)
+        return self.level.rps.get(model, 0.0) * mine / carried if carried else 0.0
+
+    def probability_enough(self, headroom: float) -> float:
+        """That its servers carry the demand of every model, by joint draws of what they carry."""
+        if not self.counts:
+            return np.nan
+        enough = [
+            (1 - headroom)
+            * sum(
+                (n * each.point.draws_rps.get(model, NOTHING) for n, each in self.bought), NOTHING
+            )
+            >= self.level.rps[model] * (1 - 1e-9)
+            for model in self.models
+        ]
+        return float(np.mean(np.all(enough, axis=0)))
+
+
+def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple[Plan, ...]:
+    """Three strategies for each level of the demand; none without a demand."""
+    if demand is None:
+        return ()
+    mine = [each for each in points if each.server in demand.servers]
+    return tuple(plan for level in demand.levels for plan in _of_level(mine, level, demand))
+
+
+def _of_level(
+    points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
+) -> Iterator[Plan]:
+    models = [name for name, rps in level.rps.items() if rps > 0]
+    offers = offered(list(of_models(points, models)), spot=demand.spot is not None)
+    alone = [offer for offer in offers if not offer.point.is_shared]
+    yield planned(DEDICATED, alone, level, demand)
+    yield planned(SHARING, offers, level, demand)
+    of_servers = [
+        planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
+        for name in dict.fromkeys(each.point.server for each in offers)
+    ]
+    if len(of_servers) > 1:
+        yield min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
+
+
+def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
+    """Each at its on-demand price and, if `spot`, at that where it has one."""
+    pricings = ("on_demand", "spot") if spot else ("on_demand",)
+    return [
+        Offer(point, pricing)
+        for point in points
+        for pricing in pricings
+        if pricing in point.usd_per_hour
+    ]
+
+
+def planned(
+    strategy: str,
+    offers: Sequence[Offer],
+    level: DemandLevel,
+    demand: FleetDemand,
+    *,
+    resample: bool = True,
+) -> Plan:
+    """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
+    nothing is asked of other capacities."""
+    models = [name for name, rps in level.rps.items() if rps > 0]
+    if missing := _missing(models, offers):
+        why_not = f"no server was found to carry {', '.join(missing)}"
+        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, np.empty(0), why_not)
+    wanted = Wanted(
+        np.array([level.rps[name] for name in models]),
+        demand.headroom,
+        demand.min_servers,
+        demand.spot.largest_share if demand.spot else 0.0,
+    )
+    lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
+    on_offer = _offers(lower, offers)
+    try:
+        found = roomiest(on_offer, wanted, cheapest(on_offer, wanted))
+    except NoFleetError as error:
+        nothing = np.empty(0)
+        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, nothing, str(error))
+    resample = resample and len(offers) * len(models) <= MOST_RESAMPLED
+    draws = resampled(models, offers, wanted) if resample else np.empty(0)
+    counts = tuple(int(n) for n in found.counts)
+    return Plan(level, strategy, tuple(offers), counts, found.usd_per_hour, found.gap, draws, "")
+
+
+def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
+    """USD per hour of the cheapest fleets for RESAMPLES joint draws of the capacities."""
+    drawn = np.array(
+        [
+            [each.point.draws_rps.get(name, np.zeros(RESAMPLES))[:RESAMPLES] for each in offers]
+            for name in models
+        ]
+    )
+    return np.array(
+        [
+            cheapest(_offers(rates, offers), wanted).usd_per_hour
+            for rates in np.moveaxis(drawn, 2, 0)
+        ]
+    )
+
+
+def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
+    usd = np.array([each.usd_per_hour for each in offers])
+    return Offers(rates_rps, usd, np.array([each.pricing == "spot" for each in offers]))
+
+
+def _missing(models: Sequence[str], offers: Sequence[Offer]) -> list[str]:
+    hosted = {name for each in offers for name in each.point.models}
+    return [name for name in models if name not in hosted]

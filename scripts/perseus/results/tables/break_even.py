@@ -1,0 +1,50 @@
+"""Table `break_even`: what the cheapest whole servers cost over the demand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.fleets.break_even import costs
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = (
+    "One row per group of models, demand, server type and whether sharing is allowed: the models of"
+    " the study's demand, or else of each shared scenario, and each model alone that several"
+    " servers were measured with."
+)
+SCHEMA = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("models", TEXT, "", "models of the demand"),
+        column("proportion", TEXT, "", "share of the demand that each of them has: the study's"
+               " demand, or else such that each fills as many dedicated servers"),
+        column("total_rps", REAL, "requests/s", "demand for all of them together, of one image"
+               " each"),
+        column("server", TEXT, "", "type of the servers, as named in the configuration"),
+        column("shared", FLAG, "", "whether servers may be shared"),
+        column("servers", WHOLE, "servers", "whole servers that carry it, at the lower limits of"
+               " what they were measured to carry"),
+        column("usd_per_hour", REAL, "USD/h", "their on-demand price"),
+        column("usd_at_estimates", REAL, "USD/h", "that of as many as are needed at the estimates"
+               " of what they carry"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for cost in costs(results.operating_points, results.task.demand):
+        yield {
+            "study": results.task.study,
+            "models": " + ".join(cost.question.models),
+            "proportion": cost.question.words,
+            "total_rps": cost.total_rps,
+            "server": cost.option.server,
+            "shared": cost.option.shared,
+            "servers": cost.servers,
+            "usd_per_hour": cost.usd_per_hour,
+            "usd_at_estimates": cost.usd_at_estimates,
+        }

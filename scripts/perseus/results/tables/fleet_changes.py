@@ -1,0 +1,60 @@
+"""Table `fleet_changes`: what becomes of the fleets when the demand or a price changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.results.columns import FLEET, fleet
+from perseus.results.fleets.changes import Change, changes
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
+TITLE = "If the demand or a price changes"
+NOTE = "The cheapest fleets for the highest level of the demand then."
+SHOWN = {
+    "servers may be": "strategy",
+    "change": "change",
+    "servers": "servers",
+    "USD per month": "usd_per_month",
+    "cost / that without it": "cost_ratio",
+    "same servers": "keeps_servers",
+    "fleet": "fleet",
+}
+SCHEMA = pa.schema(
+    [
+        *FLEET,
+        column("change", TEXT, "", "of the demand for every model, or of the price of a server"),
+        column("factor", REAL, "", "how many times as high"),
+        column("reason", TEXT, "", "why there is no fleet then; empty where there is one"),
+        column("servers", WHOLE, "servers", "whole servers to buy"),
+        column("fleet", TEXT, "", "how many run at which load line"),
+        column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
+        column("cost_ratio", REAL, "", "usd_per_month / that without the change"),
+        column("keeps_servers", FLAG, "", "whether the same servers are bought as without it"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for change in changes(results.plans, results.task.demand):
+        plan = change.plan
+        yield {
+            **fleet(results.task.study, plan),
+            "change": _words(change),
+            "factor": change.factor,
+            "reason": plan.why_not,
+            "servers": plan.servers if plan.counts else None,
+            "fleet": plan.words,
+            "usd_per_month": plan.usd_per_month,
+            "cost_ratio": plan.usd_per_hour / change.before.usd_per_hour,
+            "keeps_servers": change.keeps_servers,
+        }
+
+
+def _words(change: Change) -> str:
+    what = "demand" if change.server is None else f"price of {change.server}"
+    return f"{what} x {change.factor:g}"

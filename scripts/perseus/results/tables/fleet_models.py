@@ -1,0 +1,54 @@
+"""Table `fleet_models`: what each fleet has for each model, and how its SLA fares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import FLEET, fleet
+from perseus.results.fleets.attainment import attained
+from perseus.results.fleets.plans import Plan
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+from perseus.study.sla import Sla
+
+DESCRIPTION = "One row per fleet and model with a demand; empty without a demand."
+SCHEMA = pa.schema(
+    [
+        *FLEET,
+        column("model", TEXT, "", "name of the model"),
+        column("demand_rps", REAL, "requests/s", "its demand, of one image each"),
+        column("capacity_rps", REAL, "requests/s", "lower limit of what the fleet carries of it,"
+               " head-room included"),
+        column("servers", WHOLE, "servers", "that have it"),
+        column("sla_share", REAL, "share", "of its requests, that must be within sla_ms"),
+        column("sla_ms", REAL, "ms", "latency of the SLA"),
+        column("attained", REAL, "share", "of its requests, within sla_ms in virtual time (docs/"
+               "method.md, Demand and fleets)"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for plan in results.plans:
+        within = attained(plan)
+        for model in plan.models if plan.counts else ():
+            sla = _sla(plan, model)
+            yield {
+                **fleet(results.task.study, plan),
+                "model": model,
+                "demand_rps": plan.level.rps[model],
+                "capacity_rps": plan.capacity_rps(model),
+                "servers": sum(n for n, each in plan.bought if model in each.point.models),
+                "sla_share": 1 - sla.allowed,
+                "sla_ms": sla.latency_ms,
+                "attained": within.get(model, np.nan),
+            }
+
+
+def _sla(plan: Plan, model: str) -> Sla:
+    tenants = (each for _, offer in plan.bought for each in offer.point.peak.task.tenants)
+    return next(tenant.sla for tenant in tenants if tenant.model == model)

@@ -1,0 +1,72 @@
+"""Table `fleet_servers`: the servers of each fleet, what each runs and gets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.results.columns import FLEET, fleet
+from perseus.results.fleets.plans import Offer, Plan
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
+TITLE = "The servers of the fleets"
+NOTE = (
+    "How many to buy, which models each runs, and what it gets of the demand. Load: the largest"
+    " share that a model's part has of the lower limit of what the server carries of it."
+)
+SHOWN = {
+    "demand": "level",
+    "servers may be": "strategy",
+    "how many": "servers",
+    "of": "server",
+    "instance": "instance",
+    "region": "region",
+    "price": "pricing",
+    "USD/h each": "usd_per_hour",
+    "load line": "mix",
+    "requests/s each": "requests",
+    "load": "load",
+}
+SCHEMA = pa.schema(
+    [
+        *FLEET,
+        column("servers", WHOLE, "servers", "how many of these"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("instance", TEXT, "", "cloud instance that it stands for"),
+        column("region", TEXT, "", "region of the price"),
+        column("pricing", TEXT, "", "on_demand or spot"),
+        column("usd_per_hour", REAL, "USD/h", "price of one"),
+        column("mix", TEXT, "", "the load line that says what it carries, in words"),
+        column("requests", TEXT, "requests/s", "what each of them gets of each model"),
+        column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
+               " models'"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for plan in results.plans:
+        for count, offer in plan.bought:
+            price = results.task.prices[offer.point.server]
+            loads = {model: plan.load_rps(offer, model) for model in offer.point.models}
+            yield {
+                **fleet(results.task.study, plan),
+                "servers": count,
+                "server": offer.point.server,
+                "instance": price.instance,
+                "region": price.region,
+                "pricing": offer.pricing,
+                "usd_per_hour": offer.usd_per_hour,
+                "mix": offer.point.peak.mix,
+                "requests": ", ".join(f"{name} {rps:.4g}" for name, rps in loads.items()),
+                "load": _load(plan, offer),
+            }
+
+
+def _load(plan: Plan, offer: Offer) -> float:
+    lower = offer.point.lower_rps
+    return max(plan.load_rps(offer, model) / lower[model] for model in offer.point.models)

@@ -1,0 +1,141 @@
+"""Table `fleets`: the cheapest servers for the demand, dedicated, shared, and of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.stats import Floats
+from perseus.results.columns import FLEET, fleet
+from perseus.results.fleets.attainment import attained
+from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, Plan
+from perseus.results.records import Row
+from perseus.results.repeats import TAIL
+from perseus.results.study_results import StudyResults
+from perseus.results.tables.startup import StartupRecord
+
+DESCRIPTION = "One row per level of the demand and way to serve it; empty without a demand."
+TITLE = "What to buy"
+NOTE = (
+    "The cheapest whole servers that carry the demand at the lower limits of what each was measured"
+    " to carry (95 % sure of each), by integer programming; a month has"
+    f" {HOURS_PER_MONTH} hours. If known: the 95 % interval of what the cheapest fleet would cost,"
+    " were the capacities known. P(enough): that the fleet carries the demand. Within the SLA: the"
+    " lowest share of a model's requests, in virtual time. Lost: to revocations of spot servers."
+)
+SHOWN = {
+    "demand": "level",
+    "servers may be": "strategy",
+    "servers": "servers",
+    "USD per month": "usd_per_month",
+    "if known, from": "usd_if_known_low",
+    "to": "usd_if_known_high",
+    "saving": "saving",
+    "P(saving > 0)": "probability_of_saving",
+    "P(enough)": "probability_enough",
+    "within the SLA": "attained",
+    "lost": "lost_to_revocations",
+    "fleet": "fleet",
+    "why not": "reason",
+}
+SCHEMA = pa.schema(
+    [
+        *FLEET,
+        column("demand", TEXT, "requests/s", "of each model, in requests of one image"),
+        column("reason", TEXT, "", "why there is no fleet, in words; empty where there is one"),
+        column("servers", WHOLE, "servers", "whole servers to buy"),
+        column("fleet", TEXT, "", "how many run at which load line"),
+        column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
+        column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
+        column("usd_if_known_low", REAL, "USD", "a month of the cheapest fleet if the capacities"
+               " were known: lower end of the 95 % interval, by joint draws; null for large plans"),
+        column("usd_if_known_high", REAL, "USD", "its upper end"),
+        column("saving", REAL, "share", "1 - usd_per_hour / that of dedicated servers"),
+        column("saving_if_known_low", REAL, "share", "the saving if the capacities were known:"
+               " lower end of the 95 % interval, by joint draws"),
+        column("saving_if_known_high", REAL, "share", "its upper end"),
+        column("probability_of_saving", REAL, "", "share of the draws in which it is above 0"),
+        column("probability_enough", REAL, "", "that these servers carry the demand of every model,"
+               " by joint draws"),
+        column("attained", REAL, "share", "requests within the SLA in virtual time, of the model"
+               " with the least; null where the speed of a server was not seen"),
+        column("gap", REAL, "share", "of the price: by so much a cheaper fleet might be, for all"
+               " that the solver knows"),
+        column("on_spot", REAL, "share", "of the demand, on servers at the spot price"),
+        column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
+               " replaced: its share x revocations per hour x the start that was measured; null"
+               " without an experiment startup"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    demand = results.task.demand
+    alone = {plan.level.name: plan for plan in results.plans if plan.strategy == DEDICATED}
+    for plan in results.plans:
+        assert demand is not None, "without one there are no plans"
+        within = attained(plan)
+        low, high = _ends(plan.usd_draws)
+        yield {
+            **fleet(results.task.study, plan),
+            "demand": ", ".join(f"{name} {plan.level.rps[name]:.4g}" for name in plan.models),
+            "reason": plan.why_not,
+            "servers": plan.servers if plan.counts else None,
+            "fleet": plan.words,
+            "usd_per_hour": plan.usd_per_hour,
+            "usd_per_month": plan.usd_per_month,
+            "usd_if_known_low": low * HOURS_PER_MONTH,
+            "usd_if_known_high": high * HOURS_PER_MONTH,
+            **_saving(plan, alone[plan.level.name]),
+            "probability_enough": plan.probability_enough(demand.headroom),
+            "attained": min(within.values(), default=np.nan),
+            "gap": plan.gap,
+            **_spot(results, plan),
+        }
+
+
+def _ends(draws: Floats) -> tuple[float, float]:
+    if not len(draws):
+        return np.nan, np.nan
+    low, high = np.quantile(draws, [TAIL, 1 - TAIL])
+    return float(low), float(high)
+
+
+def _saving(plan: Plan, alone: Plan) -> Row:
+    both = len(plan.usd_draws) and len(alone.usd_draws)
+    draws: Floats = 1 - plan.usd_draws / alone.usd_draws if both else np.empty(0)
+    low, high = _ends(draws)
+    return {
+        "saving": 1 - plan.usd_per_hour / alone.usd_per_hour,
+        "saving_if_known_low": low,
+        "saving_if_known_high": high,
+        "probability_of_saving": float(np.mean(draws > 1e-9)) if both else np.nan,
+    }
+
+
+def _spot(results: StudyResults, plan: Plan) -> Row:
+    """Where a model's share is on several servers, that of the slowest to start counts for all."""
+    total = sum(plan.level.rps.values())
+    shares = [plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models]
+    spot = results.task.demand.spot if results.task.demand else None
+    used = {offer.point.server for _, offer in plan.bought if offer.pricing == "spot"}
+    starts_s = _starts_s(results)
+    slowest_s = max((starts_s.get(server, np.nan) for server in used), default=np.nan)
+    lost = sum(shares) * spot.revocations_per_hour * slowest_s / 3600 if spot else 0.0
+    return {
+        "on_spot": sum(shares) if plan.counts else np.nan,
+        "lost_to_revocations": lost if used else 0.0 if plan.counts else np.nan,
+    }
+
+
+def _starts_s(results: StudyResults) -> dict[str, float]:
+    """The mean time from the start to all models ready, by server; of the slowest scenario."""
+    found: dict[str, float] = {}
+    for record in results.of_kind(StartupRecord):
+        mean_s = float(np.mean([start.ready_s for start in record.starts]))
+        server = record.task.server.name
+        found[server] = max(found.get(server, 0.0), mean_s)
+    return found

@@ -1,0 +1,39 @@
+"""Table `other_costs`: the same by the other prices of the servers, of other regions, say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import costs
+
+DESCRIPTION = (
+    "As costs, one row per load line, pricing and price of `other_prices`; empty without any."
+)
+TITLE = "At other prices"
+NOTE = (
+    "What the same servers cost in other regions, or as other instances (`other_prices`): USD per"
+    " million inferences at the estimated limit, 95 % intervals in brackets. Share: of the instance"
+    " and its price that a server has."
+)
+SHOWN = {
+    "server": "server",
+    "model or mix": "mix",
+    "instance": "instance",
+    "share": "share",
+    "region": "region",
+    "pricing": "pricing",
+    "USD/h": "usd_per_hour",
+    "cost": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "valid on": "price_date",
+    "source": "price_source",
+    "doubtful": "price_doubts",
+}
+SCHEMA = costs.SCHEMA
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for peak in results.peaks.values():
+        for price in results.task.other_prices.get(peak.task.server.name, ()):
+            yield from costs.priced(peak, price, results)

@@ -1,0 +1,223 @@
+"""What is bought for a server: a machine, and accelerators where they are priced apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Final
+
+from perseus.study.hints import did_you_mean
+from perseus.study.presentation import Costs
+from perseus.study.price import CustomMachine, PriceRow, Rates
+from perseus.study.price_list import ListedPrice, PriceList
+
+SUSPICIOUS_SPOT: Final = 0.15
+"""Of the on-demand price: what clouds list below it, nobody is sure to get."""
+SUSPICIOUS_REGION: Final = 2.0
+"""How many times as much, or as little, as in the median of the other regions."""
+
+
+class UnpricedError(ValueError):
+    """A server has no price, for the reason `text`; `key` is the one of its `price` to mend."""
+
+    def __init__(self, key: str, text: str) -> None:
+        self.key = key
+        super().__init__(text)
+
+
+@dataclass(frozen=True)
+class Bought:
+    """`usd_per_hour` is by pricing, None where there is no such price. A machine has `vcpus`, None
+    where the list does not say; `accelerators` are those that are in the price."""
+
+    usd_per_hour: Mapping[str, float | None]
+    vcpus: float | None
+    accelerators: float
+    zone: str
+    source: str
+    date: str | None
+    doubts: tuple[str, ...] = ()
+
+
+def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
+    """The machine, and accelerators that are priced apart: of the zone where all costs least.
+
+    Raises UnpricedError where the list does not say what they cost, or not for certain.
+    """
+    machines = (
+        {"": _custom(wanted.custom, costs)}
+        if wanted.custom is not None
+        else _machines(wanted, prices, costs)
+    )
+    if wanted.accelerator is None:
+        return [min(machines.values(), key=_on_demand_then_spot)]
+    accelerators = _accelerators(wanted, wanted.accelerator, prices, costs)
+    zones = machines.keys() & accelerators.keys()
+    pairs = [
+        (machine, accelerator)
+        for zone, machine in machines.items()
+        for other, accelerator in accelerators.items()
+        if not zones or zone == other
+    ]
+    machine, accelerator = min(pairs, key=lambda pair: [*map(_on_demand_then_spot, pair)])
+    if not zones and machine.zone:
+        doubt = f"{accelerator.source} has {wanted.accelerator} in other zones than the machine"
+        accelerator = replace(accelerator, doubts=(*accelerator.doubts, doubt))
+    return [machine, accelerator]
+
+
+def _on_demand_then_spot(of: Bought) -> tuple[float, float]:
+    on_demand, spot = of.usd_per_hour["on_demand"], of.usd_per_hour["spot"]
+    return on_demand or float("inf"), spot or float("inf")
+
+
+def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bought]:
+    """By zone."""
+    rows = prices.machines.get(wanted.instance, ())
+    if not rows:
+        hint = did_you_mean(wanted.instance, list(prices.machines))
+        hint = hint or " (add a row, take an InstanceType that is there, or say custom:)"
+        raise UnpricedError("instance", f"{wanted.instance!r} is not in {prices.name}{hint}")
+    chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices)
+    return {zone: _of_row(row, rows, prices, costs) for zone, row in chosen.items()}
+
+
+def _accelerators(
+    wanted: PriceRow, named: str, prices: PriceList, costs: Costs
+) -> dict[str, Bought]:
+    """By zone: of the row of so many, or as many times that of one."""
+    name, _, text = named.partition(":")
+    rows = prices.accelerators.get(name, ())
+    if not rows:
+        hint = did_you_mean(name, list(prices.accelerators))
+        hint = hint or " (leave it out where the row of the instance includes it)"
+        raise UnpricedError("accelerator", f"{name!r} has no row of its own in {prices.name}{hint}")
+    count, listed = int(text or 1), {_devices(row) for row in rows}
+    each = count if count in listed else 1.0
+    if each not in listed:
+        known = ", ".join(f"{name}:{number:g}" for number in sorted(listed))
+        raise UnpricedError("accelerator", f"{prices.name} has no {named!r} (known: {known})")
+    rows = [row for row in rows if _devices(row) == each]
+    chosen = _by_zone(wanted, "accelerator", f"{name}:{each:g}", rows, prices)
+    return {
+        zone: _times(_of_row(row, rows, prices, costs), round(count / each))
+        for zone, row in chosen.items()
+    }
+
+
+def _devices(row: ListedPrice) -> float:
+    """How many a server sees: a part of one, such as 0.125 of an L4, is one."""
+    return float(math.ceil(row.accelerators or 1))
+
+
+def _times(one: Bought, count: int) -> Bought:
+    if count == 1:
+        return one
+    return replace(
+        one,
+        usd_per_hour={key: usd and count * usd for key, usd in one.usd_per_hour.items()},
+        accelerators=count * one.accelerators,
+        source=f"{count} times one of {one.source}",
+    )
+
+
+def _by_zone(
+    wanted: PriceRow, key: str, what: str, rows: Sequence[ListedPrice], prices: PriceList
+) -> dict[str, ListedPrice]:
+    """The rows of the wanted region, or of its zone, that have an on-demand price.
+
+    Raises UnpricedError where there is none, and where two rows of a zone differ.
+    """
+    here = [row for row in rows if row.region == wanted.region]
+    if not here:
+        known = ", ".join(dict.fromkeys(row.region for row in rows))
+        raise UnpricedError(
+            "region", f"{what!r} has no price in {wanted.region!r} (known: {known})"
+        )
+    if wanted.zone is not None and wanted.zone not in [row.zone for row in here]:
+        known = ", ".join(dict.fromkeys(row.zone for row in here)) or "none"
+        raise UnpricedError("zone", f"{what!r} has no price in {wanted.zone!r} (known: {known})")
+    here = [row for row in here if wanted.zone in (None, row.zone)]
+    priced = [row for row in here if row.prices["on_demand"] is not None]
+    if not priced:
+        lines = _lines(here)
+        raise UnpricedError(key, f"{what!r} has no Price in {prices.name} {lines} (add one)")
+    found: dict[str, ListedPrice] = {}
+    for row in priced:
+        first = found.setdefault(row.zone, row)
+        if (first.prices, first.vcpus) != (row.prices, row.vcpus):
+            lines = _lines([first, row])
+            raise UnpricedError(
+                key, f"{what!r} is in {prices.name} {lines}, which differ (keep one)"
+            )
+    return found
+
+
+def _of_row(
+    row: ListedPrice, rows: Sequence[ListedPrice], prices: PriceList, costs: Costs
+) -> Bought:
+    """`rows` are those of the same in all regions."""
+    worth = costs.usd_per_currency_unit or 1.0
+    usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
+    at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
+    return Bought(
+        usd_per_hour=_with_discount(usd, costs),
+        vcpus=row.vcpus,
+        accelerators=_devices(row) if row.accelerator else 0.0,
+        zone=row.zone,
+        source=row.source + at,
+        date=row.date or costs.priced_on,
+        doubts=tuple(f"{prices.name} {doubt}" for doubt in doubts_of(row, rows)),
+    )
+
+
+def _custom(of: CustomMachine, costs: Costs) -> Bought:
+    def usd(rates: Rates | None) -> float | None:
+        if rates is None:
+            return None
+        return of.vcpus * rates.usd_per_vcpu_hour + of.memory_gib * rates.usd_per_gib_hour
+
+    source = f"own rates for {of.vcpus} vCPUs and {of.memory_gib:g} GiB"
+    return Bought(
+        usd_per_hour=_with_discount(
+            {"on_demand": usd(of.on_demand), "spot": usd(of.spot), "committed": usd(of.committed)},
+            costs,
+        ),
+        vcpus=float(of.vcpus),
+        accelerators=0.0,
+        zone="",
+        source=f"{source} ({of.source})" if of.source else source,
+        date=costs.priced_on,
+    )
+
+
+def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
+    """A commitment costs what is listed, or the on-demand price less the stated discount."""
+    on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
+    if committed is None and on_demand is not None and discount is not None:
+        committed = on_demand * (1 - discount)
+    return {**usd, "committed": committed}
+
+
+def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
+    """What is doubtful about a row that has an on-demand price."""
+    same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
+    if len(same) > 1:
+        yield f"{_lines(same)}: the same price in each"
+    on_demand, spot = row.prices["on_demand"] or 0.0, row.prices["spot"]
+    if spot is not None and spot >= on_demand:
+        yield f"line {row.line}: the spot price is not below the on-demand price"
+    elif spot is not None and spot < SUSPICIOUS_SPOT * on_demand:
+        yield f"line {row.line}: the spot price is {spot / on_demand:.0%} of the on-demand price"
+    elsewhere = {each.region: each.prices["on_demand"] or on_demand for each in rows}
+    elsewhere.pop(row.region)
+    usual = median(elsewhere.values()) if elsewhere else on_demand
+    if not usual / SUSPICIOUS_REGION < on_demand < usual * SUSPICIOUS_REGION:
+        yield f"line {row.line}: {on_demand:g} an hour, and {usual:g} in other regions"
+
+
+def _lines(rows: Sequence[ListedPrice]) -> str:
+    numbers = " and ".join(str(row.line) for row in rows)
+    return f"lines {numbers}" if len(rows) > 1 else f"line {numbers}"

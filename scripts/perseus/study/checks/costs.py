@@ -1,0 +1,25 @@
+"""How results are priced: currencies, days and commitments."""
+
+from __future__ import annotations
+
+import datetime
+
+from perseus.study.definition import Definition
+from perseus.study.problems import Problems
+
+
+def problems(study: Definition) -> Problems:
+    costs = study.costs
+    worth = costs.usd_per_currency_unit
+    if costs.currency != "USD" and worth is None:
+        yield (
+            ("costs", "usd_per_currency_unit"),
+            f"is missing: currency is {costs.currency}, and results are in USD",
+        )
+    if costs.currency == "USD" and worth not in (None, 1.0):
+        yield ("costs", "usd_per_currency_unit"), "is of other currencies only, and this is USD"
+    if costs.priced_on is not None:
+        try:
+            datetime.date.fromisoformat(costs.priced_on)
+        except ValueError:
+            yield ("costs", "priced_on"), f"there is no day {costs.priced_on}"

@@ -1,0 +1,63 @@
+"""The demand of a study: its models and servers, the form of its rates, its traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perseus.study.checks.files import brace_problems
+from perseus.study.checks.names import duplicates
+from perseus.study.definition import Definition
+from perseus.study.demand import ModelDemand
+from perseus.study.hints import did_you_mean
+from perseus.study.problems import Place, Problems
+from perseus.study.traces import read_times_s
+
+FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
+
+
+def problems(study: Definition, folder: Path) -> Problems:
+    """`folder` is where paths start from."""
+    if study.demand is None:
+        return
+    served = {tenant.model for item in study.scenarios for tenant in item.tenants}
+    measured = [model.name for model in study.models if model.name in served]
+    yield from duplicates("demand.models", [item.name for item in study.demand.models])
+    for i, item in enumerate(study.demand.models):
+        at: Place = ("demand", "models", i)
+        yield from _unknown((*at, "name"), item.name, measured, "a model of a scenario")
+        yield from _rate_problems(at, item, folder)
+    used = list(dict.fromkeys(name for item in study.scenarios for name in item.servers))
+    for i, name in enumerate(study.demand.servers or ()):
+        yield from _unknown(("demand", "servers", i), name, used, "a server of a scenario")
+    if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
+        yield ("demand", "models"), "ask for nothing (give one a rate above 0)"
+
+
+def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:
+    if name not in known:
+        hint = did_you_mean(name, known) or f" (known: {', '.join(known)})"
+        yield at, f"{name!r} is not {what}{hint}"
+
+
+def _rate_problems(at: Place, item: ModelDemand, folder: Path) -> Problems:
+    three = item.low_rps, item.typical_rps, item.peak_rps
+    given = [item.rps is not None, any(rate is not None for rate in three), item.trace is not None]
+    if sum(given) != 1:
+        yield at, f"has {'no rate' if not any(given) else 'several'} (give {FORMS})"
+    elif given[1] and None in three:
+        yield at, "has one or two of low_rps:, typical_rps: and peak_rps: (give all three)"
+    elif item.levels_rps and list(item.levels_rps) != sorted(item.levels_rps):
+        yield at, "must have low_rps <= typical_rps <= peak_rps"
+    if item.trace is None:
+        return
+    yield from brace_problems((*at, "trace"), item.trace)
+    try:
+        read_times_s(folder / item.trace)
+    except FileNotFoundError:
+        yield (
+            (*at, "trace"),
+            f"there is no file {item.trace!r} (one arrival time in seconds per line)",
+        )
+    except (OSError, ValueError) as error:
+        yield (*at, "trace"), str(error)

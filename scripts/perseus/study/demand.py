@@ -1,0 +1,111 @@
+"""The demand that a study is asked about: requests of each model, and what its fleet must keep.
+
+Nothing of it is measured: it enters with the prices, in the tables.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from perseus.study.base import Different, Name, Part, Real, Text, Whole
+from perseus.study.traces import read_times_s
+
+Rate = Annotated[Real, Field(ge=0, le=1e9)]
+Percentile = Annotated[Real, Field(ge=0, le=100)]
+LEVELS: Final = ("low", "typical", "peak")
+"""Names of the levels of a demand that changes, in the order of their rates."""
+
+
+class ModelDemand(Part):
+    """The demand for one model, in one of three forms; requests have one image each."""
+
+    name: Name = Field(description="A model of this study.", examples=["resnet50"])
+    rps: Rate | None = Field(default=None, description="Requests/s, at all times.", examples=[20.0])
+    low_rps: Rate | None = Field(
+        default=None, description="Or three rates: requests/s in quiet hours,"
+    )
+    typical_rps: Rate | None = Field(default=None, description="in most hours,")
+    peak_rps: Rate | None = Field(default=None, description="and when there are most.")
+    trace: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None,
+        description="Or a text file with the time in seconds of one request per line, as of a day:"
+        " of its rates in intervals of `interval_s` the `percentiles` are taken.",
+    )
+
+    @property
+    def levels_rps(self) -> tuple[float, ...] | None:
+        """At the three levels; None where a trace tells them or a rate is missing."""
+        if self.rps is not None:
+            return (self.rps,) * len(LEVELS)
+        three = self.low_rps, self.typical_rps, self.peak_rps
+        known = tuple(rate for rate in three if rate is not None)
+        return known if len(known) == len(LEVELS) else None
+
+
+class Spot(Part):
+    """Servers at the spot price, which may be taken away."""
+
+    largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
+        description="The largest share of each model's demand that they may carry.",
+        examples=[0.5],
+    )
+    revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
+        description="How often each of them is taken away, on average; what is lost until another"
+        " is ready follows from the starts that an experiment `startup` measured.",
+        examples=[0.05],
+    )
+
+
+class Demand(Part):
+    """What to plan a fleet for. Without it, the answer is drawn over the demand."""
+
+    models: Annotated[tuple[ModelDemand, ...], Field(min_length=1)] = Field(
+        description="The demand for each model.",
+        examples=[[{"name": "resnet50", "rps": 20.0}]],
+    )
+    percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
+        default=(5.0, 50.0, 99.0),
+        description="Of the rates of traces: what counts as low, typical and peak.",
+    )
+    interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
+        default=60.0, description="Over which the rates of traces are taken."
+    )
+    headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
+        default=0.0,
+        description="Share of each server's capacity that is left free, beyond what the uncertainty"
+        " of the capacity takes: plans rest on its lower limit.",
+    )
+    min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
+        default=1, description="Servers that have each model, at least, such as one per zone."
+    )
+    servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
+        default=None, description="Servers of this study that may be bought. Default, all."
+    )
+    spot: Spot | None = Field(
+        default=None, description="Whether servers at the spot price may be bought. Default, none."
+    )
+
+
+def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ...]:
+    """Requests/s at the three levels; a trace's file is found from `folder` on.
+
+    Raises OSError, and TraceError for a file that is no trace of arrivals.
+    """
+    if of.levels_rps is not None:
+        return of.levels_rps
+    assert of.trace is not None, "which the checks see to"
+    rates_rps = interval_rates_rps(read_times_s(folder / of.trace), demand.interval_s)
+    return tuple(float(rate) for rate in np.percentile(rates_rps, sorted(demand.percentiles)))
+
+
+def interval_rates_rps(times_s: NDArray[np.float64], interval_s: float) -> NDArray[np.float64]:
+    """Requests/s in each whole interval from the first arrival on, or in all of a shorter trace."""
+    length_s = min(interval_s, float(times_s[-1] - times_s[0]))
+    intervals = int((times_s[-1] - times_s[0]) / length_s)
+    edges_s = times_s[0] + length_s * np.arange(intervals + 1)
+    return np.histogram(times_s, edges_s)[0] / length_s

@@ -1,0 +1,130 @@
+"""A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud, as it is.
+
+The clouds' files differ in the order of columns, and in those that they have besides. A row without
+an instance prices accelerators alone, as on GCP. Empty lines and those that begin with # are left
+out.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from perseus.study.problems import ConfigError
+
+NEEDED: Final = ("InstanceType", "Region", "Price")
+MOST_SAID: Final = 20
+PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
+"""The column of each pricing. CommittedPrice, Source and Date are ours: SkyPilot has none."""
+
+
+class ListedPrice(NamedTuple):
+    """A row of the file; numbers that it does not have are None. `prices` are per hour, by pricing,
+    in the file's currency; `line` is counted from 1."""
+
+    line: int
+    instance: str
+    region: str
+    zone: str
+    accelerator: str
+    accelerators: float | None
+    vcpus: float | None
+    prices: Mapping[str, float | None]
+    source: str
+    date: str | None
+
+
+@dataclass(frozen=True)
+class PriceList:
+    """All rows; `name` is the file's, for people."""
+
+    name: str
+    rows: tuple[ListedPrice, ...]
+
+    @cached_property
+    def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
+        """By instance."""
+        return _grouped((row.instance, row) for row in self.rows if row.instance)
+
+    @cached_property
+    def accelerators(self) -> Mapping[str, Sequence[ListedPrice]]:
+        """Those that are priced apart from machines, by name."""
+        return _grouped((row.accelerator, row) for row in self.rows if not row.instance)
+
+
+def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[ListedPrice]]:
+    found: dict[str, list[ListedPrice]] = {}
+    for key, row in pairs:
+        found.setdefault(key, []).append(row)
+    return found
+
+
+def read_price_list(path: Path, name: str) -> PriceList:
+    """Raises ConfigError with all that is wrong: a file that is not there or is no such list, a
+    price that is negative or no number."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [(reader.line_num, row) for reader in [csv.reader(file)] for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
+        raise ConfigError([f"{name}: {why} (a CSV file with SkyPilot's columns)"]) from None
+    columns = lines[0][1] if lines else []
+    if missing := [column for column in NEEDED if column not in columns]:
+        needed = ", ".join(NEEDED)
+        raise ConfigError([f"{name}: has no column {', '.join(missing)} (it needs {needed})"])
+    rows, problems = [], []
+    for line, cells in lines[1:]:
+        if not any(cells) or cells[0].startswith("#"):
+            continue
+        try:
+            if len(cells) != len(columns):
+                raise ValueError(f"has {len(cells)} fields, and the first line {len(columns)}")
+            rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
+        except ValueError as error:
+            problems.append(f"{name} line {line}: {error} (mend or delete the line)")
+    if problems:
+        more = len(problems) - MOST_SAID
+        problems[MOST_SAID:] = [f"{name}: and {more} lines more"] if more > 0 else []
+        raise ConfigError(problems)
+    return PriceList(name, tuple(rows))
+
+
+def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
+    """Raises ValueError with what is wrong in words."""
+    return ListedPrice(
+        line=line,
+        instance=cells["InstanceType"],
+        region=cells["Region"],
+        zone=cells.get("AvailabilityZone", ""),
+        accelerator=cells.get("AcceleratorName", ""),
+        accelerators=_number(cells, "AcceleratorCount"),
+        vcpus=_number(cells, "vCPUs"),
+        prices={pricing: _number(cells, column) for pricing, column in PRICES.items()},
+        source=cells.get("Source") or name,
+        date=_date(cells.get("Date", "")),
+    )
+
+
+def _number(cells: Mapping[str, str], column: str) -> float | None:
+    """None where there is none, or 0, which is no price, and no number of vCPUs, either."""
+    text = cells.get(column, "")
+    try:
+        value = float(text or 0)
+    except ValueError:
+        raise ValueError(f"{column} {text!r} is no number") from None
+    if value < 0 or not math.isfinite(value):
+        raise ValueError(f"{column} must not be {text}")
+    return value or None
+
+
+def _date(text: str) -> str | None:
+    try:
+        return datetime.date.fromisoformat(text).isoformat() if text else None
+    except ValueError:
+        raise ValueError(f"Date {text!r} is no day such as 2026-09-01") from None

@@ -1,0 +1,105 @@
+"""The price of each server of a study: its share of what is bought, and what is doubtful about it
+(docs/method.md, "Sharing, cost and saving")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from perseus.study.bought import Bought, UnpricedError, bought
+from perseus.study.presentation import Costs
+from perseus.study.price import PriceRow
+from perseus.study.price_list import PriceList
+from perseus.study.server import Server
+from perseus.study.tasks.tables import Price
+
+
+def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) -> Price:
+    """What the server costs by one of its prices. Raises UnpricedError."""
+    parts = bought(wanted, prices, costs)
+    share = _share(server, wanted, parts)
+    on_demand = _usd(parts, "on_demand", share)
+    if on_demand is None:
+        raise UnpricedError("instance", f"{wanted.instance!r} has no on-demand price")
+    price = Price(
+        instance=wanted.instance,
+        region=wanted.region,
+        zone=parts[0].zone,
+        accelerator=wanted.accelerator or "",
+        vcpus=parts[0].vcpus,
+        share=share,
+        on_demand_usd_per_hour=on_demand,
+        spot_usd_per_hour=_usd(parts, "spot", share),
+        committed_usd_per_hour=_usd(parts, "committed", share),
+        currency=costs.currency,
+        date=_date(parts),
+        source="; ".join(dict.fromkeys(part.source for part in parts)),
+    )
+    missing = [each for each in costs.pricing if price.usd_per_hour(each) is None]
+    doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
+    doubts |= {f"no {each.replace('_', '-')} price is known": None for each in missing}
+    if price.date is None and costs.prices is not None:
+        doubts |= {"the day on which it was valid is not stated (costs.priced_on)": None}
+    return price.model_copy(update={"doubts": tuple(doubts)})
+
+
+def said(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
+    """Lines for the terminal: what is doubtful about the prices, by the name of the server."""
+    for server, offers in prices.items():
+        for price in offers:
+            for doubt in price.doubts:
+                yield f"Price of {server!r} ({price.instance} in {price.region}): {doubt}"
+
+
+def _usd(parts: Sequence[Bought], pricing: str, share: float) -> float | None:
+    """None where a part has no such price."""
+    each = [part.usd_per_hour[pricing] for part in parts]
+    known = [usd for usd in each if usd is not None]
+    return share * sum(known) if len(known) == len(each) else None
+
+
+def _date(parts: Sequence[Bought]) -> str | None:
+    """The day of the oldest price; None where that of one is not known."""
+    days = [part.date or "" for part in parts]
+    return min(days) or None
+
+
+def _share(server: Server, wanted: PriceRow, parts: Sequence[Bought]) -> float:
+    """The stated one, or 1 where the server has all of the instance.
+
+    Raises UnpricedError where neither holds, and where the instance has less than the server.
+    """
+    vcpus, gpus = parts[0].vcpus, len(server.gpus or ())
+    accelerators = sum(part.accelerators for part in parts)
+    if gpus and not accelerators:
+        raise UnpricedError(
+            "accelerator",
+            f"is missing: gpus are used, and the price of {wanted.instance!r} includes none (say"
+            " which are bought with it, such as T4:1)",
+        )
+    if len(parts) > 1 and parts[0].accelerators:
+        raise UnpricedError("accelerator", f"the price of {wanted.instance!r} includes its own")
+    if vcpus is None:
+        if wanted.share is None:
+            raise UnpricedError(
+                "share", f"is missing: the price list does not say the vCPUs of {wanted.instance!r}"
+            )
+        return wanted.share
+    has, used, least = f"{vcpus:g} vCPUs", f"cores is {server.cores}", server.cores / vcpus
+    if gpus:
+        has, used = f"{has} and {accelerators:g} accelerators", f"{used}, gpus are {gpus}"
+        least = max(least, gpus / accelerators)
+    if least > 1:
+        raise UnpricedError(
+            "instance", f"{wanted.instance!r} has {has}, and {used} (take one that is larger)"
+        )
+    if wanted.share is None and (server.cores != vcpus or (gpus and gpus != accelerators)):
+        raise UnpricedError(
+            "share",
+            f"is missing: {wanted.instance!r} has {has}, and {used} (share: {least:.3g} where"
+            " others use the rest, share: 1 where nobody does)",
+        )
+    if wanted.share is not None and wanted.share < least * 0.999:
+        raise UnpricedError(
+            "share", f"is less than the server has: {wanted.instance!r} has {has}, and {used}"
+        )
+    return 1.0 if wanted.share is None else wanted.share

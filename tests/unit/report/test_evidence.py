@@ -1,0 +1,178 @@
+"""What stands behind the numbers of the page: cells, windows, and the configuration."""
+
+import io
+import re
+
+import numpy as np
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.report import configuration, evidence, main_tables
+from perseus.report import page as report_page
+from perseus.report.evidence import Evidence
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import module_of
+from perseus.report.shown import MOST_ROWS
+from perseus.study.measurement import ArrivalProcess, Client, Measurement
+from perseus.study.model import Model
+from perseus.study.server import PriceRow, Server
+from perseus.study.sla import Sla
+from perseus.study.tasks.figure import FigureTask
+from perseus.study.tasks.report import ReportTask
+from perseus.study.tenant import DynamicBatching, Tenant
+
+
+def of(made, folder):
+    """The frames of a study and its evidence, read from files as the report reads them."""
+    cells = synthetic_files.write(folder, made)
+    records = evidence.read_records([cell / "record.json" for cell in cells])
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    named = {record.task.cell: record for record in records}
+    return frames, Evidence(named, evidence.read_windows(records))
+
+
+def table(frames, found, title):
+    (shown,) = (each for each in main_tables.tables(frames, found) if each.title == title)
+    return shown
+
+
+def test_rates_lead_to_the_windows_that_they_were_seen_in(tmp_path):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames, found = of(made, tmp_path)
+    shown = table(frames, found, "Peaks")
+    windows = {id: row for cell in found.sections() for id, row in cell.windows}
+    for row in shown.rows:
+        values = dict(zip(shown.columns, row, strict=True))
+        certified, failing = values["certified"], values["first failing"]
+        assert windows[certified.link][3].text == "pass"
+        assert windows[certified.link][2].text == certified.text
+        assert windows[failing.link][3].text == "fail"
+        assert windows[failing.link][2].text == failing.text
+        assert values["estimated limit"].link in {cell.id for cell in found.sections()}
+
+
+def test_of_more_windows_than_a_page_holds_the_decisive_ones_are_shown(tmp_path, monkeypatch):
+    frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
+    monkeypatch.setattr(evidence, "MOST_WINDOWS", 50)
+    sections = list(found.sections())
+    assert all(len(cell.windows) == 2 < cell.all_windows for cell in sections)
+    links = {entry.link for row in table(frames, found, "Peaks").rows for entry in row}
+    there = {cell.id for cell in sections} | {id for cell in sections for id, _ in cell.windows}
+    assert links - {""} <= there
+
+
+def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, monkeypatch):
+    monkeypatch.setattr(evidence, "MOST_CELLS", 2)
+    frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
+    assert [cell.name for cell in found.sections()] == list(found.records)[:2]
+    _, *others = table(frames, found, "Peaks").rows
+    assert {entry.link for row in others for entry in row} == {""}
+    page = report_page.render(frames, {}, list(found.records.values()))
+    assert "Here are the first 2 of 6 cells" in " ".join(page.split())
+
+
+def test_long_tables_end_and_say_where_the_rest_is():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
+    frames["peaks"] = frames["peaks"].loc[np.repeat(0, MOST_ROWS + 5)]
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    said = f"The first {MOST_ROWS} of {MOST_ROWS + 5} rows; all of them: results/synthetic/tables"
+    assert f"{said}/peaks.csv" in page
+
+
+def test_a_first_failing_rate_below_the_interval_is_explained(tmp_path):
+    frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
+    assert table(frames, found, "Peaks").remarks == []
+    frames["peaks"].loc[0, "first_failing_rps"] = 0.9 * frames["peaks"]["ci_low_rps"][0]
+    shown = table(frames, found, "Peaks")
+    assert shown.rows[0][4].text.endswith(main_tables.BELOW)
+    assert not any(main_tables.BELOW in row[4].text for row in shown.rows[1:])
+    (remark,) = shown.remarks
+    assert remark.what.startswith(main_tables.BELOW) and "interval" in remark.what
+
+
+def test_a_load_line_has_one_row_of_costs_with_all_prices(tmp_path):
+    frames, found = of(synthetic.records(), tmp_path)
+    shown = table(frames, found, "Costs")
+    assert len(shown.rows) == len(frames["peaks"]) == len(frames["costs"]) / 2
+    spot = frames["costs"][frames["costs"]["pricing"] == "spot"]
+    at = shown.columns.index("at the estimated limit, spot")
+    assert [float(row[at].text) for row in shown.rows] == pytest.approx(
+        list(spot["usd_per_million_inferences"]), rel=5e-3
+    )
+    dear = frames["costs"].assign(region="elsewhere")
+    frames["costs"] = frames["costs"].iloc[:1]
+    (row,) = table(frames, found, "Costs").rows
+    assert row[2].text != "\N{EN DASH}"
+    frames["costs"] = dear.drop(index=1)  # the first line has no spot price
+    assert table(frames, found, "Costs").rows[0][at].text == "\N{EN DASH}"
+    assert {row[2].text for row in table(frames, found, "Prices").rows} == {"elsewhere"}
+
+
+TASK = ReportTask(
+    models=(Model(name="a", sla=Sla(latency_ms=100.0)),),
+    tenants=(Tenant(model="a"),),
+    servers=(Server(name="cpu1", cores=1, price=PriceRow(instance="i", region="r")),),
+    measurement=Measurement(),
+)
+OTHERS = {
+    "instances": {"tenants": (Tenant(model="a", instances=2),)},
+    "batching": {"tenants": (Tenant(model="a", dynamic_batching=DynamicBatching()),)},
+    "delay": {
+        "tenants": (Tenant(model="a", dynamic_batching=DynamicBatching(max_queue_delay_us=9)),)
+    },
+    "weights": {"models": (Model(name="a", weights="tuned.pth", sla=Sla(latency_ms=100.0)),)},
+    "images": {"models": (Model(name="a", images="pictures", sla=Sla(latency_ms=100.0)),)},
+    "protocol": {"measurement": Measurement(client=Client(protocol="http"))},
+    "shared memory": {"measurement": Measurement(client=Client(shared_memory=True))},
+    "trace": {"measurement": Measurement(arrivals=ArrivalProcess(process="trace", trace="t.txt"))},
+    "cv": {"measurement": Measurement(arrivals=ArrivalProcess(process="gamma", cv=2.5))},
+    "launcher": {
+        "servers": (
+            Server(
+                name="cpu1",
+                cores=1,
+                launcher="docker",
+                image="triton:1",
+                price=PriceRow(instance="i", region="r"),
+            ),
+        )
+    },
+}
+
+
+def told(task):
+    return [(t.title, t.columns, t.rows) for t in configuration.tables(task, [])]
+
+
+def test_the_configuration_tells_studies_apart():
+    tellings = [told(TASK), *(told(TASK.model_copy(update=other)) for other in OTHERS.values())]
+    assert all(a != b for i, a in enumerate(tellings) for b in tellings[:i])
+    columns = {title: columns for title, columns, _ in tellings[0]}
+    assert {"instances", "max_batch_size"} <= set(columns["Tenants"])  # as they are by default
+
+
+def test_the_configuration_stands_on_the_page_by_its_keys():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
+    task = TASK.model_copy(update=OTHERS["weights"] | OTHERS["cv"] | OTHERS["delay"])
+    page = report_page.render(frames, {}, synthetic.loaded(made), task)
+    section = page[page.index('<section id="configuration">') :].replace("<wbr>", "")
+    for text in ("tuned.pth", "process gamma, cv 2.5", "max_queue_delay_us 9", "protocol grpc"):
+        assert f">{text}" in section
+    assert re.search(r'<th scope="col">weights</th>', section)
+    assert "preprocessing" not in section  # nobody has a value for it
+
+
+def test_figures_without_anything_are_words():
+    made = synthetic.records(synthetic.Truth({"resnet18": 30.0}), mixes=(), holds=())
+    frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
+    task = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+    drawn = {}
+    for name in ("peaks", "frontier"):
+        svg, buffer = module_of(name).draw(FigureData(frames), task), io.BytesIO()
+        svg.savefig(buffer, format="svg")
+        drawn[name] = buffer.getvalue()
+    page = report_page.render(frames, drawn, synthetic.loaded(made))
+    assert page.count("<figure") == 1 and "Nothing to draw in this study: frontier." in page

@@ -1,0 +1,167 @@
+"""What figures have in common: data beside them, marks where something is cut, no empty panels."""
+
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+import synthetic_files
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from perseus.report import drawing, marks
+from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
+from perseus.report.figures import data_of, frontier, latency_ecdf, peaks, utilisation
+from perseus.report.figures import module_of as figure_module
+from perseus.report.svg import compact
+from perseus.study.tasks.figure import FigureTask
+
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+OF_TABLES = ("peaks", "frontier", "costs", "ceilings")
+OF_RAW_RESULTS = ("latency_by_rate", "latency_ecdf", "utilisation", "speed")
+
+
+def results_of(made, folder=None):
+    """The tables of a study and, with a folder, the raw results of its cells."""
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    return FigureData(frames, tuple(synthetic_files.write(folder, made)) if folder else ())
+
+
+@pytest.fixture(scope="module")
+def failed(tmp_path_factory):
+    made = synthetic.with_failures(synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities)))
+    return results_of(made, tmp_path_factory.mktemp("failed"))
+
+
+def draw(module, results):
+    with drawing.drawing(STYLE):
+        return module.draw(results, STYLE)
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_the_data_of_a_figure_of_tables_are_rows_of_them(name, failed):
+    data = data_of(name, failed)
+    assert len(data) and any(data is table for table in failed.tables.values())
+
+
+@pytest.mark.parametrize("name", OF_RAW_RESULTS)
+def test_the_data_of_other_figures_are_what_is_drawn(name, failed):
+    data, drawn = data_of(name, failed), draw(figure_module(name), failed)
+    xs = {
+        "latency_by_rate": "all_offered_rps",
+        "latency_ecdf": "latency_ms",
+        "utilisation": "time_s",
+        "speed": "minutes",
+    }
+    points = {
+        round(float(x), 6)
+        for panel in drawn.axes
+        for line in panel.lines
+        for x in np.atleast_1d(line.get_xdata())
+    }
+    assert len(data) > 10
+    assert set(data[xs[name]].round(6)) <= points
+
+
+def test_the_data_are_written_beside_the_figure(failed, tmp_path):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    results = results_of(made, tmp_path)
+    paths = {}
+    for name, frame in results.tables.items():
+        paths[name] = tmp_path / f"{name}.parquet"
+        frame.to_parquet(paths[name])
+    files = [tmp_path / f"speed.{kind}" for kind in ("svg", "png", "csv")]
+    drawing.draw("speed", paths, results.cells, STYLE, *files)
+    written = pd.read_csv(files[2])
+    assert list(written["tenant"]) == list(data_of("speed", results)["tenant"])
+    ElementTree.parse(files[0])
+
+
+def test_there_are_no_empty_panels_but_words(failed):
+    drawn = draw(latency_ecdf, failed)
+    assert all(panel.lines for panel in drawn.axes)
+    assert len(drawn.axes) < len(failed.peaks)
+    said = drawn.get_supxlabel()
+    assert said.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in said
+
+
+def test_quantities_without_samples_have_no_panels(failed):
+    drawn = draw(utilisation, failed)
+    titles = [panel.get_title(loc="left").partition("\n")[0] for panel in drawn.axes[:2]]
+    assert titles == ["CPU (cores)", "memory (GiB)"]
+    assert len(drawn.axes) == 2 * utilisation.MOST_CELLS
+
+
+@pytest.mark.parametrize(
+    ("ends", "limit", "reach", "arrow"),
+    [
+        ((10.0, 9.0, 12.0), 20.0, 12.0, False),
+        ((10.0, 9.0, 500.0), 20.0, 20.0, True),
+        ((10.0, 9.0, np.inf), 20.0, 13.0, True),
+        ((10.0, 9.0, np.inf), 11.0, 11.0, True),
+        ((10.0, 9.0, 12.0), 5.0, 10.0, True),
+    ],
+)
+def test_an_interval_that_goes_on_ends_in_an_arrow(ends, limit, reach, arrow):
+    for put, axis in ((marks.interval, 0), (marks.upright, 1)):
+        axes = Figure().subplots()
+        put(axes, 0.0, ends, limit, color="black")
+        (bar,) = axes.collections
+        assert bar.get_segments()[0][:, axis].max() == pytest.approx(reach)
+        heads = [line for line in axes.lines if line.get_marker() in "<>^"]
+        assert len(heads) == arrow
+
+
+def cut_off(results):
+    """The figure of the peaks with an interval that is a hundred times as wide as any value."""
+    results.tables["peaks"].loc[0, "ci_high_rps"] = 100 * results.peaks["estimate_rps"].max()
+    results.tables["peaks"].loc[0, "ci_high_scale"] = 100 * results.peaks["estimate_scale"].max()
+    last = results.peaks.index[-1]
+    results.tables["peaks"].loc[last, "ci_high_scale"] = (
+        50.0 * results.peaks.loc[last, "estimate_scale"]
+    )
+    return results
+
+
+def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
+    results = cut_off(results_of(synthetic.records(mixes=[(1, 1)], holds=())))
+    (panel,) = draw(peaks, results).axes
+    furthest = results.peaks["estimate_rps"].max()
+    assert panel.get_xlim()[1] < 2 * furthest
+    (head,) = (line for line in panel.lines if line.get_marker() == ">")
+    assert furthest < head.get_xdata()[0] < panel.get_xlim()[1]
+    (plane,) = draw(frontier, results).axes
+    heads = [text for text in plane.texts if getattr(text, "arrow_patch", None) is not None]
+    ends = np.array([text.xy for text in heads])
+    assert len(heads) == 2  # of the tenant alone, and of the mix
+    assert (ends <= np.array([plane.get_xlim()[1], plane.get_ylim()[1]]) * 1.001).all()
+
+
+def test_more_load_lines_than_a_panel_holds_are_told():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    mixes = [(i, j, 1) for i in range(1, 7) for j in range(1, 7)]
+    drawn = draw(frontier, results_of(synthetic.records(truth, mixes=mixes, holds=())))
+    assert drawn.axes[0].get_title(loc="left") == "cpu1.shared: 30 of 36 load lines"
+    assert len(drawn.axes[0].get_yticks()) == 30
+    assert drawn.get_size_inches()[1] > 6
+
+
+def test_tenants_differ_without_colour_and_the_first_two_in_greyscale():
+    for looks in (COLOURS, HATCHES, MARKERS, DASHES):
+        assert len(set(looks)) == len(looks) == 6
+    first, second = (np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) for colour in COLOURS[:2])
+    assert abs(first - second) > 0.25
+
+
+def test_a_compact_picture_has_the_same_coordinates():
+    svg = (
+        '<svg xmlns="http://www.w3.org/2000/svg"><metadata>\n <a/>\n</metadata>\n <path d="M '
+        '41.401137 130.341918 \nL -0.004 48.570579 \nC 1 2 3 4 5 6 \nz\n" '
+        'style="stroke-width: 0.12345"/>\n <use x="10.123456" y="7"/>\n</svg>'
+    )
+    small = compact(svg)
+    assert 'd="M41.4 130.34L0 48.57C1 2 3 4 5 6z"' in small
+    assert 'x="10.12" y="7"' in small and "stroke-width: 0.12345" in small
+    assert "metadata" not in small and "\n" not in small
+    ElementTree.fromstring(small)

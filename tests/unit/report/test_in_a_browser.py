@@ -1,0 +1,154 @@
+"""The page in a headless Chromium: nothing is broken or cut, and its tables sort and filter."""
+
+import re
+
+import browser
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.host import parquet
+from perseus.host.files import write_json
+from perseus.report import drawing
+from perseus.report import page as report_page
+from perseus.report.evidence import read_records, read_windows
+from perseus.results import tables
+from perseus.results.study_results import StudyResults
+from perseus.study.tasks.figure import FigureTask
+from perseus.study.tasks.report import ReportTask
+
+pytestmark = browser.needs_chromium
+
+WIDTHS = (380, 1100, 1900)
+A4_PX = 710  # between margins of 1 cm
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+
+SORTED = """
+  const table = page.querySelector("#response-times-at-the-certified-rates table");
+  const heading = table.tHead.rows[0].cells[%d];
+  const values = () => [...table.tBodies[0].rows].map((row) => row.cells[%d].textContent);
+  const found = [];
+  for (let clicks = 0; clicks < 2; clicks++) {
+    heading.querySelector("button").click();
+    found.push({ sorted: heading.getAttribute("aria-sort"), values: values() });
+  }
+  return found;
+"""
+
+FILTERED = """
+  const table = page.querySelector("#response-times-at-the-certified-rates table");
+  const line = table.parentElement.previousElementSibling;
+  const input = line.querySelector("label > input");
+  input.value = "RESNET18 mix-1-1";
+  input.dispatchEvent(new Event("input"));
+  const rows = [...table.tBodies[0].rows].filter((row) => !row.hidden);
+  const said = line.querySelector("output").textContent;
+  return { left: rows.map((row) => row.textContent), said };
+"""
+
+LINKS = """
+  const to = [...page.querySelectorAll('a[href^="#"]')].map((link) => link.getAttribute("href"));
+  const ids = [...page.querySelectorAll("[id]")].map((part) => part.id);
+  const images = [...page.images].every((image) => image.alt);
+  const scopes = [...page.querySelectorAll("th")].every((heading) => heading.scope === "col");
+  const captions = [...page.querySelectorAll("table")].every((table) => table.caption);
+  const windows = to.filter((link) => link.includes(".w")).length;
+  return { to, ids, images, scopes, captions, windows, lang: page.documentElement.lang };
+"""
+
+OPENED = """
+  const link = page.querySelector('#peaks a[href*=".w"]');
+  const row = page.getElementById(link.getAttribute("href").slice(1));
+  const before = row.closest("details").open;
+  page.location.hash = link.getAttribute("href");
+  page.defaultView.openTarget();
+  return [before, row.closest("details").open];
+"""
+
+
+def written(folder, made, kinds=()):
+    """The page of a study with one figure, from its files."""
+    cells = synthetic_files.write(folder, made)
+    cells += [synthetic_files.OF_KIND[kind](folder) for kind in kinds]
+    write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
+    results = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
+    paths, svg = {}, folder / "peaks.svg"
+    for name, table in tables.make(results).items():
+        paths[name] = folder / f"{name}.parquet"
+        parquet.write(table, paths[name], folder / f"{name}.csv")
+    drawing.draw("peaks", paths, cells, STYLE, svg, folder / "peaks.png", folder / "peaks.csv")
+    frames = {name: table.to_pandas() for name, table in tables.make(results).items()}
+    records = read_records([cell / "record.json" for cell in cells])
+    drawn = {"peaks": svg.read_bytes()}
+    return report_page.render(frames, drawn, records, ReportTask(), read_windows(records))
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    made = synthetic.with_failures(synthetic.records())
+    return written(tmp_path_factory.mktemp("page"), made, synthetic_files.OF_KIND)
+
+
+@pytest.fixture(scope="module")
+def long_page(tmp_path_factory):
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    mixes = [(i, j, 1) for i in range(1, 7) for j in range(1, 7)]
+    made = synthetic.records(truth, mixes=mixes, holds=())
+    return written(tmp_path_factory.mktemp("long"), made)
+
+
+def test_at_no_width_is_anything_cut_broken_or_complained_of(page, long_page, tmp_path):
+    for each in (page, long_page):
+        found = browser.look(each, tmp_path, WIDTHS)
+        assert found["console"] == []
+        for width in WIDTHS:
+            seen = found[str(width)]
+            assert seen["width"] <= width
+            assert seen["images"] == 1 and seen["broken"] == 0
+        assert "Peaks" in found["380"]["cut"]  # which scrolls there, and can be reached by keyboard
+        assert found["1100"]["cut"] == found["1900"]["cut"] == []
+
+
+def test_a_heading_sorts_by_number_in_both_directions(page, tmp_path):
+    up, down = browser.look(page, tmp_path, (1100,), SORTED % (2, 2))["asked"]
+    assert (up["sorted"], down["sorted"]) == ("ascending", "descending")
+    rates = [float(text) for text in up["values"]]
+    assert rates == sorted(rates) and len(set(rates)) > 2
+    assert down["values"] == up["values"][::-1]
+
+
+def test_what_is_missing_comes_last_in_both_directions(page, tmp_path):
+    slowdown = 9
+    found = browser.look(page, tmp_path, (1100,), SORTED % (slowdown, slowdown))["asked"]
+    for way in found:
+        known = [text for text in way["values"] if text != "\N{EN DASH}"]
+        assert way["values"][: len(known)] == known and 0 < len(known) < len(way["values"])
+
+
+def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page, tmp_path):
+    found = browser.look(page, tmp_path, (1100,), FILTERED)["asked"]
+    assert len(found["left"]) == 2 and all("mix-1-1" in row for row in found["left"])
+    assert re.fullmatch(r"2 of \d+ rows", found["said"])
+
+
+def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page, tmp_path):
+    found = browser.look(page, tmp_path, (1100,), LINKS)["asked"]
+    assert {link[1:] for link in found["to"]} <= set(found["ids"])
+    assert len(found["ids"]) == len(set(found["ids"]))
+    assert found["windows"] > 10
+    assert found["images"] and found["scopes"] and found["captions"] and found["lang"] == "en"
+
+
+def test_a_link_opens_the_cell_of_its_window(page, tmp_path):
+    assert browser.look(page, tmp_path, (1100,), OPENED)["asked"] == [False, True]
+
+
+def test_it_prints(page, tmp_path):
+    paper = page.replace("@media print", "@media all")
+    paper = paper.replace(".scroll { overflow: visible;", ".scroll { overflow-x: auto;")
+    found = browser.look(paper, tmp_path, (A4_PX,))[str(A4_PX)]
+    assert paper != page and found["cut"] == []
+    (tmp_path / "page.html").write_text(page)
+    browser.pdf(tmp_path / "page.html", tmp_path / "page.pdf")
+    printed = (tmp_path / "page.pdf").read_bytes()
+    assert printed.startswith(b"%PDF") and len(re.findall(rb"/Type /Page\b", printed)) > 2

@@ -1,0 +1,65 @@
+"""Values of tables as the page shows them."""
+
+import pytest
+
+from perseus.report.numbers import significant
+from perseus.report.shown import Entry, between, rows_of, shares_of, shown, span
+from perseus.results.tables import module_of
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (1.25, 2.66, "1.25 to 2.66"),
+        (0.0, 2.66, "at most 2.66"),
+        (2.07, float("inf"), "at least 2.07"),
+        (0.0, float("inf"), "no bound"),
+    ],
+)
+def test_an_end_that_bounds_nothing_is_left_out(low, high, text):
+    row = {"slowdown": 2.2, "low": low, "high": high}
+    assert span(row, ["slowdown", "low", "high"]) == Entry("2.20", f"({text})")
+
+
+def test_without_both_ends_there_is_no_interval():
+    row = {"slowdown": 2.2, "low": 0.0, "high": None}
+    assert span(row, ["slowdown", "low", "high"]) == Entry("2.20")
+
+
+def test_a_share_of_nothing_is_a_bound():
+    row = {"low": 0.0, "high": 0.037}
+    assert between(row, ["low", "high"], "percent") == "0.0 % to 3.7 %"
+
+
+def test_of_a_drift_nothing_is_a_number():
+    """As where a count never changes; elsewhere 0 bounds nothing."""
+    row = {"slope": 0.0, "low": 0.0, "high": 0.0}
+    assert span(row, ["slope", "low", "high"]) == Entry("0", "(0 to 0)")
+
+
+def test_values_of_a_kind_are_shown_by_their_type():
+    row = {"a": 3, "b": True, "c": 1.23456, "low": 1.1, "high": 1.3, "d": None, "e": "cold"}
+    columns = ("a", "b", "c", ("c", "low", "high"), "e", "d")
+    assert [shown(row, each, frozenset()) for each in columns] == [
+        Entry("3"),
+        Entry("yes"),
+        Entry("1.23"),
+        Entry("1.23", "(1.10 to 1.30)"),
+        Entry("cold"),
+        Entry(significant(None)),
+    ]
+
+
+def test_shares_are_in_percent_and_counts_are_whole_though_some_are_missing():
+    schema = module_of("replay").SCHEMA
+    frame = schema.empty_table().to_pandas()
+    frame["attained"], frame["bursts"] = [0.943, 0.5], [2.0, None]
+    first, second = rows_of(frame[["attained", "bursts"]], schema)
+    assert shown(first, "attained", shares_of(schema)) == Entry("94 %")
+    assert shown(first, "bursts", shares_of(schema)) == Entry("2")
+    assert shown(second, "bursts", shares_of(schema)) == Entry(significant(None))
+
+
+def test_there_is_no_link_where_there_is_nothing_to_look_up():
+    assert Entry("27.0").to("cell-a") == Entry("27.0", link="cell-a")
+    assert Entry(significant(None)).to("cell-a") == Entry(significant(None))

@@ -1,0 +1,39 @@
+"""A run ends with the answer and the table of peaks."""
+
+import pyarrow.parquet as pq
+import synthetic
+import synthetic_files
+
+from perseus.report.terminal import MOST_PEAKS, lines
+from perseus.results.tables import TABLES
+
+
+def written(folder, made):
+    for name, table in synthetic_files.tables_of(made).items():
+        pq.write_table(table, folder / f"{name}.parquet")
+    return list(lines(folder))
+
+
+def test_the_answer_comes_before_the_peaks_in_columns(tmp_path):
+    said = written(tmp_path, synthetic.with_failures(synthetic.records()))
+    assert "should share" in said[0]
+    start = said.index("")
+    head = "server load line requests/s 95 % interval certified verdict"
+    assert " ".join(said[start + 1].split()) == head
+    assert said[start + 2].startswith("cpu1    resnet18 ")
+    assert any(line.endswith("client limited") for line in said)
+    assert len(said) == start + 2 + 7
+
+
+def test_many_peaks_are_left_to_their_file(tmp_path):
+    mixes = [(n, 1) for n in range(1, MOST_PEAKS + 1)]
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
+    said = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
+    assert said[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
+
+
+def test_without_tables_or_with_cut_ones_nothing_is_said(tmp_path):
+    assert not list(lines(tmp_path))
+    for name in TABLES:
+        (tmp_path / f"{name}.parquet").write_text("cut")
+    assert not list(lines(tmp_path))

@@ -1,0 +1,90 @@
+"""What to buy, in words: true where the tables say so, and not said where they do not."""
+
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.report.to_buy import to_buy
+from perseus.study.demand import Spot
+
+CAPACITIES = {"a": 100.0, "b": 400.0}
+
+
+def said(gain=2.0, rps=None, records=None, **settings):
+    """The answers of a study whose capacities are known, for a demand or without one."""
+    truth = synthetic.Truth(CAPACITIES, gain, between=0, within=1e-6, repeats=1)
+    made = records or synthetic.records(truth, mixes=((1, 1),), holds=())
+    task = synthetic.TASK.model_copy(
+        update={"demand": synthetic.demand(rps, **settings) if rps else None}
+    )
+    tables = synthetic_files.tables_of(made, task=task)
+    return list(to_buy({name: table.to_pandas() for name, table in tables.items()}))
+
+
+def test_the_fleet_its_price_and_what_it_saves():
+    (answer,) = said(gain=2.0, rps={"a": 390.0, "b": 1560.0})
+    assert answer.headline == "Buy 4 servers for 139 USD per month: 4 x (a 1 : 1 b)"
+    text = " ".join(answer.sentences)
+    assert "a 390, b 1560 requests/s" in text
+    assert "8 servers would cost 277 USD per month. Sharing saves 50 %" in text
+    assert "A quarter more demand takes 5 servers and 173 USD per month." in text
+    assert "spot" not in text
+
+
+def test_no_gain_is_no_saving():
+    (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0})
+    text = " ".join(answer.sentences)
+    assert "Sharing saves nothing at this demand" in text
+    assert "Do not buy" not in text
+
+
+def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
+    """At gain 2 the servers of this truth are far over what their work takes."""
+    (doubted,) = said(gain=2.0, rps={"a": 390.0, "b": 1560.0})
+    assert doubted.kind == "perhaps"
+    assert "measure such a server at this load before you buy" in " ".join(doubted.sentences)
+    (sure,) = said(gain=2.0, rps={"a": 5.0, "b": 20.0})
+    assert sure.kind == "yes"
+    assert "they keep every SLA, too" in " ".join(sure.sentences)
+
+
+def test_a_demand_that_nobody_carries():
+    (answer,) = said(rps={"a": 5.0, "c": 1.0})
+    assert answer.kind == "no"
+    assert answer.headline == "No fleet carries the demand: no server was found to carry c"
+
+
+def test_spot_servers_and_what_is_not_known_of_them():
+    spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
+    (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0}, spot=spot)
+    assert "is on servers at the spot price; what their revocations lose is not known" in " ".join(
+        answer.sentences
+    )
+
+
+def test_one_run_of_each_is_said():
+    for repeats in (1, 2):
+        truth = synthetic.Truth(CAPACITIES, repeats=repeats)
+        made = synthetic.records(truth, mixes=((1, 1),), holds=())
+        (answer,) = said(records=made, rps={"a": 5.0})
+        assert ("one run each" in answer.sentences[-1]) == (repeats == 1)
+
+
+@pytest.mark.parametrize(
+    ("gain", "kind", "headline"),
+    [
+        (2.0, "yes", "a and b should share at every demand: it saves 50 %"),
+        (0.5, "yes", "a and b should share up to 12"),
+        (0.001, "no", "a and b need servers of their own: sharing is cheaper at no demand"),
+    ],
+)
+def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):
+    (answer,) = said(gain=gain)
+    assert answer.kind == kind
+    assert answer.headline.startswith(headline)
+    assert answer.sentences
+
+
+def test_nothing_is_said_of_what_smoke_measured():
+    truth = synthetic.Truth(CAPACITIES, preset="smoke")
+    assert not said(records=synthetic.records(truth, mixes=((1, 1),), holds=()))
