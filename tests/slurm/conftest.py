@@ -38,7 +38,8 @@ ALONE = {
     "name": "squeezenet1_1",
     "servers": ["cpu1"],
     "tenants": [{"model": "squeezenet1_1"}],
-    "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
+    # With fewer levels it may end before it is cancelled.
+    "experiments": [{"kind": "concurrency", "concurrencies": [1, 2, 4, 8, 16]}],
 }
 CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter one
 RECORD = f"results/smoke/raw/{CELL}/record.json"
