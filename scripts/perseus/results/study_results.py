@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from perseus.results.client_load import Requests, ceiling_problems
+from perseus.results.fleets.attainment import attained
+from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
 from perseus.results.records import Ceiling, PeakRecord, Record
@@ -56,6 +58,15 @@ class StudyResults:
     def plans(self) -> tuple[Plan, ...]:
         """Fleets for the demand, if the study has one."""
         return plans(self.operating_points, self.task.demand)
+
+    @cached_property
+    def attainments(self) -> tuple[dict[str, float], ...]:
+        """By model, of each of the plans."""
+        return tuple(map(attained, self.plans))
+
+    @cached_property
+    def costs_over_demand(self) -> tuple[Cost, ...]:
+        return tuple(costs(self.operating_points, self.task.demand))
 
     @cached_property
     def ceiling_problems(self) -> dict[Requests, str]:

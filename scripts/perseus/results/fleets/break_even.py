@@ -8,15 +8,18 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
 
-from perseus.results.fleets.cheapest import TOLERANCE, NoFleetError, Offers, Wanted, cheapest
+from perseus.peak.stats import Floats
+from perseus.results.fleets.cheapest import TOLERANCE
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
 LEAST_RPS = 1.0
 MOST_SERVERS = 10
-STEPS = 121
+STEPS, MOST_EXACT = 121, 40
 """Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
 
 
@@ -114,9 +117,8 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
             for server in dict.fromkeys(each.server for each in mine)
             for shared in (False, True)
         ]
-        for total_rps in demands_rps(question, mine):
-            for option in options:
-                yield from _cost(question, option, mine, total_rps)
+        for option in options:
+            yield from _costs(question, option, mine)
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
@@ -138,28 +140,55 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
     return [float(rps) for rps in np.geomspace(LEAST_RPS, most, STEPS)]
 
 
-def _cost(
-    question: Question, option: Option, points: Sequence[OperatingPoint], total_rps: float
-) -> Iterator[Cost]:
+def _costs(question: Question, option: Option, points: Sequence[OperatingPoint]) -> Iterator[Cost]:
+    """Of one option at all demands; nothing where it lacks a model."""
     chosen = [
         each
         for each in points
         if each.server == option.server and (option.shared or not each.is_shared)
     ]
-    if option.shared and not any(each.is_shared for each in chosen):
+    hosted = {model for each in chosen for model in each.models}
+    if not hosted >= set(question.models) or option.shared != any(p.is_shared for p in chosen):
         return
-    usd = np.array([each.usd_per_hour["on_demand"] for each in chosen])
-    wanted = Wanted(total_rps * np.array(question.shares))
+    usd = chosen[0].usd_per_hour["on_demand"]
     lower = [[each.lower_rps.get(model, 0.0) for each in chosen] for model in question.models]
     rates = [[each.rates_rps.get(model, 0.0) for each in chosen] for model in question.models]
-    on_demand = np.zeros(len(chosen), bool)
-    try:
-        sure = cheapest(Offers(np.array(lower), usd, on_demand), wanted)
-        likely = cheapest(Offers(np.array(rates), usd, on_demand), wanted)
-    except NoFleetError:
+    if not (demands := demands_rps(question, points)):
         return
-    servers = int(sure.counts.sum())
-    yield Cost(question, option, total_rps, servers, sure.usd_per_hour, likely.usd_per_hour)
+    shares = np.array(question.shares)
+    sure, likely = (needed(np.array(each), shares, demands) for each in (lower, rates))
+    for total_rps, must, may in zip(demands, sure.tolist(), likely.tolist(), strict=True):
+        yield Cost(question, option, total_rps, must, must * usd, may * usd)
+
+
+def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
+    """How many servers carry each of the demands, which ascend; all servers cost the same.
+
+    Beyond MOST_EXACT of them, those are taken again and again.
+    """
+    reached: list[float] = []
+    while (not reached or reached[-1] < demands_rps[-1]) and len(reached) < MOST_EXACT:
+        reached.append(carried_rps(rates_rps, shares, len(reached) + 1))
+    demands = (1 - TOLERANCE) * np.array(demands_rps)
+    blocks = np.ceil(np.maximum(demands / reached[-1], 1)) - 1
+    rest = demands - blocks * reached[-1]
+    within = np.searchsorted(reached, rest)
+    return (blocks * len(reached) + within + 1).astype(np.int64)
+
+
+def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
+    """The highest demand, in all, that so many servers carry: each runs at any of the columns of
+    `rates_rps` (models, columns), and of the demand `shares` (models,) are each model's."""
+    columns = rates_rps.shape[1]
+    found = optimize.milp(
+        np.append(np.zeros(columns), -1.0),
+        integrality=np.append(np.ones(columns), 0.0),
+        constraints=[
+            optimize.LinearConstraint(np.hstack([rates_rps, -shares[:, None]]), lb=0),
+            optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
+        ],
+    )
+    return float(found.x[-1])
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
@@ -171,7 +200,8 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     """
     by_question = groupby(of, key=lambda cost: cost.question)
     for question, asked in by_question:
-        best = [_best(list(same)) for _, same in groupby(asked, key=lambda cost: cost.total_rps)]
+        by_demand = sorted(asked, key=lambda cost: cost.total_rps)
+        best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
         for option, run in groupby(best, key=lambda found: found[0].option):
             found = list(run)
             savings = [saving for _, both in found for saving in both]

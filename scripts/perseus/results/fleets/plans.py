@@ -16,7 +16,7 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 HOURS_PER_MONTH = 730
 MOST_RESAMPLED = 400
 """Above so many columns x models a plan is made once, and its cost has no interval."""
-RESAMPLES = 200
+RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 

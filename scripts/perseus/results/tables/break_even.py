@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
-from perseus.results.fleets.break_even import costs
 from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
 
@@ -36,7 +35,7 @@ SCHEMA = pa.schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    for cost in costs(results.operating_points, results.task.demand):
+    for cost in results.costs_over_demand:
         yield {
             "study": results.task.study,
             "models": " + ".join(cost.question.models),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from perseus.host.parquet import FLAG, REAL, TEXT, column
-from perseus.results.fleets.break_even import MOST_SERVERS, costs, stretches
+from perseus.results.fleets.break_even import MOST_SERVERS, stretches
 from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
 
@@ -47,7 +47,7 @@ SCHEMA = pa.schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    for stretch in stretches(list(costs(results.operating_points, results.task.demand))):
+    for stretch in stretches(results.costs_over_demand):
         yield {
             "study": results.task.study,
             "models": " + ".join(stretch.question.models),

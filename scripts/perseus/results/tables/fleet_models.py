@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.results.columns import FLEET, fleet
-from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.plans import Plan
 from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
@@ -33,8 +32,7 @@ SCHEMA = pa.schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    for plan in results.plans:
-        within = attained(plan)
+    for plan, within in zip(results.plans, results.attainments, strict=True):
         for model in plan.models if plan.counts else ():
             sla = _sla(plan, model)
             yield {

@@ -10,7 +10,6 @@ import pyarrow as pa
 from perseus.host.parquet import REAL, TEXT, WHOLE, column
 from perseus.peak.stats import Floats
 from perseus.results.columns import FLEET, fleet
-from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, Plan
 from perseus.results.records import Row
 from perseus.results.repeats import TAIL
@@ -75,9 +74,8 @@ SCHEMA = pa.schema(
 def rows(results: StudyResults) -> Iterator[Row]:
     demand = results.task.demand
     alone = {plan.level.name: plan for plan in results.plans if plan.strategy == DEDICATED}
-    for plan in results.plans:
+    for plan, within in zip(results.plans, results.attainments, strict=True):
         assert demand is not None, "without one there are no plans"
-        within = attained(plan)
         low, high = _ends(plan.usd_draws)
         yield {
             **fleet(results.task.study, plan),
