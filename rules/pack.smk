@@ -22,8 +22,8 @@ rule pack:
     conda:
         "../envs/perseus.yaml"
     params:
-        code=SOURCES.fingerprint(["pack.py"]),
+        code=SOURCES.fingerprint(["pack_results.py"]),
     message:
         "Packing the results"
     script:
-        "../scripts/pack.py"
+        "../scripts/pack_results.py"

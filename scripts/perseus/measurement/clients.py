@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.server_life import naming_death
 from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.serving.running_server import RunningServer
 from perseus.study.sla import Sla
@@ -30,16 +31,26 @@ def routes_to(tenants: Sequence[TenantUnderTest]) -> Iterator[dict[str, Route]]:
 def under_load(
     cell: CellUnderTest, server: RunningServer, routes: Mapping[str, Route]
 ) -> Iterator[LiveSystem]:
-    """The server with the clients of all tenants, in their order."""
+    """The server with the clients of all tenants, in their order.
+
+    Raises ServerError when the server has died, ClientError when a client does not start.
+    """
     task = cell.task
     processes = processes_each(task.client.processes, cell.client_cores, len(routes))
     with ExitStack() as stack:
-        clients = [
-            stack.enter_context(
-                Client(each.name, routes[each.name], cell.client_cores, processes, steps=each.steps)
-            )
-            for each in task.tenants
-        ]
+        with naming_death(server):
+            clients = [
+                stack.enter_context(
+                    Client(
+                        each.name,
+                        routes[each.name],
+                        cell.client_cores,
+                        processes,
+                        steps=each.steps,
+                    )
+                )
+                for each in task.tenants
+            ]
         cell.raw.client_realtime = all(client.prompt for client in clients)
         system = LiveSystem(
             server,

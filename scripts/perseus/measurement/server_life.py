@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.traffic.client import Client
+from perseus.traffic.client import Client, ClientError
 
 SILENT_S = 5.0  # without any answer: a server that was stopped, or hangs
 SILENT_SLAS = 10  # the same in multiples of the longest SLA
@@ -49,11 +49,12 @@ class ServerLife:
 def naming_death(server: RunningServer) -> Iterator[None]:
     """Whatever fails because the server has died is told as its death.
 
-    Which of its connections is found closed first is chance: a request's, that of the statistics.
+    Which of its connections is found closed first is chance: a request's, that of the statistics,
+    that of a client which is about to start.
     """
     try:
         yield
-    except ServerError as error:
+    except (ServerError, ClientError) as error:
         deadline = time.monotonic() + DYING_S
         while server.pid is not None and server.alive() and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -9,6 +9,7 @@ from perseus.measurement.server_life import naming_death
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
+from perseus.traffic.client import ClientError
 
 NOBODY_LISTENS = "127.0.0.1:9"
 
@@ -27,6 +28,15 @@ def test_a_refused_connection_of_a_dying_server_is_told_as_its_death(process):
     dies_later.start()
     with pytest.raises(ServerError, match="the server died in mid-run"), naming_death(server):
         server_times(server, "tenant")
+
+
+def test_a_client_that_finds_nobody_is_told_as_the_death_of_its_server(process):
+    server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", process.pid)
+    with pytest.raises(ClientError), naming_death(server):
+        raise ClientError("the client of tenant died")
+    process.kill()
+    with pytest.raises(ServerError, match="the server died in mid-run"), naming_death(server):
+        raise ClientError("the client of tenant died")
 
 
 @pytest.mark.parametrize("lives_elsewhere", [False, True])

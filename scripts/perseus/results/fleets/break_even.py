@@ -156,9 +156,22 @@ def _costs(question: Question, option: Option, points: Sequence[OperatingPoint])
     if not (demands := demands_rps(question, points)):
         return
     shares = np.array(question.shares)
-    sure, likely = (needed(np.array(each), shares, demands) for each in (lower, rates))
+    count = needed if option.shared else needed_apart
+    sure, likely = (count(np.array(each), shares, demands) for each in (lower, rates))
     for total_rps, must, may in zip(demands, sure.tolist(), likely.tolist(), strict=True):
         yield Cost(question, option, total_rps, must, must * usd, may * usd)
+
+
+def needed_apart(
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]
+) -> NDArray[np.int64]:
+    """How many servers that have one model each carry each of the demands.
+
+    A hair's breadth over a whole number is not one more.
+    """
+    most = rates_rps.max(axis=1)  # of several operating points of a model, such as by preset
+    servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
+    return np.maximum(servers, 1).sum(axis=1).astype(np.int64)
 
 
 def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
