@@ -24,7 +24,7 @@ def to_buy(tables: Tables) -> Iterator[Answer]:
         yield _fleet(tables)
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):
-        yield _over_demand(str(models), stretches)
+        yield _over_demand(str(models), stretches, tables["peaks"])
 
 
 def _fleet(tables: Tables) -> Answer:
@@ -156,9 +156,14 @@ def _not_sure(peaks: pd.DataFrame) -> Iterator[str]:
             "Some capacities rest on one run each: the probabilities do not cover what lies between"
             " one start of a server and the next."
         )
+    if (peaks["preset"] == "quick").any():
+        yield (
+            "The preset is quick, which is for trying a configuration; standard or publication"
+            " decide."
+        )
 
 
-def _over_demand(models: str, stretches: pd.DataFrame) -> Answer:
+def _over_demand(models: str, stretches: pd.DataFrame, peaks: pd.DataFrame) -> Answer:
     names = models.split(" + ")
     who = " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
     most = significant(stretches["to_rps"].iloc[-1])
@@ -167,6 +172,7 @@ def _over_demand(models: str, stretches: pd.DataFrame) -> Answer:
     sentences = [_stretch(row) for row in rows[:MOST_SAID]]
     if len(rows) > MOST_SAID:
         sentences.append("And so on: see the table of what is the cheapest at which demand.")
+    sentences += _not_sure(peaks)
     if len(names) == 1:
         headline = f"The cheapest server for {who} depends on the demand"
         if len(rows) == 1:
