@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import synthetic
+import synthetic_files
 from synthetic import demand
 
 from perseus.results.fleets.attainment import attained
@@ -15,6 +16,8 @@ from perseus.results.fleets.cheapest import NoFleetError, Offers, Wanted, cheape
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING, offered, planned, plans
 from perseus.results.repeats import group
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import fleets
 from perseus.study.demand import Spot
 
 A, B = "a", "b"
@@ -275,3 +278,18 @@ def test_changes_of_the_demand_and_of_prices():
     assert not found[DEDICATED, 2.0].keeps_servers
     assert found[DEDICATED, 0.5].plan.servers == 6  # three, and half of five
     assert all(change.server is None for change in found.values())  # one price changes no fleet
+
+
+def test_revocations_lose_what_a_start_takes(tmp_path):
+    """Half of the demand is on servers that are taken away once in ten hours."""
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
+    cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
+    asked = demand({"resnet18": 290.0}, spot=Spot(largest_share=0.5, revocations_per_hour=0.1))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    (row, *_) = fleets.rows(StudyResults.read(task, cells, []))
+    starts = synthetic.startup_record()["starts"]
+    mean_s = sum(start["ready_s"] for start in starts) / len(starts)
+    assert row["on_spot"] > 0.4
+    assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * 0.1 * mean_s / 3600)
+    (unknown, *_) = fleets.rows(StudyResults.read(task, cells[:-1], []))
+    assert np.isnan(unknown["lost_to_revocations"])
