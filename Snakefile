@@ -40,6 +40,8 @@ rule plan:
     """The fleet for the study's demand: its tables and its figure."""
     input:
         lambda w: plan_files(),
+    message:
+        "The plan is there"
 
 
 rule measurements:
