@@ -9,7 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perseus.report.numbers import bounds, chance, percent, significant
+from perseus.report.numbers import bounds, chance, listed, percent, significant
+
+QUICK = "The preset is quick, which is for trying a configuration; standard or publication decide."
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,7 @@ def _no_measurement(of: str) -> Answer:
 
 def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame) -> Answer:
     first = savings.iloc[0]
-    names = str(first["models"]).split(" + ")
-    who = " and ".join([", ".join(names[:-1]), names[-1]])
+    who = listed(str(first["models"]).split(" + "))
     known = savings[savings["saving"].notna()]
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
@@ -178,10 +179,7 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
             " from one start of the server to the next."
         )
     if "quick" in set(used["preset"]):
-        yield (
-            "The preset is quick, which is for trying a configuration; standard or publication"
-            " decide."
-        )
+        yield QUICK
 
 
 def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:

@@ -1,9 +1,9 @@
-"""Numbers as text for people."""
+"""Numbers and lists as text for people."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def percent(share: float) -> str:
@@ -38,3 +38,8 @@ def significant(value: float | None, digits: int = 3) -> str:
         return "0"
     decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
     return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "a", "a and b", "a, b and c"."""
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

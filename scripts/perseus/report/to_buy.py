@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 import pandas as pd
 
-from perseus.report.answer import Answer
-from perseus.report.numbers import bounds, chance, percent, significant
+from perseus.report.answer import QUICK, Answer
+from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
@@ -157,15 +157,12 @@ def _not_sure(peaks: pd.DataFrame) -> Iterator[str]:
             " one start of a server and the next."
         )
     if (peaks["preset"] == "quick").any():
-        yield (
-            "The preset is quick, which is for trying a configuration; standard or publication"
-            " decide."
-        )
+        yield QUICK
 
 
 def _over_demand(models: str, stretches: pd.DataFrame, peaks: pd.DataFrame) -> Answer:
     names = models.split(" + ")
-    who = " and ".join([part for part in (", ".join(names[:-1]), names[-1]) if part])
+    who = listed(names)
     most = significant(stretches["to_rps"].iloc[-1])
     rows = [row for _, row in stretches.iterrows()]
     shared = [row for row in rows if row["shared"]]

@@ -79,8 +79,8 @@ def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> l
     """Of the demand, in its proportion; else of the models of each shared scenario, each as many of
     its dedicated servers, and of each model alone where several servers have it."""
     if demand is not None:
-        rps = demand.levels[-1].rps
-        asked = {model: rate for model, rate in rps.items() if rate > 0}
+        top = demand.levels[-1]
+        asked = {model: top.rps[model] for model in top.models}
         return [_question(asked)] if asked else []
     shared = dict.fromkeys(tuple(sorted(set(p.models))) for p in points if p.is_shared)
     several = dict.fromkeys(

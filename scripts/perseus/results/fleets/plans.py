@@ -52,7 +52,7 @@ class Plan:
 
     @property
     def models(self) -> tuple[str, ...]:
-        return tuple(name for name, rps in self.level.rps.items() if rps > 0)
+        return self.level.models
 
     @property
     def bought(self) -> list[tuple[int, Offer]]:
@@ -124,8 +124,7 @@ def plans(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> tuple
 def _of_level(
     points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Iterator[Plan]:
-    models = [name for name, rps in level.rps.items() if rps > 0]
-    offers = offered(list(of_models(points, models)), spot=demand.spot is not None)
+    offers = offered(list(of_models(points, level.models)), spot=demand.spot is not None)
     alone = [offer for offer in offers if not offer.point.is_shared]
     yield planned(DEDICATED, alone, level, demand)
     yield planned(SHARING, offers, level, demand)
@@ -158,7 +157,7 @@ def planned(
 ) -> Plan:
     """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
     nothing is asked of other capacities."""
-    models = [name for name, rps in level.rps.items() if rps > 0]
+    models = level.models
     if missing := _missing(models, offers):
         why_not = f"no server was found to carry {', '.join(missing)}"
         return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, np.empty(0), why_not)

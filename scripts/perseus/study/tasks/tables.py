@@ -93,6 +93,11 @@ class DemandLevel(Part):
     name: str
     rps: dict[str, float]
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Those that are asked for at all."""
+        return tuple(name for name, rps in self.rps.items() if rps > 0)
+
 
 class FleetDemand(Part):
     """What a fleet must carry at each level, and what it may be made of: `servers` by name, with
