@@ -69,7 +69,7 @@ def _chance(probability: float) -> str:
 
 
 def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
-    if mine["attained"].isna().any():
+    if mine.empty or mine["attained"].isna().any():
         return
     if late.empty:
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
@@ -117,7 +117,7 @@ def _beside(top: pd.DataFrame, row: pd.Series) -> Iterator[str]:
 
 def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
-    for _, row in others[others["servers"].notna()].iterrows():
+    for _, row in others[others["servers"] > 0].iterrows():
         yield (
             f"At the {row['level']} demand ({row['demand']} requests/s)"
             f" {_servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"

@@ -6,6 +6,7 @@ import synthetic_files
 
 from perseus.report.to_buy import to_buy
 from perseus.study.demand import Spot
+from perseus.study.tasks.tables import DemandLevel
 
 CAPACITIES = {"a": 100.0, "b": 400.0}
 
@@ -52,6 +53,22 @@ def test_a_demand_that_nobody_carries():
     (answer,) = said(rps={"a": 5.0, "c": 1.0})
     assert answer.kind == "no"
     assert answer.headline == "No fleet carries the demand: no server was found to carry c"
+
+
+def test_a_night_without_demand_is_no_trouble():
+    night = DemandLevel(name="low", rps={"a": 0.0, "b": 0.0})
+    asked = synthetic.demand({"a": 390.0, "b": 1560.0})
+    task = synthetic.TASK.model_copy(
+        update={"demand": asked.model_copy(update={"levels": (night, *asked.levels)})}
+    )
+    truth = synthetic.Truth(CAPACITIES, repeats=1)
+    made = synthetic.records(truth, mixes=((1, 1),), holds=())
+    tables = synthetic_files.tables_of(made, task=task)
+    fleets = tables["fleets"].to_pandas().set_index(["level", "strategy"])
+    assert fleets.loc[("low", "dedicated"), ["servers", "usd_per_month"]].tolist() == [0, 0]
+    (answer,) = to_buy({name: table.to_pandas() for name, table in tables.items()})
+    assert answer.headline.startswith("Buy ")
+    assert "low" not in " ".join(answer.sentences).split()
 
 
 def test_spot_servers_and_what_is_not_known_of_them():

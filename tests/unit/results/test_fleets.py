@@ -19,6 +19,7 @@ from perseus.results.repeats import group
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import fleets
 from perseus.study.demand import Spot
+from perseus.study.tasks.tables import DemandLevel
 
 A, B = "a", "b"
 EXACT = synthetic.Truth({A: 10.0, B: 40.0}, gain=2.0, between=0, within=1e-9, repeats=1)
@@ -293,3 +294,16 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
     assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * 0.1 * mean_s / 3600)
     (unknown, *_) = fleets.rows(StudyResults.read(task, cells[:-1], []))
     assert np.isnan(unknown["lost_to_revocations"])
+
+
+def test_nothing_is_bought_for_a_level_without_demand():
+    """Such as low_rps: 0 at night."""
+    night = DemandLevel(name="low", rps={A: 0.0, B: 0.0})
+    asked = demand({A: 1.0, B: 4.0}).model_copy(update={"levels": (night,)})
+    made = plans(points(), asked)
+    assert [(plan.strategy, plan.servers, plan.usd_per_hour, plan.why_not) for plan in made] == [
+        (DEDICATED, 0, 0.0, ""),
+        (SHARING, 0, 0.0, ""),
+    ]
+    assert not questions(points(), asked)
+    assert not list(changes(made, asked))

@@ -34,8 +34,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand: `counts` (offers,) of `offers`, none where there is no
-    fleet, and `why_not` then says why.
+    """A fleet for one level of the demand: `counts` (offers,) of `offers`, none where no server is
+    needed, or where there is no fleet, and `why_not` then says why.
 
     `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be as
     in each draw; draw d goes with draw d of the other strategies. Empty where that takes too long.
@@ -101,7 +101,7 @@ class Plan:
     def probability_enough(self, headroom: float) -> float:
         """That its servers carry the demand of every model, by joint draws of what they carry."""
         if not self.counts:
-            return np.nan
+            return np.nan if self.why_not else 1.0
         enough = [
             (1 - headroom)
             * sum(
@@ -157,10 +157,12 @@ def planned(
 ) -> Plan:
     """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
     nothing is asked of other capacities."""
-    models = level.models
+    models, nothing = level.models, np.empty(0)
+    if not models:
+        return Plan(level, strategy, tuple(offers), (), 0.0, 0.0, nothing, "")
     if missing := _missing(models, offers):
         why_not = f"no server was found to carry {', '.join(missing)}"
-        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, np.empty(0), why_not)
+        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, nothing, why_not)
     wanted = Wanted(
         np.array([level.rps[name] for name in models]),
         demand.headroom,
@@ -172,10 +174,9 @@ def planned(
     try:
         found = roomiest(on_offer, wanted, cheapest(on_offer, wanted))
     except NoFleetError as error:
-        nothing = np.empty(0)
         return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, nothing, str(error))
     resample = resample and len(offers) * len(models) <= MOST_RESAMPLED
-    draws = resampled(models, offers, wanted) if resample else np.empty(0)
+    draws = resampled(models, offers, wanted) if resample else nothing
     counts = tuple(int(n) for n in found.counts)
     return Plan(level, strategy, tuple(offers), counts, found.usd_per_hour, found.gap, draws, "")
 

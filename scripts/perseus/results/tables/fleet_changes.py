@@ -47,7 +47,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "change": _words(change),
             "factor": change.factor,
             "reason": plan.why_not,
-            "servers": plan.servers if plan.counts else None,
+            "servers": None if plan.why_not else plan.servers,
             "fleet": plan.words,
             "usd_per_month": plan.usd_per_month,
             "cost_ratio": plan.usd_per_hour / change.before.usd_per_hour,

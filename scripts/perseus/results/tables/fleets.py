@@ -81,7 +81,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             **fleet(results.task.study, plan),
             "demand": ", ".join(f"{name} {plan.level.rps[name]:.4g}" for name in plan.models),
             "reason": plan.why_not,
-            "servers": plan.servers if plan.counts else None,
+            "servers": None if plan.why_not else plan.servers,
             "fleet": plan.words,
             "usd_per_hour": plan.usd_per_hour,
             "usd_per_month": plan.usd_per_month,
@@ -107,7 +107,7 @@ def _saving(plan: Plan, alone: Plan) -> Row:
     draws: Floats = 1 - plan.usd_draws / alone.usd_draws if both else np.empty(0)
     low, high = _ends(draws)
     return {
-        "saving": 1 - plan.usd_per_hour / alone.usd_per_hour,
+        "saving": 1 - plan.usd_per_hour / alone.usd_per_hour if alone.usd_per_hour else np.nan,
         "saving_if_known_low": low,
         "saving_if_known_high": high,
         "probability_of_saving": float(np.mean(draws > 1e-9)) if both else np.nan,
@@ -116,7 +116,7 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
     """Where a model's share is on several servers, that of the slowest to start counts for all."""
-    total = sum(plan.level.rps.values())
+    total = sum(plan.level.rps.values())  # 0 where nothing is asked for, and no share then
     shares = [plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models]
     spot = results.task.demand.spot if results.task.demand else None
     used = {offer.point.server for _, offer in plan.bought if offer.pricing == "spot"}
@@ -124,8 +124,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     slowest_s = max((starts_s.get(server, np.nan) for server in used), default=np.nan)
     lost = sum(shares) * spot.revocations_per_hour * slowest_s / 3600 if spot else 0.0
     return {
-        "on_spot": sum(shares) if plan.counts else np.nan,
-        "lost_to_revocations": lost if used else 0.0 if plan.counts else np.nan,
+        "on_spot": np.nan if plan.why_not else sum(shares),
+        "lost_to_revocations": lost if used else np.nan if plan.why_not else 0.0,
     }
 
 
