@@ -2,6 +2,7 @@
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
     [repeats] [repeatability] [noise] [planning] [planner] [compare]
+    [prediction]
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from benchmarks import (
     noise,
     planner,
     planning,
+    prediction,
     repeatability,
     repeats,
     search_cost,
@@ -110,6 +112,10 @@ def _compare(at: Place, say: Say) -> Iterator[Row]:
     return compare.run(say)
 
 
+def _prediction(at: Place, say: Say) -> Iterator[Row]:
+    return prediction.run(say)
+
+
 def _peer(at: Place) -> PerfAnalyzer:
     return install(at.folder, [at.client_core])
 
@@ -128,6 +134,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "planning": planning.run,
     "planner": planner.run,
     "compare": _compare,
+    "prediction": _prediction,
 }
 
 

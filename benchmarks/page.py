@@ -125,6 +125,15 @@ less than 1.5 %, and were off by at most 2 %). Repeats differ by more or less th
 does a host from study to study, which no study knows of itself. Without a goal is what is not asked
 of `standard`, or of a comparison.
 """,
+    "prediction": """## Predicted sharing
+
+Pairs of models that share a server, at the limit that was measured for them, predicted from what
+each did alone by the steps of the ladder (docs/method.md, "Predicted sharing"). What was measured
+is kept in `benchmarks/pairs/`, one file for each server: six small CNNs on one core, all pairs,
+each with the preset `quick`. A pair is predicted as if it, or all mixes with one of its models, or
+all of the server had not been measured; with one server there is nothing to learn a constant from
+then. *Noise* is how far the measured ratios themselves are uncertain.
+""",
 }
 
 HOST = (

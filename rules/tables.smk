@@ -1,6 +1,6 @@
 """Tables: all cells, with prices.
 
-inputs:   the raw results of all cells, the client's ceilings
+inputs:   the raw results of all cells, the client's ceilings, the records of exports
 outputs:  results/<study>/tables/<table>.{parquet,csv}
 steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings
 """
@@ -12,6 +12,7 @@ rule tables:
         records=files.raw(STUDY, CELLS, "record.json"),
         windows=files.raw(STUDY, CELLS, "windows.parquet"),
         ceilings=files.ceilings(STUDY),
+        checks=files.all_checks(STUDY),
     output:
         expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         [

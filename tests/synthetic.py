@@ -194,6 +194,7 @@ def _repeats(
                 "first_failing_scale": float(1.15 * estimate),
                 "cliff": "",
                 "speeds_rps": {name: [1.1 * speed * truth.capacities[name]] * 4 for name in names},
+                "work_ms": {},
                 "posterior_scales": (estimate * scatter).tolist(),
                 "requests": 20000,
                 "measured_s": 90.0,
@@ -337,7 +338,14 @@ def sweep_record() -> Plain:
     search = with_failures(records(Truth(TRUTH.capacities, repeats=1)))[-1]
     run = ConcurrencyRun(concurrencies=LEVELS)
     parts = ("line", "weights", "dedicated_rps", "estimate_scale", "certified_scale")
-    found = {"certified_window", "first_failing_scale", "cliff", "posterior_scales", "speeds_rps"}
+    found = {
+        "certified_window",
+        "first_failing_scale",
+        "cliff",
+        "posterior_scales",
+        "speeds_rps",
+        "work_ms",
+    }
     searched = {*parts, *found}
     levels = [
         {

@@ -275,6 +275,9 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(points=3))
     assert edited.stale() == {points[2], *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(predict=True))
+    assert edited.stale() == {*points, *downstream}
 
 
 def test_the_noise_of_the_host_asked_for(edited, downstream):
@@ -530,7 +533,8 @@ def test_a_model_added_with_a_scenario(edited, downstream):
 def test_a_scenario_removed(edited, downstream):
     """What is left was measured; what combines it changes."""
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
-    assert edited.stale() == downstream - {("figure", "break_even")}
+    shared = {("figure", "break_even"), ("figure", "predictions")}
+    assert edited.stale() == downstream - shared
 
 
 def test_a_repeat_added(edited, downstream):

@@ -121,6 +121,10 @@ VARIANTS = {
         shared(SQUEEZE, MOBILENET, kind="frontier", points=3),
         ALONE | {f"cpu1.shared.frontier-{point}.r1" for point in (1, 2, 3)},
     ),
+    "a frontier that measures only what is not predicted": (
+        shared(SQUEEZE, MOBILENET, kind="frontier", points=2, predict=True, error_percent=8),
+        ALONE | {f"cpu1.shared.frontier-{point}.r1" for point in (1, 2)},
+    ),
     "every tenant beside every other": (
         shared(SQUEEZE, MOBILENET, kind="slowdown"),
         ALONE | {"cpu1.shared.slowdown-30.r1"},

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from perseus.measurement.live_system import LiveSystem
 from perseus.peak import stats
 from perseus.peak.durations import grace_s, loop_s, settle_s
-from perseus.peak.verdict import judge
+from perseus.peak.verdict import QUIET, Tolerance, judge
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
@@ -27,7 +27,11 @@ class Throughput:
 
 
 def closed_loop(
-    task: MeasureTask, system: LiveSystem, phase: str, concurrency: int
+    task: MeasureTask,
+    system: LiveSystem,
+    phase: str,
+    concurrency: int,
+    tolerance: Tolerance = QUIET,
 ) -> tuple[Window, list[Throughput]]:
     """A window of `loop_s`, and what each tenant answered in it once it had settled."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
@@ -48,6 +52,7 @@ def closed_loop(
             settle_s=settle,
             grace_s=grace,
             confidence=task.search.confidence,
+            tolerance=tolerance,
         )
         for i, (sla, each) in enumerate(zip(task.slas, throughputs, strict=True))
     )

@@ -51,10 +51,11 @@ def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
 
 
 def blocked_by(records: Sequence[Path], dedicated_rps: Mapping[str, float]) -> str:
-    """Which cells left a tenant without a dedicated peak, and how they ended; empty if none did."""
+    """Which cells left one of these tenants without its peak, and how they ended; empty if none
+    did."""
     read = [DedicatedRecord.model_validate_json(path.read_bytes()) for path in records]
     return ", ".join(
         f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
         for record in read
-        if not dedicated_rps[record.tenant] > 0
+        if record.tenant in dedicated_rps and not dedicated_rps[record.tenant] > 0
     )

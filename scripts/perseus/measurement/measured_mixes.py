@@ -16,6 +16,7 @@ class MixRecord(SearchRecord):
     """What is needed of the record.json of a cell that measured a mix."""
 
     weights: tuple[int, ...]
+    speeds_rps: dict[str, tuple[float | None, ...]]
 
 
 def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:

@@ -80,6 +80,23 @@ class ServerUnderTest:
         return under_load(self.cell, self.server, self.routes)
 
 
+def without_server(cell: CellUnderTest) -> dict[str, Any]:
+    """The part of record.json of a cell that needed none."""
+    cell.server_log.write_text("No server was started.\n")
+    return {
+        "startup_s": None,
+        "triton_version": None,
+        "image_id": None,
+        "round_trip_p50_ms": None,
+        "first_inference_ms": {},
+        "relative_errors": {},
+        "served_models": {},
+        "unloaded_p50_ms": {},
+        "request_bytes": {},
+        "client_preprocess_ms": {},
+    }
+
+
 @contextmanager
 def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
     """A server that was started and checked, is watched, and is ready to be loaded.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from perseus.peak.durations import ATTEMPTS
 from perseus.peak.outcome import Outcome
-from perseus.peak.verdict import Verdict
+from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict
 from perseus.peak.window import Window
 
 
@@ -18,10 +18,13 @@ class SpoiltError(RuntimeError):
         self.outcome = outcome
 
 
-def unspoilt(offer: Callable[[], Window]) -> Window:
-    """The first window that is not spoilt, of so many attempts. Raises SpoiltError."""
-    for _ in range(ATTEMPTS):
-        window = offer()
+def unspoilt(offer: Callable[[Tolerance], Window]) -> Window:
+    """The first window that is not spoilt, of so many attempts. Raises SpoiltError.
+
+    The last of them is made where there is no quiet to wait for, as a search makes it.
+    """
+    for attempts_left in reversed(range(ATTEMPTS)):
+        window = offer(QUIET if attempts_left else NO_QUIET)
         spoilt = [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]
         if not spoilt:
             return window

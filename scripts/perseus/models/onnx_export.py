@@ -15,6 +15,7 @@ import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
 from perseus.models.images import random_images, read_images
+from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
     ExportError,
     build,
@@ -65,6 +67,7 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
         with npz.open("wb") as stream:
             np.savez(stream, input=images, output=output)
         digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
+        cost = network_cost(onnx_file, images.shape[1:])
     return {
         "architecture": task.architecture,
         "weights": task.weights,
@@ -75,6 +78,7 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
         **check,
         "sha256": digest,
         "size_bytes": size_bytes,
+        "cost": asdict(cost),
         "opset": opset,
         "ir_version": ir_version,
         "versions": {

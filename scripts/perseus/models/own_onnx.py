@@ -6,6 +6,7 @@ Nothing of the file is executed but by ONNX Runtime, which knows no code in mode
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import Array
+from perseus.models.network_cost import network_cost
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
@@ -66,6 +68,7 @@ def take_onnx(
         with npz.open("wb") as stream:
             np.savez(stream, input=images, output=output)
         digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
+        cost = network_cost(onnx_file, (3, size, size))
     return {
         "source_sha256": sha256(source),
         "images": list(task.images),
@@ -74,6 +77,7 @@ def take_onnx(
         **check,
         "sha256": digest,
         "size_bytes": size_bytes,
+        "cost": asdict(cost),
     }
 
 

@@ -63,11 +63,24 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
     """Mixes of three tenants and more: all equally, each pair, and twice as much of each one."""
-    pairs = [
-        tuple(int(i in pair) for i in range(tenants)) for pair in combinations(range(tenants), 2)
-    ]
+    pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
+
+
+def round_robin(tenants: int) -> list[tuple[int, int]]:
+    """All pairs, in rounds in which no tenant occurs twice: each is met soon.
+
+    By the circle method: the sum of both numbers is that of the round, modulo an odd number of
+    tenants; the last one of an even number plays who would play itself.
+    """
+    rounds = tenants - 1 + tenants % 2
+
+    def number(pair: tuple[int, int]) -> int:
+        first, second = pair
+        return (2 * first if second == rounds else first + second) % rounds
+
+    return sorted(combinations(range(tenants), 2), key=number)
 
 
 def _bends(mixes: Sequence[MeasuredMix]) -> list[float]:

@@ -54,7 +54,9 @@ def load_line(
 def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:
     total = sum(run.weights)
     shares = [weight / total for weight in run.weights]
-    direction = tuple(s * dedicated_rps[n] for s, n in zip(shares, names, strict=True))
+    # Of a tenant that is not in the mix the peak may be unknown.
+    pairs = zip(shares, names, strict=True)
+    direction = tuple(share * dedicated_rps[name] if share else 0.0 for share, name in pairs)
     return LoadLine((0.0,) * len(names), direction)
 
 

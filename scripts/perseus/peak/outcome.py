@@ -23,6 +23,7 @@ class Outcome(StrEnum):
     INFEASIBLE = "infeasible"
     BLOCKED = "blocked"
     UNCERTIFIED = "uncertified"
+    PREDICTED = "predicted"
     CLIENT_LIMITED = "client_limited"
     DISTURBED = "disturbed"
     UNSTEADY = "unsteady"
@@ -48,7 +49,8 @@ class Peak:
     `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior` holds
     draws from it, shape (draws,), none when no valid window bears on it; they are as wide as the
     host's speed wandered, too. `speeds_rps` has, per tenant, what the busy server answered it
-    alone each time that this was looked at, NaN without load. `cliff` says where latency leaps from
+    alone each time that this was looked at, NaN without load, and `work_s` what a request cost it
+    then (`peak.speed.work_s`), shape (parts,). `cliff` says where latency leaps from
     within the SLA to far beyond it, and is empty where it rises with the load.
     """
 
@@ -60,6 +62,7 @@ class Peak:
     first_failing: float
     posterior: stats.Floats
     speeds_rps: tuple[tuple[float, ...], ...]
+    work_s: tuple[stats.Floats, ...]
     cliff: str
     windows: tuple[Window, ...]
 
@@ -67,16 +70,17 @@ class Peak:
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), "", tuple(windows))
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), "", tuple(windows))
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
-    """Whether a search found the limit of the server: an estimate with its uncertainty.
+    """Whether the limit of the server was found, or predicted: an estimate with its uncertainty.
 
-    Not if it found that of the client, or nothing. Whoever reads a record asks this.
+    Not if a search found that of the client, or nothing. Whoever reads a record asks this.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
-    return stated and outcome in (Outcome.OK, Outcome.UNCERTIFIED, Outcome.UNSTEADY)
+    found = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED, Outcome.UNSTEADY)
+    return stated and outcome in found
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:

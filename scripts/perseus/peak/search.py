@@ -239,6 +239,7 @@ class _Search:
                 tuple(each.rate_rps for each in of_tenant)
                 for of_tenant in zip(*self.speeds, strict=True)
             ),
+            work_s=tuple(map(speed.work_s, zip(*self.speeds, strict=True))),
             cliff=cliff(self.on_the_line, self.names),
             windows=tuple(self.windows),
         )

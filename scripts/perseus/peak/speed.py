@@ -7,7 +7,7 @@ load its caches cool down, and its latencies tell of that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,12 +25,20 @@ MEDIAN = float(np.sqrt(np.pi / 2))
 """Standard error of a median of normal values over that of their mean."""
 
 
+PARTS = 100
+"""Of the times between answers, in order: the mean of each part is kept."""
+
+
 @dataclass(frozen=True)
 class Speed:
-    """Answers per second of a busy server, and the standard error of their logarithm."""
+    """Answers per second of a busy server, and the standard error of their logarithm.
+
+    `gaps_s`, shape (n,), are the times between the answers.
+    """
 
     rate_rps: float
     log_error: float
+    gaps_s: Floats = field(default_factory=lambda: np.empty(0), compare=False)
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:
@@ -40,12 +48,23 @@ def speed(requests: Requests, from_ns: int) -> Speed:
     Not a number where there are fewer than two answers.
     """
     done_s = np.sort(requests.done_ns[requests.answered & (requests.done_ns >= from_ns)]) / 1e9
-    steps_s = [float(part.mean()) for part in stats.batches(np.diff(done_s), stats.BATCHES)]
+    gaps_s = np.diff(done_s)
+    steps_s = [float(part.mean()) for part in stats.batches(gaps_s, stats.BATCHES)]
     usual_s = float(np.median(steps_s)) if steps_s else 0.0
     if usual_s == 0:
         return Speed(np.nan, np.nan)
     error = float(np.std(steps_s, ddof=1)) if len(steps_s) > 1 else usual_s
-    return Speed(1 / usual_s, MEDIAN * error / usual_s / np.sqrt(len(steps_s)))
+    return Speed(1 / usual_s, MEDIAN * error / usual_s / np.sqrt(len(steps_s)), gaps_s)
+
+
+def work_s(seen: Sequence[Speed]) -> Floats:
+    """What requests cost a busy server: the times between its answers wherever it was looked at.
+
+    In order, and of each hundredth of them the mean; shape (up to 100,).
+    """
+    gaps_s = np.sort(np.concatenate([np.empty(0), *(each.gaps_s for each in seen)]))
+    parts = np.array_split(gaps_s, min(PARTS, len(gaps_s)) or 1)
+    return np.array([part.mean() for part in parts if len(part)])
 
 
 def duration_s(unloaded_ms: Floats) -> float:

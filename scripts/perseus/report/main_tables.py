@@ -29,7 +29,7 @@ from perseus.report.shown import (
     words,
 )
 from perseus.report.shown import share as in_percent
-from perseus.results.tables import OF_KINDS, TABLES
+from perseus.results.tables import OF_KINDS, PREDICTIONS, TABLES
 from perseus.results.tables import module_of as table_module
 
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
@@ -41,10 +41,12 @@ BELOW = "\N{DAGGER}"
 def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
     """All of them in the order of the page: what answers, peaks and what follows, experiments."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA) for name, frame in frames.items()}
-    yield from _sections([name for name in TABLES if name not in OF_KINDS], rows, evidence)
+    first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
+    yield from _sections(first, rows, evidence)
     yield _peaks(rows["peaks"], rows["ceilings"], evidence)
     if rows["savings"]:
         yield _savings(rows["savings"])
+    yield from _sections(PREDICTIONS, rows, evidence)
     yield from _costs(rows["costs"])
     yield _response_times(rows["tenants"], evidence)
     if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:

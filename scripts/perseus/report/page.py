@@ -21,6 +21,7 @@ from perseus.report.evidence import WINDOW_COLUMNS, Evidence, read_records, read
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
 from perseus.report.numbers import significant
+from perseus.report.predicted import predicted
 from perseus.report.recommended import recommended
 from perseus.report.shown import MOST_ROWS, words
 from perseus.report.style import NOTHING
@@ -72,7 +73,7 @@ def render(
     )
     environment.filters.update(significant=significant, words=words, breakable=_breakable)
     evidence = Evidence({record.task.cell: record for record in records}, windows)
-    failures = [record for record in records if record.outcome != "ok"]
+    failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     return environment.get_template("page.html").render(
         study=evidence.study,
         seed=records[0].task.seed,
@@ -81,6 +82,7 @@ def render(
             *to_buy(tables),
             *recommended(tables["recommendations"]),
             *answers(tables["peaks"], tables["costs"], tables["savings"]),
+            *predicted(tables["predictions"]),
         ],
         tables=list(main_tables.tables(tables, evidence)),
         figures=_figures(drawn),

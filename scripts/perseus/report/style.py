@@ -55,8 +55,10 @@ def short(row: pd.Series) -> str:
     """A load line in a few characters, for axes whose legend names the tenants."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
+    weights = str(row["weights"])
     if row["kind"] == "mix":
-        return f"mix {row['weights']}"
+        # Of some of many tenants, the names say more than ones among zeros.
+        return str(row["mix"]) if "0" in weights.split(" : ") else f"mix {weights}"
     return str(row["mix"]).partition(" beside ")[2]
 
 

@@ -33,9 +33,8 @@ LOAD_LINE = [
         "verdict",
         TEXT,
         "",
-        "the worst repeat's: ok, uncertified, infeasible, blocked, client_limited, disturbed,"
-        " unsteady or"
-        " failed",
+        "the worst repeat's: ok, predicted, uncertified, infeasible, blocked, client_limited,"
+        " disturbed, unsteady or failed",
     ),
     column("reason", TEXT, "", "why not ok, in words"),
     column("repeats", WHOLE, "", "repeats measured"),

@@ -99,8 +99,12 @@ class Record(BaseModel):
         description="`outcome` and `reason` of each attempt: a cell with trouble that may pass"
         " (unsteady, client_limited or failed) is measured once more, on a fresh server"
     )
-    startup_s: float = Field(description="from the start of the server to all models ready, s")
-    triton_version: str = Field(description="what the server says of itself")
+    startup_s: Number = Field(
+        description="from the start of the server to all models ready, s; null without a server"
+    )
+    triton_version: str | None = Field(
+        description="what the server says of itself; null without a server"
+    )
     image_id: str | None = Field(
         default=None,
         description="id of the image that docker or podman ran, to tell whether its tag has moved;"
@@ -125,7 +129,8 @@ class Record(BaseModel):
         " its configuration. What stands in its files, a server does not tell",
     )
     outcome: str = Field(
-        description="ok, uncertified (an estimate, but no rate passed with confidence), infeasible"
+        description="ok, uncertified (an estimate, but no rate passed with confidence), predicted"
+        " (not measured: the mixes before it let predict it within what was asked), infeasible"
         " (the server cannot keep the SLA at any load, or died under that of a soak), blocked (its"
         " rates are shares of dedicated peaks that were not found), client_limited (the load"
         " generator gave out first),"
@@ -200,6 +205,12 @@ class PeakRecord(Record):
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
         description="per tenant, what the busy server answered it alone each time that this was"
         " looked at during the search, requests/s; null without load, empty without a search"
+    )
+    work_ms: dict[str, tuple[float, ...]] = Field(
+        default={},
+        description="per tenant, what a request alone cost the busy server: the times between its"
+        " answers when its speed was looked at, in order, and of each hundredth of them the mean,"
+        " ms",
     )
     posterior_scales: tuple[float, ...] = Field(
         description="draws from the posterior of the estimate of s"

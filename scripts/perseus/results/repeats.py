@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perseus.peak.outcome import Outcome
+from perseus.peak.predicted.solo import usual_speed_rps
 from perseus.peak.stats import Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
@@ -35,6 +36,7 @@ WORST_FIRST = (
     Outcome.BLOCKED,
     Outcome.INFEASIBLE,
     Outcome.UNCERTIFIED,
+    Outcome.PREDICTED,
     Outcome.OK,
 )
 
@@ -136,14 +138,8 @@ class RepeatedPeak:
         )
 
     def speed_rps(self, tenant: str) -> float:
-        """What its busy server answered a tenant alone; NaN if that was not seen.
-
-        The median of all looks: one that a burst on the host met does not decide.
-        """
-        seen = [record.speeds_rps.get(tenant, ()) for record in self.records if record.has_limit]
-        speeds = np.array([speed for of_record in seen for speed in of_record])
-        known = speeds[np.isfinite(speeds)]
-        return float(np.median(known)) if len(known) else np.nan
+        """What its busy server answered a tenant alone; NaN if that was not seen."""
+        return usual_speed_rps([each for each in self.records if each.has_limit], tenant)
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -164,7 +160,7 @@ class RepeatedPeak:
             return "{} {} : {} {}".format(names[0], *self.weights, names[1])
         if run.line == "mix":
             pairs = zip(names, self.weights, strict=True)
-            return " : ".join(f"{name} {weight}" for name, weight in pairs)
+            return " : ".join(f"{name} {weight}" for name, weight in pairs if weight)
         stay = run.held_among(self.tenants)
         held = [name for name, own in zip(names, self.tenants, strict=True) if own in stay]
         others = " + ".join(name for name in names if name not in held)
@@ -218,6 +214,8 @@ def combine(
     """
     task = records[0].task
     used = [record for record in records if record.has_limit]
+    if used and used[0].outcome == Outcome.PREDICTED:
+        used = used[:1]  # of the others the same is predicted
     if not used:
         nothing = np.full(len(task.tenants), np.nan)
         return RepeatedPeak(
@@ -276,25 +274,29 @@ def sharing_ratio(
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
     is seen in both. `weights` multiply each tenant's part of the sum.
     """
-    known = [each for each in alone if each is not None and each.is_known]
-    if len(known) < len(alone) or not peak.is_known:
+    loaded = np.flatnonzero(peak.rates_rps != 0)  # all where the peak is not known
+    of_loaded = [alone[i] for i in loaded]
+    known = [each for each in of_loaded if each is not None and each.is_known]
+    if len(known) < len(loaded) or not peak.is_known:
         return Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
     changes = speed_changes(peak, known)
     capacity = changes * np.array([each.rates_rps[0] for each in known])
     capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
+    taken = np.broadcast_to(weights, peak.rates_rps.shape)[loaded]
     return Quantity(
-        float((weights * peak.rates_rps / capacity).sum()),
-        (weights * peak.rates_draws_rps / capacity_draws).sum(axis=1),
+        float((taken * peak.rates_rps[loaded] / capacity).sum()),
+        (taken * peak.rates_draws_rps[:, loaded] / capacity_draws).sum(axis=1),
         open_below=peak.open_below or any(each.open_above for each in known),
         open_above=peak.open_above or any(each.open_below for each in known),
     )
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """Per tenant, how many times as fast the server was as when the tenant was measured alone.
+    """How many times as fast the server was as when each of these tenants was measured alone.
 
     1 where that was not seen.
     """
-    pairs = zip(peak.tenants, alone, strict=True)
+    names = [each.tenants[0] for each in alone]
+    pairs = zip(names, alone, strict=True)
     changes = np.array([peak.speed_rps(name) / each.speed_rps(name) for name, each in pairs])
     return np.where(np.isfinite(changes), changes, 1.0)

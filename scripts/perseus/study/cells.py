@@ -123,16 +123,18 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers" and
-        "choice" where it has a grid, a demand, several servers, and those or tenants to choose
-        from."""
+        """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers",
+        "shared" and "choice" where it has a grid, a demand, several servers, tenants that share
+        one, and any of the last two to choose from."""
         scenarios = self.scenarios.values()
+        shared = any(len(each.tenants) > 1 for each in scenarios)
         several = len({configured(name) for name in self.servers}) > 1
         has = {
             "grid": bool(self.grids),
             "demand": self.definition.demand is not None,
             "servers": several,
-            "choice": several or any(len(each.tenants) > 1 for each in scenarios),
+            "shared": shared,
+            "choice": several or shared,
         }
         runs = (run for scenario in scenarios for run in scenario.runs)
         return {run.kind for run in runs} | {kind for kind, present in has.items() if present}

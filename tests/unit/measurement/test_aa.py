@@ -9,7 +9,7 @@ import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.measurement.experiments import aa
-from perseus.peak.verdict import Verdict
+from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
 
@@ -25,6 +25,7 @@ class Servers:
 
     def __init__(self, monkeypatch, spoilt=(), by_host=True, dies=None, refuses=None):
         self.spoilt, self.by_host, self.dies, self.refuses = spoilt, by_host, dies, refuses
+        self.tolerances = []
         self.started, self.loops, self.kept = 0, [], []
         monkeypatch.setattr(aa, "server_under_test", self.server_under_test)
         monkeypatch.setattr(aa, "closed_loop", self.closed_loop)
@@ -42,7 +43,8 @@ class Servers:
 
         yield SimpleNamespace(record={"startup_s": float(self.started)}, under_load=under_load)
 
-    def closed_loop(self, task, system, phase, concurrency):
+    def closed_loop(self, task, system, phase, concurrency, tolerance):
+        self.tolerances.append(tolerance)
         if system.number == self.dies:
             raise ServerError("the server died in mid-run")
         rate = 10.0 + len(self.loops)
@@ -69,10 +71,11 @@ def test_the_first_window_of_each_server_does_not_count(monkeypatch):
     assert [left for _, left in servers.kept] == [2.0 * n for n in reversed(range(9))]
 
 
-def test_a_spoilt_window_is_tried_again(monkeypatch):
-    Servers(monkeypatch, spoilt=(1, 2))
+def test_a_spoilt_window_is_tried_again_at_last_where_there_is_no_quiet(monkeypatch):
+    servers = Servers(monkeypatch, spoilt=(1, 2))
     record = measured()
     assert record["outcome"] == "ok" and record["capacities_rps"][0] == [26.0, 28.0]
+    assert servers.tolerances[:4] == [QUIET, QUIET, QUIET, NO_QUIET]
 
 
 @pytest.mark.parametrize("by_host, outcome", [(True, "disturbed"), (False, "client_limited")])

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from perseus.peak.frontier import MeasuredMix, next_weights, rays
+from perseus.peak.frontier import MeasuredMix, next_weights, rays, round_robin
 from perseus.peak.stats import Interval
 from perseus.study.experiments.frontier import Settings, most_points
 
@@ -77,6 +77,24 @@ def test_of_more_tenants_all_come_first_then_pairs_then_more_of_each(tenants):
     assert all(sum(each) == tenants + 1 for each in weights[-tenants:])
     with pytest.raises(IndexError):
         next_weights(tenants, mixes)
+
+
+@pytest.mark.parametrize("tenants", [3, 4, 7, 12])
+def test_pairs_come_in_rounds_in_which_each_tenant_is_met_once(tenants):
+    pairs = round_robin(tenants)
+    assert len(set(pairs)) == math.comb(tenants, 2)
+    each = tenants // 2
+    for start in range(0, len(pairs), each):
+        met = [tenant for pair in pairs[start : start + each] for tenant in pair]
+        assert len(set(met)) == 2 * each
+
+
+def test_an_error_is_only_for_predictions():
+    asked = Settings(kind="frontier", error_percent=5.0)
+    assert [at for at, _ in asked.problems(["a", "b"])] == [("error_percent",)]
+    assert {run.predict_within_percent for run in Settings(kind="frontier").runs()} == {None}
+    runs = Settings(kind="frontier", predict=True).runs()
+    assert {run.predict_within_percent for run in runs} == {15.0}
 
 
 @pytest.mark.parametrize(

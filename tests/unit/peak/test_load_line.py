@@ -29,6 +29,11 @@ def test_a_mix_at_scale_1_is_what_dedicated_servers_carry():
     assert sum(shares) == pytest.approx(0.8)
 
 
+def test_a_tenant_that_is_not_in_the_mix_needs_no_peak():
+    found, _ = line(Run.mix([1, 1, 0]), PEAKS | {"c": float("nan")})
+    assert found.rates_rps(1) == (50.0, 20.0, 0.0)
+
+
 def test_a_held_tenant_stays_and_the_other_rises():
     found, start = line(Run.hold("b", 25))
     assert found.rates_rps(0.0) == (0.0, 10.0)

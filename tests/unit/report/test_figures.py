@@ -111,9 +111,9 @@ def draw(name, study, folder):
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers"}
+    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers", "shared"}
     assert figures_of(everything) == tuple(FIGURES)
-    others = {*OTHER_KINDS, "grid", "fleets", "break_even", "servers"}
+    others = {*OTHER_KINDS, "grid", "fleets", "break_even", "servers", "predictions"}
     assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 

@@ -146,3 +146,15 @@ def test_one_look_at_the_speed_that_met_a_burst_does_not_decide():
     looks = {"a": (33.0, 16.0, 33.0, 33.0), "b": (99.0, 99.0, 98.0, 100.0)}
     records = tuple(each.model_copy(update={"speeds_rps": looks}) for each in shared.records)
     assert speed_changes(replace(shared, records=records), alone) == pytest.approx([1, 1])
+
+
+def test_a_tenant_without_load_in_a_mix_needs_no_peak_of_its_own():
+    """Of a pair among three tenants the third says nothing, whether it has a peak or not."""
+    three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
+    made = synthetic.records(three, mixes=((1, 1, 0),), holds=())
+    peaks = list(group(synthetic.loaded(made), 1).values())
+    alone = each_alone(peaks[-1], dedicated_peaks(peaks))
+    found = sharing_ratio(peaks[-1], alone)
+    assert found.value == pytest.approx(0.8, rel=0.05)
+    assert sharing_ratio(peaks[-1], [*alone[:2], None]).value == found.value
+    assert np.isnan(sharing_ratio(peaks[-1], [None, *alone[1:]]).value)

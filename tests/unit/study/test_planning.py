@@ -91,7 +91,7 @@ def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
     )
     assert of_peaks == [*(f"cpu1.{name}.peak.r1" for name in NAMES[:2]), raw]
     assert (of_background, of_pairs) == ([raw], ["cpu1.shared.slowdown-30.r1"])
-    assert study.kinds == {"peak", "background", "slowdown", "choice"}
+    assert study.kinds == {"peak", "background", "slowdown", "choice", "shared"}
     assert [len(study.dedicated_cells(cell)) for cell in study.cells.values()] == [0, 0, 2, 2]
 
 

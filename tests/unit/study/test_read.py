@@ -462,6 +462,8 @@ def background(**keys):
         (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
         (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
         (shared(kind="frontier", points=0), r"points: must be >= 1, not 0"),
+        (shared(kind="frontier", error_percent=5), r"error_percent: is only for predict: true"),
+        (shared(kind="frontier", predict=True, error_percent=0), r"error_percent: must be > 0"),
         (shared(kind="aa", windows=1), r"windows: must be >= 2, not 1"),
         (
             scenario(PAIR[0], name=PAIR[0], experiments=[{"kind": "slowdown"}]),

@@ -17,6 +17,7 @@ from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
 from perseus.peak.durations import ATTEMPTS, loop_s
 from perseus.peak.outcome import Outcome
+from perseus.peak.verdict import Tolerance
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
@@ -74,8 +75,8 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
     """Answers/s of all tenants together; a window that client or host spoil is tried again."""
 
-    def offer() -> Window:
-        window, _ = closed_loop(cell.task, system, PHASE, run.concurrency)
+    def offer(tolerance: Tolerance) -> Window:
+        window, _ = closed_loop(cell.task, system, PHASE, run.concurrency, tolerance)
         keep(cell, system, window, windows_left * window.elapsed_s)
         return window
 

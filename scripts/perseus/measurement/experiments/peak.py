@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
+
+import numpy as np
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.measured_mixes import measured_mixes
+from perseus.measurement.predicted_mix import predicted_peak
 from perseus.measurement.progress import describe_peak
-from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
+from perseus.measurement.server_under_test import (
+    ServerUnderTest,
+    server_under_test,
+    without_server,
+)
 from perseus.measurement.windows import keep
 from perseus.peak.certifiable import too_slow
 from perseus.peak.durations import expected_s, longest_s
@@ -30,12 +37,18 @@ SLOW_RPS = 50
 
 def measure(cell: CellUnderTest) -> Findings:
     """Search the peak; scales are points of the load line."""
-    task, first_window = cell.task, cell.raw.requests.windows
+    task, names, first_window = cell.task, cell.task.tenant_names, cell.raw.requests.windows
     dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
     run = with_weights(cell)
+    idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}
+    needed_rps = {name: rps for name, rps in dedicated_rps.items() if name not in idle}
+    if foretold := predicted_peak(cell, run):
+        line, _ = load_line(run, names, dedicated_rps, {})
+        cell.say(describe_peak(foretold, line, names))
+        return Findings(without_server(cell) | of_limit(run, names, foretold, line, dedicated_rps))
     with server_under_test(cell) as server:
-        line, start = load_line(run, task.tenant_names, dedicated_rps, server.unloaded_p50_ms)
-        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+        line, start = load_line(run, names, dedicated_rps, server.unloaded_p50_ms)
+        if cells := blocked_by(cell.inputs.dedicated_records, needed_rps):
             reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
             peak = no_peak(Outcome.BLOCKED, reason)
         elif reason := infeasible(task, server.unloaded_p50_ms):
@@ -45,11 +58,22 @@ def measure(cell: CellUnderTest) -> Findings:
         if peak.outcome is Outcome.CLIENT_LIMITED:
             advice = what_would_help(task.client, task.server, len(cell.client_cores))
             peak = replace(peak, reason=f"{peak.reason}; {advice}")
-        cell.say(describe_peak(peak, line, task.tenant_names))
+        cell.say(describe_peak(peak, line, names))
     # The windows of an attempt before this one have numbers, too.
     certified = -1 if peak.certified_window < 0 else first_window + peak.certified_window
-    record = {
-        **server.record,
+    peak = replace(peak, certified_window=certified)
+    return Findings({**server.record, **of_limit(run, names, peak, line, dedicated_rps)}, certified)
+
+
+def of_limit(
+    run: Run,
+    names: Sequence[str],
+    peak: Peak,
+    line: LoadLine,
+    dedicated_rps: Mapping[str, float],
+) -> dict[str, Any]:
+    """What record.json says of the limit of a load line with these tenants."""
+    return {
         "outcome": peak.outcome,
         "reason": peak.reason,
         "line": asdict(line),
@@ -57,13 +81,16 @@ def measure(cell: CellUnderTest) -> Findings:
         "dedicated_rps": dedicated_rps,
         "estimate_scale": peak.estimate,
         "certified_scale": peak.certified,
-        "certified_window": certified,
+        "certified_window": peak.certified_window,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
-        "speeds_rps": dict(zip(task.tenant_names, peak.speeds_rps, strict=False)),
+        "speeds_rps": dict(zip(names, peak.speeds_rps, strict=False)),
+        "work_ms": {
+            name: np.round(1000 * work_s, 4).tolist()
+            for name, work_s in zip(names, peak.work_s, strict=False)
+        },
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
-    return Findings(record, watched_window=certified)
 
 
 def with_weights(cell: CellUnderTest) -> Run:

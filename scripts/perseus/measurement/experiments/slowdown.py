@@ -25,7 +25,7 @@ from perseus.peak.durations import ATTEMPTS, grace_s, loop_s, settle_s, window_s
 from perseus.peak.outcome import Outcome
 from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.system import System
-from perseus.peak.verdict import Verdict, counted, judge
+from perseus.peak.verdict import Tolerance, Verdict, counted, judge
 from perseus.peak.window import Phase, Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.slowdown import Run
@@ -154,8 +154,8 @@ def one_step(
     """A step of the round with that number; a window that client or host spoil is tried again."""
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
 
-    def offer() -> Window:
-        window = one_window(task, system, rates_rps)
+    def offer(tolerance: Tolerance) -> Window:
+        window = one_window(task, system, rates_rps, tolerance)
         on_window(window, seconds_left)
         return window
 
@@ -167,7 +167,9 @@ def one_step(
     return Step(number, tuple(loaded), Outcome.OK, "", seen)
 
 
-def one_window(task: MeasureTask, system: System, rates_rps: tuple[float, ...]) -> Window:
+def one_window(
+    task: MeasureTask, system: System, rates_rps: tuple[float, ...], tolerance: Tolerance
+) -> Window:
     """As long as those of each tenant alone after a search, and judged as they are."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
@@ -182,6 +184,7 @@ def one_window(task: MeasureTask, system: System, rates_rps: tuple[float, ...]) 
             settle_s=settle,
             grace_s=grace,
             confidence=task.search.confidence,
+            tolerance=tolerance,
         )
         for i, (sla, rate) in enumerate(zip(task.slas, rates_rps, strict=True))
     )

@@ -41,6 +41,7 @@ FIGURES: Final = {
     "break_even": FigureFacts(kind="choice"),
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
+    "predictions": FigureFacts(kind="shared"),
     "costs": FigureFacts(),
     "servers": FigureFacts(kind="servers"),
     "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),

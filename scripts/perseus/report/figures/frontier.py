@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ FAR = 10.0
 
 PLANE_MM = 100.0
 SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))
+PREDICTED: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
 
 
 def data(results: FigureData) -> pd.DataFrame:
@@ -82,6 +84,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], **CERTIFIED, label="certified"),
         Line2D([], [], marker="x", color="#D55E00", linestyle="none", label="first failing"),
     ]
+    if (shared["verdict"] == "predicted").any():
+        handles.append(Line2D([], [], **PREDICTED, linestyle="none", label="predicted"))
     legend(figure, handles, 2)
     remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv")
     return figure
@@ -113,7 +117,7 @@ def _plane(
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
         base, step = mine["base_rps"].to_numpy(), mine["direction_rps"].to_numpy()
-        marks += [(base + row[f"{scale}_scale"] * step, look) for scale, look in SCALES]
+        marks += [(base + row[f"{scale}_scale"] * step, look) for scale, look in _scales(row)]
         ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
         if is_known(row["estimate_scale"]):
             high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
@@ -151,6 +155,13 @@ def _plane(
         )
 
 
+def _scales(row: pd.Series) -> Iterator[tuple[str, str]]:
+    """Which scales of a load line are marked, and how."""
+    for scale, look in SCALES:
+        is_predicted = scale == "estimate" and row["verdict"] == "predicted"
+        yield scale, "p" if is_predicted else look
+
+
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
     """A thick line between two points (rows), with an arrow where it leaves the axes."""
     if not np.isfinite(ends[0]).all():
@@ -169,6 +180,7 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 def _mark(axes: Axes, point: np.ndarray, kind: str) -> None:
     look: dict[str, Any] = {
         "o": {"marker": "o", "color": BLUE},
+        "p": PREDICTED,
         "D": CERTIFIED,
         "x": {"marker": "x", "color": "#D55E00"},
     }[kind]
@@ -183,7 +195,9 @@ def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
     for y, (_, row) in enumerate(lines.iterrows()):
         if is_known(row["sharing_ratio"]):
             names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
-            interval(axes, y, tuple(row[name] for name in names), limit, fmt="o", color=BLUE)
+            filled = "none" if row["verdict"] == "predicted" else "full"
+            ends = tuple(row[name] for name in names)
+            interval(axes, y, ends, limit, fmt="o", color=BLUE, fillstyle=filled)
         else:
             axes.text(1, y, f"  {verdict(row)}", va="center", color=DARK)
         if is_known(row["certified_sharing_ratio"]):

@@ -26,12 +26,16 @@ MORE: Final = {"concurrency": ("knees",)}
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
 """The tables of the other kinds of experiments, in the order in which the report shows them."""
 
+PREDICTIONS: Final = ("predictions", "prediction_errors")
+"""What mixes share by prediction, and how far that is off: shown after what was measured of it."""
+
 TABLES: Final = (
     "peaks",
     "tenants",
     "costs",
     "other_costs",
     "savings",
+    *PREDICTIONS,
     "ceilings",
     "attainment",
     "fleets",

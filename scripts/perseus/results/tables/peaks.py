@@ -61,7 +61,8 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
     certified_scale, certified = peak.certified
     failing_scale, failing_rps = peak.first_failing
     ratio = sharing_ratio(peak, alone)
-    sure = [np.nan if each is None else each.certified[0] for each in alone]
+    sure = np.array([np.nan if each is None else each.certified[0] for each in alone])
+    loaded = certified != 0  # a tenant that is not in the mix takes nothing of its peak
     return {
         **load_line(peak),
         "device": peak.task.server.device,
@@ -74,7 +75,7 @@ def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: floa
         **with_ends("estimate_scale", peak.point.interval(), ("ci_low_scale", "ci_high_scale")),
         "first_failing_scale": failing_scale,
         **with_ends("sharing_ratio", ratio.interval(), ("sharing_ratio_low", "sharing_ratio_high")),
-        "certified_sharing_ratio": float((certified / sure).sum()),
+        "certified_sharing_ratio": float((certified[loaded] / sure[loaded]).sum()),
         "client_load": client_load,
         "requests": sum(record.requests for record in peak.records),
         "measured_s": float(sum(record.measured_s for record in peak.records)),

@@ -63,8 +63,9 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _speed_change(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
-    known = [each for each in alone if each is not None]
-    if len(known) < len(alone):
+    loaded = [each for each, rate in zip(alone, peak.rates_rps, strict=True) if rate != 0]
+    known = [each for each in loaded if each is not None]
+    if len(known) < len(loaded):
         return np.nan
     return float(np.exp(np.log(speed_changes(peak, known)).mean()))
 

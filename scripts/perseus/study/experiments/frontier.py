@@ -7,10 +7,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Whole
+from perseus.study.base import Real, Whole
 from perseus.study.experiments.base import ExperimentSettings
 from perseus.study.experiments.peak import Run
 from perseus.study.problems import Problems
+
+USUAL_ERROR_PERCENT = 15.0
+"""Less than the preset quick leaves open of a sharing ratio that it measures."""
 
 
 class Settings(ExperimentSettings):
@@ -24,14 +27,27 @@ class Settings(ExperimentSettings):
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
         default=5, description="Mixes, each a cell of its own (times the repeats)."
     )
+    predict: bool = Field(
+        default=False,
+        description="Measure no mix whose sharing is predicted well enough from what each tenant"
+        " did alone and from the mixes measured before it: its verdict is `predicted`.",
+    )
+    error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
+        default=None,
+        description="With `predict`, how far off nine predictions of ten may be, in percent of what"
+        f" would be measured. Default, {USUAL_ERROR_PERCENT}.",
+    )
 
     def runs(self) -> Iterator[Run]:
+        within = self.error_percent or USUAL_ERROR_PERCENT if self.predict else None
         for point in range(1, self.points + 1):
-            yield Run.frontier(point)
+            yield Run.frontier(point, within)
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) < 2:
             yield (), "needs at least two tenants"
+        if self.error_percent is not None and not self.predict:
+            yield ("error_percent",), "is only for predict: true"
         most = most_points(len(tenants))
         if len(tenants) > 2 and self.points > most:
             yield ("points",), f"must be <= {most}, the mixes that it has of {len(tenants)} tenants"

@@ -23,7 +23,8 @@ class Run(ExperimentRun):
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
     rise). The weights of a `point` of a frontier, counted from 1, are chosen when those before it
-    are measured. What another kind searches along a line of its own is a subclass.
+    are measured; it is not searched where it is predicted within `predict_within_percent` (None:
+    never). What another kind searches along a line of its own is a subclass.
     """
 
     kind: str = "peak"
@@ -31,6 +32,7 @@ class Run(ExperimentRun):
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
     point: int = 0
+    predict_within_percent: float | None = None
     held: str = ""
     held_percent: int = 0
 
@@ -47,9 +49,10 @@ class Run(ExperimentRun):
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
-    def frontier(cls, point: int) -> Run:
+    def frontier(cls, point: int, predict_within_percent: float | None = None) -> Run:
         """A mix that is chosen by those of the points before it."""
-        return cls(line="mix", name=_point(point), point=point)
+        within = predict_within_percent
+        return cls(line="mix", name=_point(point), point=point, predict_within_percent=within)
 
     @classmethod
     def hold(cls, held: str, percent: int) -> Run:

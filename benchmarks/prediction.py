@@ -1,0 +1,126 @@
+"""How far each step of the ladder is off, over mixes that were measured on real servers.
+
+What was measured is kept as small files, one for each server. A study makes one:
+
+    python -m benchmarks.prediction results/interference amd-epyc
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results import Goal, Row
+from benchmarks.serving import Say
+from perseus.host.files import write_json
+from perseus.peak.predicted.ladder import Known, Shared, Step
+from perseus.peak.predicted.left_out import Out, errors
+from perseus.peak.predicted.solo import Solo
+from perseus.peak.stats import Floats
+from perseus.results.predictions import MeasuredRatio, shared_servers
+from perseus.results.records import PeakRecord
+from perseus.results.repeats import dedicated_peaks, group
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
+
+BENCHMARK = "prediction"
+FOLDER = Path(__file__).parent / "pairs"
+
+
+def run(say: Say) -> Iterator[Row]:
+    """The goals are of the best step, for pairs that are left out."""
+    known = {path.stem: read(path) for path in sorted(FOLDER.glob("*.json"))}
+    for out in Out:
+        found = {step: _errors_of_pairs(step, out, known) for step in Step}
+        for step, off in found.items():
+            if len(off):
+                say(f"{out} left out, {step}")
+                case = f"{step}, {step.words}; left out: the {out} ({len(off)} predictions)"
+                yield Row(BENCHMARK, case, "median error (share)", float(np.median(off)))
+                yield Row(BENCHMARK, case, "90th percentile (share)", float(np.quantile(off, 0.9)))
+        if out is Out.MIX:
+            yield _goal({step: float(np.median(off)) for step, off in found.items() if len(off)})
+    for path in sorted(FOLDER.glob("*.json")):
+        ends = json.loads(path.read_text())["mixes"]
+        halves = [(each["high"] - each["low"]) / 2 / each["value"] for each in ends]
+        yield Row(BENCHMARK, path.stem, "noise: half of a 95 % interval", float(np.median(halves)))
+
+
+def _errors_of_pairs(step: Step, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
+    """|predicted / measured - 1| of all pairs that can be predicted."""
+    off = [each.error for each in errors(step, out, known) if len(each.shared.solos) == 2]
+    return np.abs([error for error in off if np.isfinite(error)])
+
+
+def _goal(medians: Mapping[Step, float]) -> Row:
+    best = min(medians, key=lambda step: medians[step])
+    return Row(
+        BENCHMARK,
+        f"the best step, {best}, left out: the mix",
+        "median error (share; lower is better)",
+        medians[best],
+        medians[Step.UTILISATION],
+        "B0",
+        Goal("<=", 0.1, "ours", "B0 no better", medians[best] <= medians[Step.UTILISATION]),
+    )
+
+
+def summary(mixes: Sequence[MeasuredRatio]) -> dict[str, Any]:
+    """What is kept of the measured mixes of a server, as plain builtins."""
+    return {
+        "solos": {
+            name: asdict(solo)
+            | {"sla": solo.sla.plain(), "work_s": np.round(solo.work_s, 7).tolist()}
+            for each in mixes
+            for (name, _), solo in zip(each.weights, each.known.shared.solos, strict=True)
+        },
+        "mixes": [
+            {"weights": dict(each.weights), **asdict(each.ratio.interval())} for each in mixes
+        ],
+    }
+
+
+def read(path: Path) -> list[Known]:
+    """The mixes of a file, whose requests came at random times (Poisson)."""
+    kept = json.loads(path.read_text())
+    solos = {
+        name: Solo(
+            **plain | {"sla": Sla.model_validate(plain["sla"]), "work_s": np.array(plain["work_s"])}
+        )
+        for name, plain in kept["solos"].items()
+    }
+    return [
+        Known(
+            Shared.of(
+                [solos[name] for name in mix["weights"]], list(mix["weights"].values()), Arrivals()
+            ),
+            mix["value"],
+        )
+        for mix in kept["mixes"]
+    ]
+
+
+def keep(study: Path, host: str) -> Iterator[Path]:
+    """Write a file for each shared server of a study's results; `host` is part of its name."""
+    records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
+    peaks = list(group([each for each in records if each.task.run.kind == "peak"], seed=1).values())
+    checks = {
+        path.parent.name: json.loads(path.read_text()) for path in study.glob("models/*/*.json")
+    }
+    memory = {name: check["cost"]["working_set_bytes"] for name, check in checks.items()}
+    for server in shared_servers(peaks, dedicated_peaks(peaks), memory):
+        runtime = peaks[0].task.server.runtime
+        path = FOLDER / f"{host}-{server.name}-{runtime}.json"
+        write_json(path, summary(server.measured))
+        yield path
+
+
+if __name__ == "__main__":
+    for written in keep(Path(sys.argv[1]), sys.argv[2]):
+        print(written)

@@ -1,0 +1,211 @@
+"""Ways to predict how much a mix of tenants can share, each asking for more than the last.
+
+All predict the sharing ratio of a mix: the sum of rate / dedicated peak at its limit. None is told
+anything of the mix itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from perseus.peak.exceedance_curve import ExceedanceCurve
+from perseus.peak.line_model import LineModel
+from perseus.peak.load_line import LoadLine
+from perseus.peak.predicted.processor_sharing import limit_scale
+from perseus.peak.predicted.solo import Solo
+from perseus.peak.stats import Floats
+from perseus.peak.virtual_queue import VirtualQueue
+from perseus.traffic.arrivals import Arrivals
+
+REQUESTS = 20_000
+"""Of a long run of the queue: its limit scatters by about 1 %, less than any limit is measured."""
+
+
+class Step(StrEnum):
+    """The steps of the ladder, from the lowest up."""
+
+    UTILISATION = "B0"
+    SHARES = "B1"
+    QUEUE = "B2"
+    MEMORY = "B3"
+    PROCESSOR = "B4"
+
+    @property
+    def words(self) -> str:
+        """What adds up, or gives way, at the limit that it predicts (docs/method.md)."""
+        return {
+            Step.UTILISATION: "utilisations add up to 1",
+            Step.SHARES: "shares of peaks add up to a constant",
+            Step.QUEUE: "a first-come first-served queue",
+            Step.MEMORY: "that queue, with caches",
+            Step.PROCESSOR: "a processor shared equally, times a constant",
+        }[self]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """Tenants that share a server, and their parts of their dedicated peaks, which add up to 1.
+
+    `arrivals` is None where it is not known how requests come.
+    """
+
+    solos: tuple[Solo, ...]
+    shares: tuple[float, ...]
+    arrivals: Arrivals | None
+
+    @classmethod
+    def of(cls, solos: Sequence[Solo], weights: Sequence[int], arrivals: Arrivals | None) -> Shared:
+        """A mix of these weights, without those whose weight is 0."""
+        loaded = [(solo, weight) for solo, weight in zip(solos, weights, strict=True) if weight]
+        shares = tuple(weight / sum(weights) for _, weight in loaded)
+        return cls(tuple(solo for solo, _ in loaded), shares, arrivals)
+
+    @property
+    def models(self) -> frozenset[str]:
+        return frozenset(solo.model for solo in self.solos)
+
+    @property
+    def is_of_copies(self) -> bool:
+        """Whether all tenants have the same model."""
+        return len(self.models) == 1
+
+    @property
+    def rates_rps(self) -> tuple[float, ...]:
+        """Where their parts of dedicated peaks add up to 1."""
+        pairs = zip(self.shares, self.solos, strict=True)
+        return tuple(share * solo.peak_rps for share, solo in pairs)
+
+    @property
+    def of_utilisation(self) -> float:
+        """The sharing ratio at which the tenants' utilisations add up to 1, whatever the SLAs."""
+        return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
+
+    @cached_property
+    def of_queue(self) -> float:
+        """Where the first SLA gives way in a first-come first-served queue."""
+        return self.of_slowed_queue(np.ones(len(self.solos)))
+
+    def of_slowed_queue(self, slowdowns: Floats) -> float:
+        """The same, where each tenant's requests take so many times as long; shape (tenants,).
+
+        NaN where that, or any of the work, is not known.
+        """
+        if not (self._is_seen and np.all(np.isfinite(slowdowns))):
+            return np.nan
+        factors = tuple(slowdowns.round(4).tolist())
+        if factors not in self._slowed:
+            self._slowed[factors] = self._queue_limit(factors)
+        return self._slowed[factors]
+
+    @cached_property
+    def _slowed(self) -> dict[tuple[float, ...], float]:
+        """Limits that were found by now: one mix after another is left out for the same few."""
+        return {}
+
+    @property
+    def _is_seen(self) -> bool:
+        return self.arrivals is not None and all(len(solo.work_s) for solo in self.solos)
+
+    def _queue_limit(self, slowdowns: tuple[float, ...]) -> float:
+        assert self.arrivals is not None
+        queue = VirtualQueue(
+            work_s=tuple(s.work_s * by for s, by in zip(self.solos, slowdowns, strict=True)),
+            spare_s=tuple(max(s.sla.latency_ms / 1000 - s.away_s, 0.0) for s in self.solos),
+            observed=True,
+        )
+        line = LoadLine((0.0,) * len(self.solos), self.rates_rps)
+        model = LineModel(line, tuple(s.sla for s in self.solos), self.arrivals, queue)
+        curves = (ExceedanceCurve.of(model, i, REQUESTS) for i in range(len(self.solos)))
+        return float(np.exp(min(curve.log_limit for curve in curves)))
+
+    @cached_property
+    def of_processor(self) -> float:
+        """Where the first SLA gives way on a processor that all tenants with work share equally."""
+        if self.arrivals is None or not self._is_seen:
+            return np.nan
+        return limit_scale(self.solos, self.rates_rps, self.arrivals, self.of_utilisation)
+
+    @property
+    def after_others(self) -> Floats:
+        """Of each tenant's requests, the part of its memory that others drive out of the caches
+        before it, at most: 1 where all come after one that touches as much; shape (tenants,)."""
+        rates = np.array(self.rates_rps)
+        memory = np.array([solo.memory_bytes for solo in self.solos])
+        driven_out = np.minimum(memory[None, :] / memory[:, None], 1)
+        np.fill_diagonal(driven_out, 0)  # after one of its own it finds what it left
+        part: Floats = driven_out @ (rates / rates.sum())
+        return part
+
+
+@dataclass(frozen=True)
+class Known:
+    """A mix whose sharing ratio was measured."""
+
+    shared: Shared
+    ratio: float
+
+
+def predicted(step: Step, shared: Shared, known: Sequence[Known]) -> float:
+    """The sharing ratio by a step of the ladder, given that of other mixes; NaN where that is not
+    enough."""
+    return _OF_STEP[step](shared, known)
+
+
+def _of_utilisation(shared: Shared, known: Sequence[Known]) -> float:
+    return shared.of_utilisation
+
+
+def _of_shares(shared: Shared, known: Sequence[Known]) -> float:
+    """Shares of dedicated peaks add up to one and the same constant on a server."""
+    ratios = [each.ratio for each in known if not each.shared.is_of_copies]
+    return float(np.median(ratios)) if ratios else np.nan
+
+
+def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
+    return shared.of_queue
+
+
+def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
+    """The queue with requests that take longer after one of another tenant, which has driven their
+    data out of the caches: by as much as beside a copy, where that touches as much memory."""
+    return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
+
+
+def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
+    """As far below what a shared processor would carry as the median of the other mixes."""
+    parts = [
+        each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
+    ]
+    told = [part for part in parts if np.isfinite(part)]
+    return shared.of_processor * (float(np.median(told)) if told else 1.0)
+
+
+def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
+    """By which share each tenant's requests take longer after one of a copy; shape (tenants,).
+
+    As measured, else the mean of all models that were; NaN without any.
+    """
+    excess: dict[str, list[float]] = {}
+    for each in known:
+        if each.shared.is_of_copies:
+            (model,) = each.shared.models
+            # A limit falls about as a request takes longer.
+            longer = each.shared.of_queue / each.ratio - 1
+            excess.setdefault(model, []).append(longer / float(each.shared.after_others.mean()))
+    mean = {model: float(np.mean(values)) for model, values in excess.items()}
+    usual = float(np.mean(list(mean.values()))) if mean else np.nan
+    return np.array([mean.get(solo.model, usual) for solo in shared.solos])
+
+
+_OF_STEP: Mapping[Step, Callable[[Shared, Sequence[Known]], float]] = {
+    Step.UTILISATION: _of_utilisation,
+    Step.SHARES: _of_shares,
+    Step.QUEUE: _of_queue,
+    Step.MEMORY: _of_memory,
+    Step.PROCESSOR: _of_processor,
+}

@@ -1,0 +1,94 @@
+"""What a tenant did alone on a server: all that predictions of sharing rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+
+from perseus.peak.stats import Floats
+from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasureTask
+
+
+class FoundAlone(Protocol):
+    """The record of a cell that found the limit of one tenant alone, as whoever reads it has it."""
+
+    @property
+    def task(self) -> MeasureTask: ...
+    @property
+    def estimate_scale(self) -> float | None: ...
+    @property
+    def unloaded_p50_ms(self) -> Mapping[str, float | None]: ...
+    @property
+    def speeds_rps(self) -> Mapping[str, Sequence[float | None]]: ...
+    @property
+    def work_ms(self) -> Mapping[str, Sequence[float]]: ...
+
+
+@dataclass(frozen=True)
+class Solo:
+    """A tenant alone: its dedicated peak, and the server's work on its requests.
+
+    `busy_rps` is what the busy server answered, and `work_s`, shape (n,), the times between its
+    answers: what a request costs it, whatever works on it. NaN and none where that was not seen.
+    `away_s` is what a request takes beside waiting and work, `memory_bytes` how much memory an
+    inference touches, NaN where the network is not known.
+    """
+
+    model: str
+    sla: Sla
+    peak_rps: float
+    busy_rps: float
+    work_s: Floats
+    away_s: float
+    memory_bytes: float
+
+    @classmethod
+    def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
+        """From the records of the repeats of a dedicated peak, at least one."""
+        (tenant,) = repeats[0].task.tenants
+        work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
+        unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
+        away_s = [
+            max(unloaded - float(np.median(work)), 0.0)
+            for unloaded, work in zip(unloaded_s, work_s, strict=True)
+            if len(work)
+        ]
+        return cls(
+            model=tenant.model,
+            sla=tenant.sla,
+            peak_rps=float(np.mean([_known(each.estimate_scale) for each in repeats])),
+            busy_rps=usual_speed_rps(repeats, tenant.name),
+            work_s=np.concatenate(work_s),
+            away_s=float(np.mean(away_s)) if away_s else np.nan,
+            memory_bytes=memory_bytes,
+        )
+
+    @property
+    def utilisation(self) -> float:
+        """Of the server, at the dedicated peak."""
+        return self.peak_rps / self.busy_rps
+
+
+class SawSpeeds(Protocol):
+    """A record of a cell that looked at how fast its busy server was."""
+
+    @property
+    def speeds_rps(self) -> Mapping[str, Sequence[float | None]]: ...
+
+
+def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
+    """What busy servers answered a tenant alone; NaN if that was not seen.
+
+    The median of all looks: one that a burst on the host met does not decide.
+    """
+    seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
+    known = seen[np.isfinite(seen)]
+    return float(np.median(known)) if len(known) else np.nan
+
+
+def _known(value: float | None) -> float:
+    return np.nan if value is None else value

@@ -1,0 +1,81 @@
+"""How much mixes can share, predicted against measured, by each step of the ladder."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from perseus.peak.predicted.ladder import Step
+from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.style import GREY, legend, nothing, panels
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "Each point is a mix of tenants that was measured, predicted from what they did alone and from"
+    " the other mixes, not from itself. On the line a prediction is right; within the band it is"
+    " off by at most 10 %. Beside each way: the median of how far it is off."
+)
+
+FEWEST: Final = 3
+"""Measured mixes below which a picture of them tells nothing."""
+BAND: Final = 0.1
+STEPS: Final = {f"{step.lower()}_ratio": f"{step} {step.words}" for step in Step}
+LOOK: Final[dict[str, Any]] = {
+    "marker": "o",
+    "color": COLOURS[0],
+    "linestyle": "none",
+    "markersize": 4,
+}
+COLUMNS: Final = ["server", "mix", "measured_ratio", "measured_low", "measured_high", *STEPS]
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """The measured mixes, with the sharing ratio by each step."""
+    every = results.tables["predictions"]
+    return every[every["measured_ratio"].notna()][COLUMNS]
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """Measured to the right, predicted upwards; steps without predictions are left out."""
+    mixes = data(results)
+    steps = [step for step in STEPS if mixes[step].notna().sum() >= FEWEST]
+    if not steps:
+        return nothing(style, f"fewer than {FEWEST} mixes of a server were measured")
+    low, high = _range(mixes, steps)
+    columns = min(len(steps), 2)
+    figure, axes = panels(style, len(steps), columns, 72, sharex=True, sharey=True)
+    for panel, step in zip(axes, steps, strict=True):
+        _step(panel, mixes, step, np.array([low, high]))
+    axes[0].set_xlim(low, high)
+    axes[0].set_ylim(low, high)
+    figure.supxlabel("measured sharing ratio", fontsize=style.font_pt)
+    figure.supylabel("predicted", fontsize=style.font_pt)
+    handles = [
+        Line2D([], [], **LOOK, label="a mix, 95 % interval of its measurement"),
+        Line2D([], [], color=GREY, linestyle="--", label="right; band: off by at most 10 %"),
+    ]
+    legend(figure, handles, 2)
+    return figure
+
+
+def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
+    told = mixes[mixes[step].notna()]
+    axes.fill_between(ends, ends * (1 - BAND), ends * (1 + BAND), color=GREY, alpha=0.2, lw=0)
+    axes.plot(ends, ends, "--", color=GREY, zorder=1)
+    low, high = (told[f"measured_{end}"].clip(*ends) for end in ("low", "high"))
+    axes.hlines(told[step], low, high, color=COLOURS[0], linewidth=0.8)
+    axes.plot(told["measured_ratio"], told[step], **LOOK)
+    off = (told[step] / told["measured_ratio"] - 1).abs().median()
+    axes.set_title(f"{STEPS[step]}: off by {off:.0%}", loc="left")
+
+
+def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
+    values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
+    known = values[np.isfinite(values)]
+    low = min(float(known.min()), float(mixes["measured_low"].min()))
+    return 0.92 * low, 1.08 * float(known.max())

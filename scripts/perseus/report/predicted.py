@@ -1,0 +1,38 @@
+"""Which pairs need no measuring, in words, as the report begins with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from perseus.report.answer import Answer
+
+
+def predicted(predictions: pd.DataFrame) -> Iterator[Answer]:
+    """An answer for each server with pairs that were not measured and are predicted."""
+    told = predictions[
+        predictions["measured_ratio"].isna() & predictions["predicted_ratio"].notna()
+    ]
+    for server, pairs in told.groupby("server", sort=False):
+        ratios = pairs.sort_values("predicted_ratio")
+        worst, best = ratios.iloc[0], ratios.iloc[-1]
+        steps = " and ".join(sorted(set(pairs["step"])))
+        headline = (
+            f"On {server}, {_count(len(pairs))} no measuring at an error of"
+            f" {pairs['within'].max():.0%} (nine of ten)"
+        )
+        yield Answer(
+            "perhaps",
+            headline,
+            (
+                f"{steps} predicts them from {pairs['mixes_known'].max():.0f} mixes that were"
+                " measured (Predicted sharing).",
+                f"Of these {best['mix']} shares best, {best['predicted_ratio']:.2f} of dedicated"
+                f" servers; {worst['mix']} worst, {worst['predicted_ratio']:.2f}.",
+            ),
+        )
+
+
+def _count(pairs: int) -> str:
+    return "one pair needs" if pairs == 1 else f"{pairs} pairs need"

@@ -1,0 +1,149 @@
+"""How much tenants can share, as what each of them did alone predicts it, beside what was measured
+(docs/method.md, "Predicted sharing")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from perseus.peak.outcome import Outcome
+from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
+from perseus.peak.predicted.left_out import Accuracy, best
+from perseus.peak.predicted.solo import Solo
+from perseus.peak.stats import Interval
+from perseus.results.repeats import (
+    Dedicated,
+    Quantity,
+    RepeatedPeak,
+    each_alone,
+    sharing_ratio,
+)
+from perseus.study.tasks.measure import MeasuredArrivals
+from perseus.traffic.arrivals import Arrivals
+
+Weights = tuple[tuple[str, int], ...]
+"""Tenants under load, and the weights of their dedicated peaks."""
+
+
+@dataclass(frozen=True)
+class MeasuredRatio:
+    """The sharing ratio that was found for a mix."""
+
+    weights: Weights
+    known: Known
+    ratio: Quantity
+
+
+@dataclass(frozen=True)
+class PredictedMix:
+    """A mix on a server, and what is known of others there, `others`.
+
+    `measured` is its own sharing ratio, None where it was not measured.
+    """
+
+    server: str
+    weights: Weights
+    shared: Shared
+    measured: Quantity | None
+    others: tuple[Known, ...]
+
+    def ratio(self, step: Step) -> float:
+        """The sharing ratio that a step of the ladder predicts."""
+        return predicted(step, self.shared, self.others)
+
+    @cached_property
+    def best(self) -> Accuracy | None:
+        """The step that predicts the others best; None where they are too few to tell."""
+        return best(self.others)
+
+    @property
+    def predicted(self) -> Interval:
+        """The sharing ratio by that step; NaN without."""
+        if self.best is None:
+            return Interval(np.nan, np.nan, np.nan)
+        return self.best.interval(self.ratio(self.best.step))
+
+
+@dataclass(frozen=True)
+class SharedServer:
+    """A server on which tenants share, with one preset: all that was found of their sharing there.
+
+    `pairs` are those of tenants of one scenario, half and half, that were not measured.
+    """
+
+    name: str
+    measured: tuple[MeasuredRatio, ...]
+    pairs: tuple[tuple[Weights, Shared], ...]
+
+    @property
+    def known(self) -> tuple[Known, ...]:
+        return tuple(each.known for each in self.measured)
+
+    def mixes(self) -> Iterator[PredictedMix]:
+        """Those of different models: the measured ones, each beside the others, and the pairs."""
+        for each in self.measured:
+            if not each.known.shared.is_of_copies:
+                others = tuple(known for known in self.known if known is not each.known)
+                shared = each.known.shared
+                yield PredictedMix(self.name, each.weights, shared, each.ratio, others)
+        for weights, shared in self.pairs:
+            yield PredictedMix(self.name, weights, shared, None, self.known)
+
+
+def shared_servers(
+    peaks: Sequence[RepeatedPeak], dedicated: Dedicated, memory_bytes: Mapping[str, float]
+) -> Iterator[SharedServer]:
+    """Those with shared scenarios, each preset for itself; `memory_bytes` is by model."""
+    lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
+    for peak in peaks:
+        if not peak.is_dedicated:
+            lines.setdefault((peak.task.server.name, peak.task.preset), []).append(peak)
+    for (server, preset), of_server in lines.items():
+        solos = {
+            tenant: Solo.of(
+                [record for record in alone.records if record.has_limit],
+                memory_bytes.get(alone.task.tenants[0].model, np.nan),
+            )
+            for (where, tenant, with_preset), alone in dedicated.items()
+            if (where, with_preset) == (server, preset) and alone.is_known
+        }
+        measured = tuple(_measured(of_server, dedicated, solos))
+        yield SharedServer(server, measured, tuple(_pairs(of_server, measured, solos)))
+
+
+def _measured(
+    lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
+) -> Iterator[MeasuredRatio]:
+    for peak in lines:
+        ratio = sharing_ratio(peak, each_alone(peak, dedicated))
+        if peak.line == "mix" and ratio.is_known and peak.verdict != Outcome.PREDICTED:
+            weights = _loaded(peak.tenants, peak.weights)
+            shared = _shared(weights, solos, peak.task.arrivals)
+            yield MeasuredRatio(weights, Known(shared, ratio.value), ratio)
+
+
+def _pairs(
+    lines: Sequence[RepeatedPeak], measured: Sequence[MeasuredRatio], solos: Mapping[str, Solo]
+) -> Iterator[tuple[Weights, Shared]]:
+    known = {frozenset(each.weights) for each in measured}
+    for peak in lines:
+        for pair in combinations((name for name in peak.tenants if name in solos), 2):
+            weights = _loaded(pair, (1, 1))
+            shared = _shared(weights, solos, peak.task.arrivals)
+            if frozenset(weights) not in known and not shared.is_of_copies:
+                known.add(frozenset(weights))
+                yield weights, shared
+
+
+def _loaded(tenants: Sequence[str], weights: Sequence[int]) -> Weights:
+    return tuple((name, weight) for name, weight in zip(tenants, weights, strict=True) if weight)
+
+
+def _shared(weights: Weights, solos: Mapping[str, Solo], arrivals: MeasuredArrivals) -> Shared:
+    # The gaps of a trace stand in a file that tables are made without.
+    process = None if arrivals.process == "trace" else Arrivals(**arrivals.model_dump())
+    return Shared.of([solos[name] for name, _ in weights], [w for _, w in weights], process)

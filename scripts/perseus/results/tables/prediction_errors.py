@@ -1,0 +1,76 @@
+"""Table `prediction_errors`: how far predictions of sharing are off, of mixes left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.predicted.ladder import Step
+from perseus.peak.predicted.left_out import Out, errors
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = (
+    "One row per shared server, step of the ladder and what is left out when a mix is predicted."
+)
+TITLE = "How far predictions are off"
+NOTE = (
+    "Of each measured mix of different models, as if nothing had been measured of the mix, of one"
+    " of its models, or on the server at all: |predicted / measured - 1|. Noise: how far the"
+    " measured ratios themselves are uncertain (half of the 95 % interval, median)."
+)
+SHOWN = {
+    "server": "server",
+    "step": "step",
+    "left out": "left_out",
+    "predictions": "predictions",
+    "median error": "median_error",
+    "nine of ten within": "p90_error",
+    "bias": "bias",
+    "noise": "noise",
+}
+SCHEMA = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server"),
+        column("step", TEXT, "", "step of the ladder (docs/method.md, Predicted sharing)"),
+        column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
+               " its models (a prediction for each), or the server"),
+        column("predictions", WHOLE, "", "mixes that could be predicted so"),
+        column("median_error", REAL, "share", "median of |predicted / measured - 1|"),
+        column("p90_error", REAL, "share", "90th percentile of the same"),
+        column("bias", REAL, "share", "mean of predicted / measured - 1"),
+        column("noise", REAL, "share", "half of the 95 % interval of a measured ratio, as a share"
+               " of it; median of the mixes whose interval ends"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    known = {server.name: server.known for server in results.shared_servers}
+    for server in results.shared_servers:
+        if not server.measured:
+            continue
+        ends = [each.ratio.interval() for each in server.measured]
+        halves = [(end.high - end.low) / 2 / end.value for end in ends if end.high < np.inf]
+        for out in Out:
+            for step in Step:
+                off = [
+                    each.error for each in errors(step, out, known) if each.server == server.name
+                ]
+                told = np.array(off)[np.isfinite(off)]
+                if len(told):
+                    yield {
+                        "study": results.task.study,
+                        "server": server.name,
+                        "step": step,
+                        "left_out": out,
+                        "predictions": len(told),
+                        "median_error": float(np.median(np.abs(told))),
+                        "p90_error": float(np.quantile(np.abs(told), 0.9)),
+                        "bias": float(told.mean()),
+                        "noise": float(np.median(halves)) if halves else np.nan,
+                    }

@@ -1,0 +1,89 @@
+"""Table `predictions`: how much each mix can share, as predicted, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.peak.predicted.ladder import Step
+from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
+from perseus.peak.stats import Interval
+from perseus.results.columns import CI, with_ends
+from perseus.results.predictions import PredictedMix
+from perseus.results.records import Row
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = (
+    "One row per measured mix of a shared server, and per pair of tenants that was not measured."
+)
+TITLE = "Predicted sharing"
+NOTE = (
+    "Sum of rate / dedicated peak at the limit of a mix, as the steps of a ladder predict it from"
+    " what each tenant did alone, none of them told of the mix itself: "
+    + "; ".join(f"{step}, {step.words}" for step in Step)
+    + ". The step that predicts the other mixes best is taken, less its usual error; nine of ten"
+    " predictions are to lie within the interval. A pair whose interval is narrow enough for your"
+    " question needs no measuring (predict: true of an experiment frontier leaves it out)."
+)
+SHOWN = {
+    "server": "server",
+    "mix": "mix",
+    "measured": ("measured_ratio", "measured_low", "measured_high"),
+    "predicted": ("predicted_ratio", "predicted_low", "predicted_high"),
+    "by": "step",
+    "within (share)": "within",
+    "error (share)": "error",
+    **{step.value: f"{step.lower()}_ratio" for step in Step},
+    "other mixes": "mixes_known",
+    "why not": "reason",
+}
+INTERVAL = f"of the {100 * CONFIDENCE:.0f} % interval of a prediction"
+SCHEMA = pa.schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server"),
+        column("mix", TEXT, "", "tenants under load, with the weights of their dedicated peaks"),
+        column("measured_ratio", REAL, "", "sum of rate / dedicated peak at the measured limit, as"
+               " sharing_ratio in the table savings; null where it was not measured"),
+        column("measured_low", REAL, "", f"its lower end {CI}"),
+        column("measured_high", REAL, "", f"its upper end {CI}"),
+        column("predicted_ratio", REAL, "", "by the step that predicts the other mixes best, less"
+               " its usual error there; null where too few were measured"),
+        column("predicted_low", REAL, "", f"lower end {INTERVAL}"),
+        column("predicted_high", REAL, "", f"upper end {INTERVAL}"),
+        column("within", REAL, "share", "half of that interval: how far off nine predictions of"
+               " ten are at most"),
+        column("error", REAL, "share", "predicted_ratio / measured_ratio - 1"),
+        column("step", TEXT, "", "the step of the ladder that predicts (docs/method.md, Predicted"
+               " sharing)"),
+        *(column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}") for step in Step),
+        column("mixes_known", WHOLE, "", "other mixes on the server that were measured"),
+        column("reason", TEXT, "", "why there is no prediction, in words"),
+    ]
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for server in results.shared_servers:
+        for mix in server.mixes():
+            yield {"study": results.task.study, **_row(mix)}
+
+
+def _row(of: PredictedMix) -> Row:
+    measured = of.measured.interval() if of.measured else Interval(np.nan, np.nan, np.nan)
+    few = f"{len(of.others)} other mixes were measured, {FEWEST} are needed"
+    return {
+        "server": of.server,
+        "mix": " : ".join(f"{name} {weight}" for name, weight in of.weights),
+        **with_ends("measured_ratio", measured, ("measured_low", "measured_high")),
+        **with_ends("predicted_ratio", of.predicted, ("predicted_low", "predicted_high")),
+        "within": of.best.half_width if of.best else np.nan,
+        "error": of.predicted.value / measured.value - 1,
+        "step": of.best.step if of.best else "",
+        **{f"{step.lower()}_ratio": of.ratio(step) for step in Step},
+        "mixes_known": len(of.others),
+        "reason": "" if of.best else few,
+    }

@@ -1,0 +1,57 @@
+"""A processor that tenants share, against what is known of it."""
+
+import numpy as np
+import pytest
+
+from perseus.peak.lindley import departures_s
+from perseus.peak.predicted.processor_sharing import latencies_s
+
+
+def test_two_at_once_take_twice_as_long_until_one_is_done():
+    first, second = latencies_s(
+        [np.array([0.0]), np.array([0.0])], [np.array([1.0]), np.array([2.0])]
+    )
+    # Half the speed each for 2 s, then 1 s of work is left for the second.
+    assert (first, second) == (pytest.approx([2.0]), pytest.approx([3.0]))
+
+
+def test_a_tenant_serves_its_own_requests_one_after_another():
+    first, second = latencies_s(
+        [np.array([0.0, 0.5]), np.array([1.0])], [np.array([1.0, 1.0]), np.array([0.5])]
+    )
+    # 0 to 1 alone; from 1 both at half the speed, until the second is done at 2; 0.5 s are left.
+    assert first == pytest.approx([1.0, 2.0])
+    assert second == pytest.approx([1.0])
+
+
+def test_of_one_tenant_it_is_a_first_come_first_served_queue():
+    rng = np.random.default_rng(1)
+    arrivals_s, work_s = np.cumsum(rng.exponential(1, 2000)), rng.exponential(0.8, 2000)
+    (latency_s,) = latencies_s([arrivals_s], [work_s])
+    assert latency_s == pytest.approx(departures_s(arrivals_s, work_s) - arrivals_s)
+
+
+def test_no_work_is_lost_and_none_is_done_twice():
+    """It is idle when a single queue with the same requests is."""
+    rng = np.random.default_rng(2)
+    arrivals_s = [np.cumsum(rng.exponential(gap, 500)) for gap in (1, 2, 3)]
+    work_s = [rng.uniform(0, 0.7, 500) for _ in arrivals_s]
+    latency_s = latencies_s(arrivals_s, work_s)
+    ends_s = np.concatenate([a + late for a, late in zip(arrivals_s, latency_s, strict=True)])
+    times_s, works_s = np.concatenate(arrivals_s), np.concatenate(work_s)
+    order = np.argsort(times_s)
+    queue_ends_s = departures_s(times_s[order], works_s[order])
+    idle = queue_ends_s[:-1] < times_s[order][1:]
+    assert idle.sum() > 100
+    # Whatever is done by the end of a busy period is the same, though not in the same order.
+    assert np.isin(queue_ends_s[:-1][idle].round(9), ends_s.round(9)).all()
+
+
+def test_equal_tenants_of_exponential_work_wait_as_in_theory():
+    """Two M/M/1 queues that share a processor are symmetric, and together hold as many requests as
+    one: rho / (1 - rho), so that a request takes 1 / (mu (1 - rho)) on average."""
+    rng = np.random.default_rng(3)
+    arrivals_s = [np.cumsum(rng.exponential(2 / 0.7, 40_000)) for _ in range(2)]
+    work_s = [rng.exponential(1, 40_000) for _ in range(2)]
+    mean_s = [float(each.mean()) for each in latencies_s(arrivals_s, work_s)]
+    assert mean_s == pytest.approx([1 / 0.3] * 2, rel=0.08)

@@ -1,0 +1,73 @@
+"""Predicted sharing beside what was measured, in tables of a known truth."""
+
+import pytest
+import synthetic
+from synthetic_files import results_of, tables_of
+
+from perseus.results.predictions import shared_servers
+
+SIX = synthetic.Truth(
+    {name: 40.0 + 10 * i for i, name in enumerate("abcdef")}, gain=0.9, repeats=1, within=0.01
+)
+"""Shares of peaks add up to 0.9 in every mix."""
+
+
+def pair(first, second):
+    return tuple(int(i in (first, second)) for i in range(6))
+
+
+MIXES = ((1,) * 6, pair(0, 1), pair(2, 3), pair(4, 5), pair(0, 5))
+
+
+@pytest.fixture(scope="module")
+def tables():
+    made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))
+    return {name: made[name].to_pandas() for name in ("predictions", "prediction_errors")}
+
+
+def test_every_measured_mix_and_every_other_pair_has_a_row(tables):
+    mixes = tables["predictions"]
+    measured = mixes["measured_ratio"].notna()
+    assert (measured.sum(), (~measured).sum()) == (5, 11)
+    assert mixes["mix"].is_unique
+    assert set(mixes["mixes_known"][measured]) == {4} and set(mixes["mixes_known"][~measured]) == {
+        5
+    }
+
+
+def test_shares_predict_what_adds_up_to_a_constant(tables):
+    mixes = tables["predictions"]
+    assert set(mixes["step"]) == {"B1"} or mixes["b1_ratio"].sub(0.9).abs().max() < 0.05
+    assert mixes["predicted_ratio"].sub(0.9).abs().max() < 0.05
+    assert (mixes["predicted_low"] < mixes["predicted_ratio"]).all()
+    assert (mixes["predicted_ratio"] < mixes["predicted_high"]).all()
+    measured = mixes[mixes["measured_ratio"].notna()]
+    error = measured["predicted_ratio"] / measured["measured_ratio"] - 1
+    assert measured["error"].to_numpy() == pytest.approx(error.to_numpy())
+
+
+def test_the_error_of_each_step_is_that_of_mixes_left_out(tables):
+    errors = tables["prediction_errors"].set_index(["step", "left_out"])
+    assert errors.loc[("B1", "mix"), "median_error"] < 0.05
+    assert errors.loc[("B1", "mix"), "predictions"] == 5
+    # One for each model of a mix: four pairs, and all six.
+    assert errors.loc[("B1", "model"), "predictions"] == 4 * 2 + 6
+    assert not any(out == "server" for step, out in errors.index if step == "B1")
+
+
+def test_few_mixes_are_told_without_an_error():
+    made = tables_of(synthetic.records())["predictions"].to_pandas()
+    assert set(made["reason"]) == {"2 other mixes were measured, 4 are needed"}
+    assert made["predicted_ratio"].isna().all() and made["b0_ratio"].notna().all()
+
+
+def test_a_study_without_shared_servers_has_none():
+    made = synthetic.records(mixes=(), holds=())
+    assert not len(tables_of(made)["predictions"])
+
+
+def test_a_tenant_without_a_dedicated_peak_is_in_no_pair(tmp_path):
+    made = synthetic.with_lost(synthetic.records(SIX, mixes=MIXES, holds=()), "peak", "disturbed")
+    results = results_of(tmp_path, made)
+    (server,) = shared_servers(list(results.peaks.values()), {}, {})
+    assert not server.measured and not server.pairs
