@@ -190,9 +190,9 @@ def _rows(
 def _samples(task: MeasureTask) -> Iterator[Sample]:
     for second in range(SAMPLES_S):
         at = 10**12 + second * 10**9
-        yield at, "server_cpu_cores", None, 0.9 * task.server.cores, None
-        yield at, "client_cpu_cores", None, 0.05, None
-        yield at, "server_rss_bytes", None, 2.8e8 + 1e6 * second, None
+        yield Sample(at, "server_cpu_cores", None, 0.9 * task.server.cores)
+        yield Sample(at, "client_cpu_cores", None, 0.05)
+        yield Sample(at, "server_rss_bytes", None, 2.8e8 + 1e6 * second)
 
 
 def _record(

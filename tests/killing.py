@@ -174,11 +174,10 @@ class Killer:
 
     def _kill_another(self, run: Run) -> None:
         others = sorted((kind, pid) for pid, kind in run.processes().items() if pid != run.pid)
-        kind = self._random.choice(sorted({kind for kind, _ in others}) or ["nothing"])
-        mine = [pid for of, pid in others if of == kind]
+        of_all = others or [("snakemake", run.pid)]
+        kind = self._random.choice(sorted({kind for kind, _ in of_all}))
         self._tell(f"kill -9 of {kind}")
-        if mine:
-            _kill(self._random.choice(mine))
+        _kill(self._random.choice([pid for of, pid in of_all if of == kind]))
 
     def _close(self, run: Run) -> None:
         self._tell("terminal closed")
