@@ -3,11 +3,12 @@
 #             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
 # make test-live    searches and studies on real servers: some ten minutes on an idle machine
+# make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
-#             ablation, repeats, repeatability, noise, planning, planner, compare,
+#             ablation, repeats, repeatability, noise, planning, aggregation, planner, compare,
 #             prediction)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
@@ -25,12 +26,11 @@ CLUSTERS := .venv-clusters
 # What builds the site, which nothing else needs.
 DOCS := .venv-docs
 
-.PHONY: all again lint test test-live test-slurm docs bench environment clean-environment
+.PHONY: all again lint test test-live test-kills test-slurm docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
 	@echo "== snakemake --cores $(CORES) all: export, measure, tables, figures, report =="
-	@PYTHONPATH=scripts $(BIN)/python -m perseus.host.workflow_lock
 	@$(ON_PATH) $(BIN)/snakemake --cores $(CORES) all
 
 again: environment
@@ -57,6 +57,11 @@ test: lint
 test-live: environment
 	@echo "== pytest: searches and studies on real servers, one at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest tests/live
+
+test-kills: environment
+	@echo "== pytest: studies that are killed again and again, with stand-ins and on real servers =="
+	@$(ON_PATH) KILLS=$${KILLS:-50} $(BIN)/python -m pytest -s tests/dag/test_killed_at_random.py \
+	  tests/live/test_killed_at_random.py
 
 test-slurm: environment
 	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \

@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
 python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
-    [repeats] [repeatability] [noise] [planning] [planner] [compare]
+    [repeats] [repeatability] [noise] [planning] [aggregation] [planner] [compare]
     [prediction]
 """
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 from benchmarks import (
     ablation,
+    aggregation,
     client,
     compare,
     coverage,
@@ -132,6 +133,7 @@ BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
     "repeatability": repeatability.run,
     "noise": noise.run,
     "planning": planning.run,
+    "aggregation": aggregation.run,
     "planner": planner.run,
     "compare": _compare,
     "prediction": _prediction,

@@ -109,6 +109,14 @@ requests took. Recordings lie in `benchmarks/noise/`; the part on the intervals 
 A dry run of the study `scale` from an empty folder, and one of a workflow whose only rule makes as
 many files, in turn; medians of three.
 """,
+    "aggregation": """## Tables over many requests
+
+The study `scale` with one repeat, of raw results that were drawn and not measured: requests,
+windows and samples as cells leave them. All tables, each figure and the report are made by a
+process each, which finds none of its inputs in the page cache; *memory* is the most that it had.
+Windows sum up their requests: tables read windows and records, and figures the requests of those
+windows that they show.
+""",
     "planner": """## The cheapest fleet
 
 The integer programme of a fleet for random models, each alone and in as many random pairs on four

@@ -4,9 +4,12 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
+from snakemake.io import IOFile
+from snakemake.persistence.file import FilePersistence
 from snakemake.utils import update_config
 
 # Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
@@ -14,7 +17,7 @@ from snakemake.utils import update_config
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-from perseus.host import cores, gpu, starter, workflow_lock
+from perseus.host import cores, cut_files, gpu, starter, workflow_lock
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -24,6 +27,9 @@ from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
+
+if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
+    print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()
@@ -51,6 +57,17 @@ except ConfigError as error:
 
 SOURCES = Sources(HERE / "scripts")
 RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
+
+# Of what a machine that went down left in part, the job has not ended.
+CUT = []
+if workflow.is_main_process:
+    CUT = cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
+for path in CUT:
+    print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
+    cut_files.remove_link(path)
+if CUT:
+    FilePersistence(nolock=True).started(SimpleNamespace(output=[IOFile(path) for path in CUT]))
+
 CELLS = list(STUDY.cells.values())
 TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
@@ -59,6 +76,16 @@ FIGURE_FILES = expand(
     figure=figures_of(STUDY.kinds),
     kind=["svg", "png", "csv"],
 )
+
+# An export is the same wherever it is made, and may come from a cache (--cache). The rest is measured
+# on this host, or made of what was: Snakemake, which hashes only what leads there, cannot tell.
+IS_CACHED = workflow.enable_cache
+MEASURED = ("measure", "ceiling", "tensorrt", "tables", "figure", "report")
+if refused := [rule for rule in workflow.workflow_settings.cache or () if rule in MEASURED]:
+    raise WorkflowError(
+        f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
+        " no cache; exports do: --cache alone"
+    )
 
 # A user's own `--resources local_server=2` wins.
 for slot in slots.slots(STUDY):

@@ -21,6 +21,7 @@ rule export:
         f"{LOGS}/export/{{model}}.log",
     wildcard_constraints:
         model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
+    cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
     resources:
@@ -48,6 +49,7 @@ rule own_onnx:
         f"{LOGS}/export/{{model}}.log",
     wildcard_constraints:
         model=any_of(name for name, of in STUDY.models.items() if of.onnx),
+    cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
     resources:
@@ -72,11 +74,13 @@ rule convert:
         check=f"{RESULTS}/models/{{model}}/check.{{precision}}.json",
     log:
         f"{LOGS}/export/{{model}}.{{precision}}.log",
+    cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
     resources:
         mem_mb=4000,
     params:
+        precision="{precision}",  # for the hash of a cache, which has no wildcards
         code=SOURCES.fingerprint(["convert.py"]),
         versions=provenance.versions(provenance.CONVERT),
     message:
@@ -95,6 +99,7 @@ rule export_program:
         check=f"{RESULTS}/models/{{model}}/check.pt2.json",
     log:
         f"{LOGS}/export/{{model}}.pt2.log",
+    cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
     resources:
@@ -118,6 +123,7 @@ rule pictures:
         f"{RESULTS}/models/{{model}}/pictures.npz",
     log:
         f"{LOGS}/export/{{model}}.pictures.log",
+    cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
     resources:

@@ -1,6 +1,6 @@
 """Report: one page that answers the question first.
 
-inputs:   tables, figures, records, windows
+inputs:   tables, figures, records; windows, which tables are made of, too, lie beside the records
 outputs:  results/<study>/report.html
 steps:    state the answer with its uncertainty, then the evidence, the host and the method
 """
@@ -12,7 +12,6 @@ rule report:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
         records=files.raw(STUDY, CELLS, "record.json"),
-        windows=files.raw(STUDY, CELLS, "windows.parquet"),
     output:
         report(f"{RESULTS}/report.html", category="Answer", labels={"page": "report"}),
     log:

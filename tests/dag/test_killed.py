@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from perseus.host.workflow_lock import remove_dead
+
 ROOT = Path(__file__).parents[2]
 LONG = """
 import os
@@ -67,16 +69,6 @@ def workflow(empty, tmp_path):
     (workflow.root / "go-on").touch()
 
 
-def unlock(root: Path) -> str:
-    """What `make all` does before it runs Snakemake."""
-    (line,) = re.findall(r"^\t@(PYTHONPATH.*workflow_lock)$", (ROOT / "Makefile").read_text(), re.M)
-    command = line.replace("scripts", str(root / "scripts")).replace(
-        "$(BIN)/python", sys.executable
-    )
-    done = subprocess.run(command, shell=True, cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
 def locks(root: Path) -> list[Path]:
     return list((root / ".snakemake/locks").glob("*"))
 
@@ -96,20 +88,20 @@ def test_after_a_kill_the_job_ends_and_the_same_command_goes_on(workflow):
     first.process.wait()
     until(lambda: not is_alive(job))
     assert len(locks(root)) == 2
-    assert "its lock is removed" in unlock(root)
-    assert not locks(root) and not unlock(root)
     (root / "go-on").touch()
     second = Run(root)
     assert second.process.wait(60) == 0, second.said()
+    assert "its lock is removed" in second.said()
+    assert not locks(root) and not remove_dead(root)
 
 
 def test_the_lock_of_a_living_run_stays(workflow):
     root = workflow.root
     first = Run(root)
     (job,) = first.jobs()
-    assert unlock(root) == "" and len(locks(root)) == 2
+    assert not remove_dead(root) and len(locks(root)) == 2
     first.process.send_signal(signal.SIGSTOP)  # alive, though it does nothing
-    assert unlock(root) == "" and len(locks(root)) == 2
+    assert not remove_dead(root) and len(locks(root)) == 2
     first.process.send_signal(signal.SIGCONT)
     refused = subprocess.run(
         [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"],
@@ -131,7 +123,7 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
     folder.mkdir(parents=True)
     (folder / "0.output.lock").touch()
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
-    assert unlock(tmp_path) == "" and locks(tmp_path)
+    assert not remove_dead(tmp_path) and locks(tmp_path)
 
 
 def test_two_runs_live_until_the_last_one_ends(tmp_path):
@@ -158,4 +150,4 @@ def test_two_runs_live_until_the_last_one_ends(tmp_path):
     for run, removed in zip(runs, (False, True), strict=True):
         run.kill()
         run.communicate()
-        assert bool(unlock(tmp_path)) == removed
+        assert remove_dead(tmp_path) == removed

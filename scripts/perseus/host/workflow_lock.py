@@ -2,8 +2,6 @@
 
 Its files in .snakemake/locks do not tell their owner, and stop every later run. So each run of this
 workflow holds a lock of the kernel's beside them, which ends with its process however that ends.
-
-    python -m perseus.host.workflow_lock    removes Snakemake's lock of this folder, if it is dead
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ def hold(folder: Path) -> None:
 def remove_dead(folder: Path) -> bool:
     """Remove Snakemake's lock unless a run lives in this folder; whether there was one to remove.
 
-    A run that begins meanwhile waits, for it makes its lock only after `hold`.
+    To be called before `hold`, where a run that begins meanwhile waits: it makes its lock later.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
@@ -48,7 +46,3 @@ def remove_dead(folder: Path) -> bool:
         return False
     finally:
         os.close(descriptor)
-
-
-if __name__ == "__main__" and remove_dead(Path.cwd()):
-    print("The Snakemake that locked this folder was killed: its lock is removed.")

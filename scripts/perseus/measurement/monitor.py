@@ -20,7 +20,7 @@ from typing import Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perseus.host.files import partial_path
+from perseus.host.files import partial_path, seal
 from perseus.host.signals import signals_deferred
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.measurement.samples import Row, Sampler
@@ -48,6 +48,7 @@ class MonitorFile:
     def __exit__(self, *exc: object) -> None:
         with signals_deferred():
             self._writer.close()
+            seal(self._partial)
             self._partial.replace(self._path)
 
     def write(self, rows: Sequence[Row]) -> None:

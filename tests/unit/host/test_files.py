@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from perseus.host.files import partial_path, whole
+from perseus.host import cut_files
+from perseus.host.files import partial_path, whole, write_json
 from perseus.host.identity import identity
 from perseus.measurement.monitor import MonitorFile
+from perseus.measurement.raw_results import RequestsWriter
 
 
 @pytest.fixture
@@ -75,3 +79,71 @@ def test_a_failure_leaves_nothing(tmp_path):
         partial.write_text("half")
         raise RuntimeError("no space")
     assert list(tmp_path.iterdir()) == []
+
+
+# Files that have lost their end
+
+
+@pytest.fixture
+def written(tmp_path) -> Path:
+    path = tmp_path / "results/raw/record.json"
+    write_json(path, {"outcome": "ok", "reason": "", "requests": 1000})
+    return path
+
+
+@pytest.mark.parametrize("left", [0, 1, 7, 16, 40, -1])
+def test_a_file_without_its_end_is_found(written, tmp_path, left):
+    write_json(written.with_name("other.json"), {})
+    assert cut_files.find([str(tmp_path), str(tmp_path / "nothing")]) == []
+    os.truncate(written, left % written.stat().st_size)
+    assert cut_files.find([str(tmp_path)]) == cut_files.find([str(written)]) == [str(written)]
+
+
+def test_files_that_are_whole_or_that_somebody_wrote_anew_stay(written, tmp_path):
+    own = tmp_path / "results/own.json"
+    own.write_text("{}")
+    assert cut_files.find([str(tmp_path)]) == []
+    written.write_text("mine")  # shorter, and begins otherwise
+    os.truncate(own, 0)  # nobody knows how long it was
+    assert cut_files.find([str(tmp_path)]) == []
+    with written.open("a") as file:
+        file.write("longer" * 100)
+    assert cut_files.find([str(tmp_path)]) == []
+
+
+def test_of_a_link_what_it_leads_to_goes_too_and_else_nothing(written, tmp_path):
+    link = tmp_path / "here/record.json"
+    link.parent.mkdir()
+    link.symlink_to(written)
+    os.truncate(written, 3)
+    assert cut_files.find([str(link)]) == [str(link)]
+    cut_files.remove_link(str(written))
+    assert written.exists()
+    cut_files.remove_link(str(link))
+    assert not link.is_symlink() and not written.exists()
+
+
+def test_what_the_monitor_and_the_writer_of_requests_leave_is_known_whole(tmp_path):
+    with MonitorFile(tmp_path / "monitor.parquet"), RequestsWriter(tmp_path / "requests.parquet"):
+        pass
+    for path in list(tmp_path.iterdir()):
+        os.truncate(path, path.stat().st_size - 1)
+    found = cut_files.find([str(tmp_path)])
+    assert {Path(path).name for path in found} == {"monitor.parquet", "requests.parquet"}
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    path, synced = tmp_path / "x.json", []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(path.exists()))
+    write_json(path, {})
+    assert synced == [False] and path.exists()
+
+
+def test_where_files_have_no_attributes_nothing_is_known(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(os, "setxattr", refuse)
+    write_json(tmp_path / "x.json", {"a": 1})
+    os.truncate(tmp_path / "x.json", 2)
+    assert cut_files.find([str(tmp_path)]) == []

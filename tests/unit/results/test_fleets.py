@@ -9,6 +9,7 @@ import synthetic
 import synthetic_files
 from synthetic import demand
 
+from perseus.results.fleets import break_even
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, Option, Question, costs, questions, stretches
 from perseus.results.fleets.changes import changes
@@ -307,3 +308,25 @@ def test_nothing_is_bought_for_a_level_without_demand():
     ]
     assert not questions(points(), asked)
     assert not list(changes(made, asked))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_ways_to_divide_servers_carry_what_the_integer_programme_finds(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    models, columns = rng.integers(1, 4), rng.integers(1, 6)
+    rates = rng.uniform(0, 50, (models, columns)) * (rng.random((models, columns)) < 0.7)
+    rates[:, 0] += 1  # no model without any server
+    shares = rng.dirichlet(np.ones(models))
+    tried = [break_even.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
+    monkeypatch.setattr(break_even, "MOST_WAYS", 0)
+    solved = [break_even.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
+    assert tried == pytest.approx(solved, rel=2e-4)  # which a solver may leave
+    assert all(np.array(tried) >= np.array(solved) * (1 - 1e-9))
+
+
+def test_the_ways_to_divide_servers_are_all_of_them():
+    ways = [tuple(way) for way in break_even._ways(3, 2).tolist()]
+    assert sorted(ways) == sorted(
+        way for way in itertools.product(range(3), repeat=3) if sum(way) == 2
+    )
+    assert break_even._ways(1, 5).tolist() == [[5]]

@@ -26,14 +26,15 @@ class FigureFacts:
     """What is known of a figure before it is drawn.
 
     It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
-    no such figure. Beside the tables it reads the `raw` files of their cells.
+    no such figure. Beside the tables it reads the `raw` files of their cells, one at least where it
+    reads any; windows and records, of which tables are made, are there with it.
     """
 
     raw: tuple[str, ...] = ()
     kind: str = "peak"
 
 
-RAW: Final = {"soak": ("windows.parquet", "record.json")}
+RAW: Final = {"soak": ("windows.parquet",)}
 """By kind, the raw files of figures of its own name: of what their tables only have the sum."""
 
 FIGURES: Final = {
@@ -44,10 +45,10 @@ FIGURES: Final = {
     "predictions": FigureFacts(kind="shared"),
     "costs": FigureFacts(),
     "servers": FigureFacts(kind="servers"),
-    "latency_by_rate": FigureFacts(raw=("windows.parquet", "record.json")),
-    "latency_ecdf": FigureFacts(raw=("requests.parquet", "windows.parquet", "record.json")),
-    "utilisation": FigureFacts(raw=("monitor.parquet", "windows.parquet", "record.json")),
-    "speed": FigureFacts(raw=("windows.parquet", "record.json")),
+    "latency_by_rate": FigureFacts(raw=("windows.parquet",)),
+    "latency_ecdf": FigureFacts(raw=("requests.parquet",)),
+    "utilisation": FigureFacts(raw=("monitor.parquet",)),
+    "speed": FigureFacts(raw=("windows.parquet",)),
     "ceilings": FigureFacts(),
     "grid": FigureFacts(kind="grid"),
     **{kind: FigureFacts(raw=RAW.get(kind, ()), kind=kind) for kind in OTHER_KINDS},

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache
+from itertools import combinations, groupby
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,10 @@ LEAST_RPS = 1.0
 MOST_SERVERS = 10
 STEPS, MOST_EXACT = 121, 40
 """Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
+
+MOST_WAYS = 20_000
+"""To divide servers among operating points: so many are all tried, which is faster than to solve
+an integer programme; of two models with two mixes, those of any number of servers."""
 
 
 @dataclass(frozen=True)
@@ -191,8 +197,12 @@ def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> N
 
 def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
     """The highest demand, in all, that so many servers carry: each runs at any of the columns of
-    `rates_rps` (models, columns), and of the demand `shares` (models,) are each model's."""
+    `rates_rps` (models, columns), and of the demand `shares` (models,), above 0, are each model's.
+    """
     columns = rates_rps.shape[1]
+    if comb(servers + columns - 1, servers) <= MOST_WAYS:
+        carried = _ways(columns, servers) @ rates_rps.T
+        return float((carried / shares).min(axis=1).max())
     found = optimize.milp(
         np.append(np.zeros(columns), -1.0),
         integrality=np.append(np.ones(columns), 0.0),
@@ -202,6 +212,15 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
         ],
     )
     return float(found.x[-1])
+
+
+@lru_cache
+def _ways(columns: int, servers: int) -> NDArray[np.int64]:
+    """All ways to divide so many servers among columns, of shape (ways, columns)."""
+    # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
+    places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
+    bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
+    return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:

@@ -1,0 +1,135 @@
+"""Tables, figures and report of a study of 1,000 cells with 10^8 requests: memory and time."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks import generated_study
+from benchmarks.results import Goal, Row
+from benchmarks.serving import Place, Say
+from perseus.host.files import write_json
+from perseus.host.page_cache import evict
+from perseus.report.figures import FIGURES, figures_of
+from perseus.study import planning
+from perseus.study.cells import Study
+
+BENCHMARK = "aggregation"
+ROOT = Path(__file__).parents[1]
+REQUESTS = 10**8
+BYTES_A_REQUEST = 25
+"""On the disk, at most."""
+
+MIB = 2**20
+MEMORY = Goal("<=", 1024, of="ours")
+ALL_RAW = "reading all raw results once"
+
+
+@dataclass(frozen=True)
+class Took:
+    """What a job took: seconds, the most memory, and what it read, in bytes."""
+
+    took_s: float
+    rss_bytes: int
+    read_bytes: int
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
+    folder = at.folder / "aggregation"
+    shutil.rmtree(folder, ignore_errors=True)
+    if shutil.disk_usage(at.folder).free < 2 * REQUESTS * BYTES_A_REQUEST:
+        say(f"{folder} has not enough room for {REQUESTS} requests")
+        return
+    try:
+        yield from aggregated(folder, generated_study.study(), REQUESTS, say)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[Row]:
+    """Rows of a study with so many requests, whose raw results are made in an empty folder."""
+    cells = generated_study.write(study, requests, folder / "raw")
+    files = [file for cell in cells for file in cell.iterdir()]
+    size = sum(file.stat().st_size for file in files)
+    case = f"{len(cells):,} cells, {requests:,} requests, {size / 1e9:.2f} GB"
+    say(case)
+    for name, task in (
+        ("tables", planning.tables_task(study)),
+        ("figure", planning.figure_task(study)),
+        ("report", planning.report_task(study)),
+    ):
+        write_json(folder / f"{name}.json", task.plain())
+    plain_s = read_all(files)
+    say(f"read in {plain_s:.1f} s")
+    evict(files)
+    made = job(folder, "tables")
+    yield Row(BENCHMARK, case, "MiB of memory, tables", made.rss_bytes / MIB, goal=MEMORY)
+    yield Row(
+        BENCHMARK,
+        case,
+        "seconds, tables (lower is better)",
+        made.took_s,
+        plain_s,
+        ALL_RAW,
+        Goal("<=", 1.0),
+    )
+    yield Row(
+        BENCHMARK, case, "MB that were read, tables", made.read_bytes / 1e6, size / 1e6, "all"
+    )
+    drawn = {}
+    for figure in figures_of(study.kinds):
+        evict(files)
+        drawn[figure] = job(folder, figure)
+        say(f"{figure}: {drawn[figure]}")
+    yield from _figures(case, drawn)
+    evict(files)
+    written = job(folder, "report")
+    yield Row(BENCHMARK, case, "MiB of memory, report", written.rss_bytes / MIB, goal=MEMORY)
+    yield Row(BENCHMARK, case, "seconds, report (lower is better)", written.took_s)
+
+
+def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:
+    most = max(drawn, key=lambda name: drawn[name].rss_bytes)
+    yield Row(
+        BENCHMARK,
+        case,
+        f"MiB of memory, any figure (most: {most})",
+        drawn[most].rss_bytes / MIB,
+        goal=MEMORY,
+    )
+    raw = [took for name, took in drawn.items() if FIGURES[name].raw]
+    seconds = sum(took.took_s for took in raw)
+    yield Row(BENCHMARK, case, f"seconds, {len(raw)} figures of raw results", seconds)
+    every = sum(took.took_s for took in drawn.values())
+    yield Row(BENCHMARK, case, f"seconds, all {len(drawn)} figures", every)
+
+
+def read_all(files: Sequence[Path]) -> float:
+    """Seconds to read the files one after another, which no page cache has."""
+    evict(files)
+    start_s, buffer = time.monotonic(), bytearray(4 * MIB)
+    for path in files:
+        with path.open("rb", buffering=0) as file:
+            while file.readinto(buffer):
+                pass
+    return time.monotonic() - start_s
+
+
+def job(folder: Path, name: str) -> Took:
+    """Raises CalledProcessError when it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.aggregation_job", str(folder), name],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return Took(**json.loads(done.stdout.splitlines()[-1]))  # solvers speak, too

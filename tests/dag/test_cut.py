@@ -1,0 +1,66 @@
+"""Outputs that a machine which went down left in part are made again, and what depends on them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from perseus.host.files import seal
+
+RAW = "results/edits/raw/cpu1.shared.mix-3-1.r1"
+
+
+def cut(workflow, path):
+    """As it was written by the job itself, and then not all of it reached the disk."""
+    file = workflow.root / path
+    seal(file)
+    seen = file.stat()
+    os.truncate(file, seen.st_size // 2)
+    os.utime(file, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+
+
+def planned(workflow, target="all"):
+    """How many jobs of each rule a run would do now; a plan alone knows what is incomplete."""
+    code, output, errors = workflow.plan(target)
+    assert code == 0, errors
+    jobs = dict(re.findall(r"^(\w+) +(\d+)$", output + errors, re.MULTILINE))
+    return {rule: int(n) for rule, n in jobs.items() if rule not in ("all", "total")}
+
+
+@pytest.mark.parametrize("name", ["record.json", "windows.parquet", "requests.parquet"])
+def test_raw_results_in_part_are_measured_again(edited, name):
+    figures = len([job for job in edited.jobs() if job[0] == "figure"])
+    cut(edited, f"{RAW}/{name}")
+    _, _, errors = edited.plan()
+    assert f"{RAW}/{name} has lost its end" in errors
+    after = {"measure": 1, "tables": 1, "figure": figures, "report": 1}
+    assert planned(edited) == after  # however often one looks
+    edited.run("--cores", "2", "all")
+    assert planned(edited) == {}
+    assert (edited.root / RAW / name).read_text().endswith("}")
+
+
+def test_a_figure_in_part_is_drawn_again_and_nothing_else(edited):
+    cut(edited, "results/edits/figures/peaks.svg")
+    assert planned(edited) == {"figure": 1, "report": 1}
+
+
+def test_the_copy_of_a_table_for_people_in_part_is_made_again(edited):
+    cut(edited, "results/edits/tables/peaks.csv")
+    assert planned(edited)["tables"] == 1 and "measure" not in planned(edited)
+
+
+def test_what_somebody_wrote_anew_stays(edited):
+    path = edited.root / "results/edits/figures/peaks.svg"
+    seal(path)
+    path.write_text("<svg/>")
+    assert "figure" not in planned(edited)
+
+
+def test_an_archive_in_part_is_packed_again(edited):
+    edited.run("--cores", "2", "pack")
+    assert planned(edited, "pack") == {}
+    cut(edited, "results/edits.tar.gz")
+    assert planned(edited, "pack") == {"pack": 1}

@@ -1,0 +1,70 @@
+"""A study that is killed again and again at random times: every next run goes on by itself.
+
+Steps are stand-ins, which take a while and read what they are given. On real servers:
+tests/live/test_killed_at_random.py.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import killing
+import pytest
+
+pytestmark = pytest.mark.alone
+
+STEP = """
+import json
+import os
+import time
+from pathlib import Path
+
+from perseus.host.files import whole
+from perseus.host.job import job
+from perseus.host.signals import terminate_as_exit
+
+with job(snakemake.log[0]), terminate_as_exit():
+    for path in map(str, snakemake.input):
+        if path.startswith(("results", "model_repository")):
+            assert json.loads(Path(path).read_text())["path"] == path
+    for path in map(str, snakemake.output):
+        with whole(Path(path)) as partial, partial.open("w") as file:
+            file.write('{"outcome": "ok", "reason": "", ')
+            file.flush()
+            time.sleep(0.4 / len(snakemake.output))
+            file.write('"path": "%s"}' % path)
+"""
+STEPS = ("export", "repository", "ceiling", "measure", "tables", "figure", "report")
+COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
+
+
+def outputs(root: Path) -> dict[str, str]:
+    """All files that jobs have made, leftovers among them."""
+    places = [root / "results", root / "model_repository"]
+    found = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_text(errors="replace") for path in found}
+
+
+@pytest.fixture
+def workflow(empty, tmp_path):
+    workflow = empty.copy(tmp_path / "workflow")
+    for step in STEPS:
+        workflow.fake(step, STEP)
+    return workflow
+
+
+def test_killed_at_random_it_ends_as_if_undisturbed(workflow, tmp_path):
+    root = workflow.root
+    undisturbed = workflow.copy(tmp_path / "undisturbed")
+    subprocess.run(COMMAND, cwd=undisturbed.root, check=True, capture_output=True)
+    wanted = outputs(undisturbed.root)
+    shutil.rmtree(undisturbed.root)
+
+    def is_whole() -> None:
+        assert outputs(root) == wanted
+
+    with killing.told(killing.seed()) as story:
+        killing.Killer(root, COMMAND, 6.0, is_whole, story).kill_and_finish(killing.kills(6))

@@ -1,0 +1,188 @@
+"""What users of Snakemake expect of a workflow: its report, conda, a cache that is shared."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+
+import browser
+import pytest
+import yaml
+from workflow_copy import MAKE_OUTPUTS, ROOT, Workflow
+
+SNAKEMAKE = ("-m", "snakemake", "--cores", "2")
+EXPORTS = {"export": 2}
+"""How often each rule of the default study exports something."""
+
+COUNTED = """
+with open({runs!r}, "a") as file:
+    file.write(snakemake.rule + "\\n")
+"""
+
+
+# A cache
+
+
+@pytest.fixture
+def counted(empty, tmp_path, monkeypatch):
+    """A function that makes a workflow, the same each time, which counts its jobs in `runs`."""
+    monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "cache").mkdir()
+
+    def make(name: str) -> Workflow:
+        workflow = empty.copy(tmp_path / name)
+        for step in ("export", "repository", "measure"):
+            workflow.fake(step, MAKE_OUTPUTS + COUNTED.format(runs=str(tmp_path / "runs")))
+        return workflow
+
+    return make
+
+
+def runs(tmp_path: Path) -> dict[str, int]:
+    """How often each rule has run since this was asked last."""
+    said = (tmp_path / "runs").read_text().splitlines()
+    (tmp_path / "runs").unlink()
+    return {rule: said.count(rule) for rule in sorted(set(said))}
+
+
+def test_another_workflow_takes_exports_from_the_cache_and_measures_itself(counted, tmp_path):
+    first, second = counted("first"), counted("second")
+    first.python(*SNAKEMAKE, "measurements", "--cache")
+    everything = runs(tmp_path)
+    assert {rule: everything[rule] for rule in EXPORTS} == EXPORTS
+    second.python(*SNAKEMAKE, "measurements", "--cache")
+    assert runs(tmp_path) == {k: n for k, n in everything.items() if k not in EXPORTS}
+    models = [w.root / "results/default/models/squeezenet1_1/model.onnx" for w in (first, second)]
+    assert models[0].resolve() == models[1].resolve() != models[1]
+    assert models[1].read_text()
+    measured = [path for w in (first, second) for path in (w.root / "results").rglob("raw/*/*")]
+    assert measured and not any(path.is_symlink() for path in measured)
+
+
+def test_a_model_with_another_seed_is_another_entry_of_the_cache(counted, tmp_path):
+    first, second = counted("first"), counted("second")
+    target = "results/default/models/squeezenet1_1/model.onnx"
+    first.python(*SNAKEMAKE, target, "--cache")
+    second.python(*SNAKEMAKE, target, "--cache", "--config", "seed=5")
+    assert runs(tmp_path) == {"export": 2}
+
+
+def test_both_precisions_of_a_model_are_entries_of_their_own(counted, tmp_path):
+    """Snakemake's hash of a job does not know its wildcards."""
+    workflow = counted("first")
+    workflow.fake("convert", MAKE_OUTPUTS)
+    models = [f"results/default/models/squeezenet1_1/model.{p}.onnx" for p in ("fp16", "int8")]
+    workflow.python(*SNAKEMAKE, *models, "--cache")
+    fp16, int8 = ((workflow.root / model).resolve() for model in models)
+    assert fp16 != int8 and fp16.parent == int8.parent == tmp_path / "cache"
+
+
+@pytest.mark.parametrize("rule", ["measure", "ceiling", "tensorrt", "tables", "figure", "report"])
+def test_nothing_that_is_measured_comes_from_a_cache(empty, rule):
+    code, output, errors = empty.plan("--cache", "export", rule)
+    assert code == 1 and f"--cache {rule}: " in output + errors
+
+
+def test_a_run_without_a_cache_says_nothing_of_one(empty):
+    code, output, errors = empty.plan()
+    assert code == 0 and "cach" not in output + errors
+
+
+# Conda
+
+
+CONDA = """#!/bin/sh
+case "$*" in
+  "info --json") echo '{"conda_prefix": "/conda", "platform": "linux-64"}' ;;
+  "--version") echo "conda 26.1.0" ;;
+  "config --get channel_priority --json") echo '{"get": {"channel_priority": "strict"}}' ;;
+  *) exit 1 ;;
+esac
+"""
+"""Answers what Snakemake asks before it plans, and makes nothing."""
+
+
+def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkeypatch):
+    (tmp_path / "conda").write_text(CONDA)
+    (tmp_path / "conda").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    workflow = empty.copy(tmp_path / "workflow")
+    said = workflow.python("-m", "snakemake", "--dry-run", "--sdm", "conda")
+    assert len(re.findall("Conda environment envs/perseus.yaml will be created", said)) == 1
+    assert "measure " in said
+
+
+def test_the_catalogue_says_what_the_workflow_has():
+    usage = yaml.safe_load((ROOT / ".snakemake-workflow-catalog.yml").read_text())["usage"]
+    assert usage["software-stack-deployment"]["conda"] is True and usage["report"] is True
+    assert usage["mandatory-flags"]["flags"].startswith("--cores")
+
+
+# The report of Snakemake
+
+LOOKED = """
+<pre id="found"></pre>
+<script>
+const soon = () => new Promise((done) => setTimeout(done, 100));
+async function look() {
+  while (!app || !app.state) await soon();
+  const found = { images: 0, categories: {} };
+  for (const category of Object.keys(categories)) {
+    app.setView({ navbarMode: "menu" });
+    await soon();
+    const links = [...document.querySelectorAll("#app a")];
+    links.find((link) => link.textContent.trim() === category).click();
+    await soon();
+    const rows = [...document.querySelectorAll("#app tbody tr")];
+    found.categories[category] = rows.map((row) => row.cells[0].textContent);
+  }
+  for (const result of Object.values(results).filter((each) => each.data_uri.endsWith(".png"))) {
+    const image = new Image();
+    const loaded = new Promise((done, failed) => { image.onload = done; image.onerror = failed; });
+    image.src = result.data_uri;
+    await loaded;
+    found.images++;
+  }
+  document.getElementById("found").textContent = JSON.stringify(found);
+}
+addEventListener("load", () => look().catch((error) => console.error(error)));
+</script>
+"""
+"""Goes through the page of Snakemake's report as a reader does."""
+
+
+@pytest.fixture
+def report(edited) -> Path:
+    """The folder of Snakemake's report of a finished study with a real page and real pictures."""
+    results = edited.root / "results/edits"
+    shutil.copyfile(ROOT / "docs/example/report.html", results / "report.html")
+    for figure in (results / "figures").glob("*.png"):
+        shutil.copyfile(ROOT / "docs/images/peaks.png", figure)
+    edited.python("-m", "snakemake", "--report", "report.zip")
+    with zipfile.ZipFile(edited.root / "report.zip") as packed:
+        packed.extractall(edited.root / "unpacked")
+    return edited.root / "unpacked/report"
+
+
+@browser.needs_chromium
+def test_the_report_has_page_tables_and_figures_by_their_names(edited, report, tmp_path):
+    looked = report / "looked.html"
+    looked.write_text((report / "report.html").read_text() + LOOKED)
+    done = browser.run("--virtual-time-budget=20000", "--dump-dom", looked.as_uri())
+    assert not [line for line in done.stderr.splitlines() if "CONSOLE" in line and "rror" in line]
+    (said,) = re.findall(r'<pre id="found">(.+?)</pre>', done.stdout)
+    found = json.loads(html.unescape(said))
+    results = edited.root / "results/edits"
+    assert {name: sorted(rows) for name, rows in found["categories"].items()} == {
+        "Answer": ["report"],
+        "Figures": sorted(path.stem for path in (results / "figures").glob("*.png")),
+        "Tables": sorted(path.stem for path in (results / "tables").glob("*.csv")),
+    }
+    assert found["images"] == len(found["categories"]["Figures"])
+    (page,) = report.glob("data/raw/*/report.html")
+    seen = browser.look(page.read_text(), tmp_path, (1100,))
+    assert seen["console"] == [] and seen["1100"]["broken"] == 0 < seen["1100"]["images"]

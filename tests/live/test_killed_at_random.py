@@ -1,0 +1,41 @@
+"""The study smoke on real servers, killed again and again at random times."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import invariants
+import killing
+import pyarrow.parquet as pq
+import pytest
+from live.smoke_study import SMOKE, SNAKEMAKE, left_behind, snakemake, workflow_copy
+
+pytestmark = pytest.mark.alone
+
+TABLE = "results/smoke/tables/peaks.parquet"
+
+
+def tables(root: Path) -> dict[str, object]:
+    found = (root / "results/smoke/tables").glob("*.parquet")
+    return {path.name: pq.read_table(path) for path in found}
+
+
+def test_killed_at_random_the_study_ends_whole(tmp_path):
+    root = workflow_copy(tmp_path / "smoke")
+
+    def is_whole() -> None:
+        assert left_behind(root) == []
+        assert list(root.rglob("*.partial")) == []
+        invariants.check(root / "results/smoke")
+        again = tmp_path / "again"
+        shutil.copytree(root, again, symlinks=True)
+        made = snakemake(again, TABLE, "--forcerun", "tables")
+        assert made.returncode == 0, made.stdout
+        assert "Measuring" not in made.stdout
+        assert tables(again) == tables(root) != {}
+        shutil.rmtree(again)
+
+    with killing.told(killing.seed()) as story:
+        killer = killing.Killer(root, [*SNAKEMAKE, "all", *SMOKE], 40.0, is_whole, story)
+        killer.kill_and_finish(killing.kills(3))
