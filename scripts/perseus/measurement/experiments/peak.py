@@ -11,7 +11,7 @@ from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.measured_mixes import measured_mixes
-from perseus.measurement.progress import describe_peak
+from perseus.measurement.progress.words import describe_peak
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
 from perseus.peak.certifiable import too_slow
