@@ -7,6 +7,7 @@ from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
+from snakemake.logging import logger
 from snakemake.utils import update_config
 
 # Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
@@ -15,6 +16,7 @@ HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import cores, gpu, starter, workflow_lock
+from perseus.host.interruption import Interruption
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -27,6 +29,8 @@ from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()
+INTERRUPTION = Interruption()
+logger.addFilter(INTERRUPTION)
 workflow_lock.hold(Path.cwd())
 
 # What is compared is no part of a study: no job of a study knows of it.
