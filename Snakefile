@@ -87,9 +87,13 @@ onsuccess:
 
 
 onerror:
+    again = "Run the same command again: what has been measured is kept."
+    if INTERRUPTION.happened:
+        print(f"Interrupted. {again}", file=sys.stderr)
+        return
     logs = [*([LOGS] if is_of_study() else []), *(["logs/compare"] if COMPARED else [])]
     for path in sorted(path for folder in logs for path in Path(folder).rglob("*.error")):
         print(path.read_text(), file=sys.stderr)
     print(f"A job failed; its log is under {' or '.join(logs)}/.", file=sys.stderr)
     if is_of_study():
-        print("Run the same command again: what has been measured is kept.", file=sys.stderr)
+        print(again, file=sys.stderr)

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
 from snakemake.io import IOFile
+from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
 from snakemake.utils import update_config
 
@@ -18,6 +19,7 @@ HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import cores, cut_files, gpu, starter, workflow_lock
+from perseus.host.interruption import Interruption
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -33,6 +35,8 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()
+INTERRUPTION = Interruption()
+logger.addFilter(INTERRUPTION)
 workflow_lock.hold(Path.cwd())
 
 # What is compared is no part of a study: no job of a study knows of it.

@@ -5,12 +5,13 @@ from pathlib import Path
 from perseus.host.job import job
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.measure import FAILURES, measure
+from perseus.measurement.progress.listeners import listeners
 from perseus.study.tasks.measure import MeasureTask
 
 task = MeasureTask.model_validate(snakemake.params.task)
 references = map(Path, snakemake.input.references)
 
-with job(snakemake.log[0], *FAILURES) as say:
+with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0]) as tell:
     measure(
         task,
         Inputs(
@@ -23,4 +24,5 @@ with job(snakemake.log[0], *FAILURES) as say:
         ),
         Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),
         say,
+        tell,
     )

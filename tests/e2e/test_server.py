@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import fake_triton_metrics
 import numpy as np
 import psutil
 import pytest
@@ -24,6 +25,7 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from perseus.serving import triton_process, triton_wheel
+from perseus.serving.access import PLAIN
 from perseus.serving.failures import ServerError
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.triton_command import Ports
@@ -158,6 +160,17 @@ def test_serves_on_the_loopback_with_its_cores_and_leaves_nothing(
     assert left_behind(os.getpid()) == NOTHING
     assert server.pids() == []
     assert dict(os.environ) == environment
+
+
+def test_it_tells_the_metrics_that_dashboards_and_alerts_are_tested_with(
+    repository: Path, tmp_path: Path, backends: Path
+) -> None:
+    """All but those of GPUs, which are NVIDIA's documentation's."""
+    with embedded_triton(repository, tmp_path / "server.log", [0], backends=backends) as server:
+        text = PLAIN.get(server.metrics_url, 5.0).decode()
+    told = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+    assert told >= fake_triton_metrics.NAMES - fake_triton_metrics.GPU.keys()
+    assert set(re.findall(r'[{,](\w+)="', text)) == {"model", "version", "reason"}
 
 
 def test_finishes_an_accepted_request_before_it_ends(tmp_path: Path, backends: Path) -> None:

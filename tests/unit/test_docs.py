@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
-FOLDERS = "benchmarks|config|docs|envs|profiles|report|rules|scripts|tests"
+FOLDERS = "benchmarks|config|docs|envs|monitoring|profiles|report|rules|scripts|tests"
 
 
 def anchors(page):

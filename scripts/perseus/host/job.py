@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +18,8 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 
     The log's folder says which job speaks. An `expected` exception ends the process with its
     message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
-    end; any other is a fault of Perseus and keeps its traceback. A job ends with its Snakemake.
+    end; any other is a fault of Perseus and keeps its traceback. A job ends with its Snakemake, and
+    on Ctrl-C without a word: Snakemake has one.
     """
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,6 +37,9 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
         end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
             yield say
+        except KeyboardInterrupt:
+            print(f"[{path.stem}] interrupted", file=file)
+            sys.exit(128 + signal.SIGINT)
         except expected as error:
             message = f"\n{path.stem}: {error}"
             print(message, file=file)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from perseus.measurement.monitor import MonitorFile
+from perseus.measurement.progress.state import OnProgress, Progress, ignored
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak.outcome import Outcome
+from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
 
@@ -66,7 +68,7 @@ class RawResults:
 
 @dataclass(frozen=True)
 class CellUnderTest:
-    """A cell under measurement; `say` hears the progress.
+    """A cell under measurement; `say` hears the progress in words, `on_progress` in figures.
 
     `server_log` is that of the server started last; `attempt` counts from 1.
     """
@@ -79,10 +81,20 @@ class CellUnderTest:
     raw: RawResults
     say: Callable[[str], None]
     attempt: int
+    on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
         """A random stream of the cell: of the tenant with that number, or one beyond them all."""
         return stream(self.task.seed, self.task.repeat, number)
+
+    def progressed(
+        self, server: RunningServer | None = None, seconds_left: float | None = None
+    ) -> None:
+        """Tell how far the cell is: by its windows so far, on this server, if one runs."""
+        # Nobody else has the tokens of a server that wants some.
+        url = server.metrics_url if server and not server.access.headers else None
+        rows = self.raw.windows
+        self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left))
 
 
 @dataclass(frozen=True)

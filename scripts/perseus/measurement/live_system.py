@@ -54,7 +54,7 @@ class LiveSystem:
         client_cores: Sequence[int],
         longest_sla_s: float,
     ) -> None:
-        self._server, self._clients, self._writer = server, clients, writer
+        self.server, self._clients, self._writer = server, clients, writer
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._longest_sla_s = longest_sla_s
@@ -98,7 +98,7 @@ class LiveSystem:
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
-        with naming_death(self._server), self._loaded(start) as load:
+        with naming_death(self.server), self._loaded(start) as load:
             yield load
 
     @contextmanager
@@ -108,7 +108,7 @@ class LiveSystem:
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
         load = LiveLoad(
-            self._server,
+            self.server,
             self._clients,
             start_ns,
             server_cores=self._server_cores,
@@ -137,7 +137,7 @@ class LiveSystem:
         self.ended.append(Ended(number, start_ns, tuple(parts), cpu))
 
     def _server_times(self) -> list[ServerTimes]:
-        return [tenant_times(self._server, each.model, each.steps) for each in self._clients]
+        return [tenant_times(self.server, each.model, each.steps) for each in self._clients]
 
     def _require_answers(self, results: Sequence[Result]) -> None:
         for client, result in zip(self._clients, results, strict=True):

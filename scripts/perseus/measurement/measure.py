@@ -19,6 +19,7 @@ from perseus.measurement.cell import CellUnderTest, Findings, Inputs, Outputs, R
 from perseus.measurement.energy import host_watts, window_watts
 from perseus.measurement.experiments import Experiment, procedure
 from perseus.measurement.monitor import MonitorFile
+from perseus.measurement.progress.state import OnProgress, ignored
 from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.verify import VerificationError
 from perseus.peak.outcome import Outcome
@@ -46,9 +47,13 @@ ATTEMPTS: Final = 2
 
 
 def measure(
-    task: MeasureTask, inputs: Inputs, outputs: Outputs, say: Callable[[str], None]
+    task: MeasureTask,
+    inputs: Inputs,
+    outputs: Outputs,
+    say: Callable[[str], None],
+    on_progress: OnProgress = ignored,
 ) -> None:
-    """Measure a cell and write its raw results; `say` hears the progress.
+    """Measure a cell and write its raw results; `say` and `on_progress` hear how it gets on.
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict; where the trouble may pass, the cell is measured once more before. Raises one of
@@ -69,7 +74,15 @@ def measure(
             errors={name: {} for name in task.tenant_names},
         )
         cell = CellUnderTest(
-            task, inputs, outputs.server_log, server_cores, client_cores, raw, say, attempt=1
+            task,
+            inputs,
+            outputs.server_log,
+            server_cores,
+            client_cores,
+            raw,
+            say,
+            attempt=1,
+            on_progress=on_progress,
         )
         tried = measure_until_answered(cell, procedure(task.run.kind))
     write_windows(outputs.windows, raw.windows)

@@ -41,6 +41,7 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
     task = cell.task
     has_priorities = any(tenant.priority is not None for tenant in task.tenants)
     cell.say("starting the server")
+    cell.progressed()
     start_ns = time.monotonic_ns()
     with launch(
         task.server,
@@ -50,7 +51,9 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
         say=cell.say,
         rate_limited_cores=len(cell.server_cores) if has_priorities else 0,
     ) as server:
-        yield server, (time.monotonic_ns() - start_ns) / 1e9
+        startup_s = (time.monotonic_ns() - start_ns) / 1e9
+        cell.progressed(server)
+        yield server, startup_s
 
 
 def monitored(cell: CellUnderTest, server: RunningServer) -> Monitor:

@@ -8,7 +8,7 @@ from typing import Any
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import Ended, LiveSystem
-from perseus.measurement.progress import describe_window
+from perseus.measurement.progress.words import describe_window
 from perseus.peak.window import Window
 
 
@@ -17,6 +17,7 @@ def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: 
     names = cell.task.tenant_names
     cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
     cell.say(describe_window(window, names, seconds_left))
+    cell.progressed(system.server, seconds_left)
 
 
 def as_rows(

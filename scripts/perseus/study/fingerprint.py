@@ -24,7 +24,7 @@ LEFT_OUT: Final = (
     # They write text for people, which no result is made of.
     "perseus.host.job",
     "perseus.host.logs",
-    "perseus.measurement.progress",
+    "perseus.measurement.progress*",
     "perseus.serving.remote_failures",
     "perseus.study.hints",
     # What they ask for is in the tasks of the cells.

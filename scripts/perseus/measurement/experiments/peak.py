@@ -14,7 +14,7 @@ from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
 from perseus.measurement.measured_mixes import measured_mixes
 from perseus.measurement.predicted_mix import predicted_peak
-from perseus.measurement.progress import describe_peak
+from perseus.measurement.progress.words import describe_peak
 from perseus.measurement.server_under_test import (
     ServerUnderTest,
     server_under_test,

@@ -1,0 +1,26 @@
+"""Export the progress of what is measured in this folder to Prometheus: docs/monitoring.md.
+
+python scripts/exporter.py [--port 9877]
+"""
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from perseus.measurement.progress.exporter import PORT, Exporter
+
+parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+parser.add_argument("--port", type=int, default=PORT, help="of the loopback; 0: any free one")
+asked = parser.parse_args()
+
+# Servers have the last CPUs: it stays off them.
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+try:
+    exporter = Exporter(Path("logs"), asked.port)
+except OSError as error:
+    sys.exit(f"port {asked.port} of the loopback: {error.strerror}; choose another with --port")
+print(f"http://{exporter.address}/metrics of what is measured in {Path.cwd()}", flush=True)
+with exporter, suppress(KeyboardInterrupt):
+    exporter.serve_forever()

@@ -1,0 +1,74 @@
+"""Tell Prometheus of the cells that are measured now, over HTTP on the loopback.
+
+`/metrics` has their progress, `/targets` their servers, whose ports the system has chosen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from perseus.measurement.progress.exposition import metrics, targets
+from perseus.measurement.progress.file import under_way
+
+LOOPBACK: Final = "127.0.0.1"
+PORT: Final = 9877
+
+
+class Exporter(ThreadingHTTPServer):
+    """Reads the files of the jobs whenever it is asked; `logs` is the folder of all studies'.
+
+    Raises OSError when the port is taken; port 0 is any that is free.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, logs: Path, port: int = PORT) -> None:
+        super().__init__((LOOPBACK, port), _Handler)
+        self.logs = logs
+        self.registry = CollectorRegistry()
+        self.registry.register(_Measured(logs))
+
+    @property
+    def address(self) -> str:
+        return f"{LOOPBACK}:{self.server_port}"
+
+
+class _Measured(Collector):
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
+
+    def collect(self) -> Iterator[Metric]:
+        return metrics(under_way(self._logs))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Exporter
+
+    def do_GET(self) -> None:
+        match self.path:
+            case "/metrics":
+                self._answer(CONTENT_TYPE_LATEST, generate_latest(self.server.registry))
+            case "/targets":
+                found = targets(under_way(self.server.logs))
+                self._answer("application/json", json.dumps(found).encode())
+            case _:
+                self.send_error(HTTPStatus.NOT_FOUND, "/metrics or /targets")
+
+    def _answer(self, content_type: str, body: bytes) -> None:
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing of each scrape."""

@@ -1,0 +1,118 @@
+"""Progress in the words of Prometheus: metrics, and the servers that are to be scraped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from perseus.measurement.progress.state import Progress
+from perseus.peak.verdict import Verdict
+
+CELL = ("study", "cell")
+TENANT = (*CELL, "tenant")
+SLA = (*TENANT, "percentile")
+
+
+def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
+    """Of the cells that are measured now; what has no value yet has no sample."""
+    yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
+    yield from _of_cells(cells)
+    yield from _of_tenants(cells)
+
+
+def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
+    """The servers of these cells, as Prometheus's discovery by HTTP has them."""
+    return [
+        {
+            "targets": [parts.netloc],
+            "labels": {
+                "__scheme__": parts.scheme,
+                "__metrics_path__": parts.path or "/metrics",
+                "study": cell.study,
+                "cell": cell.cell,
+                "server": cell.server,
+            },
+        }
+        for cell in cells
+        if cell.metrics_url is not None
+        for parts in (urlsplit(cell.metrics_url),)
+    ]
+
+
+def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
+    info = GaugeMetricFamily(
+        "perseus_cell_info",
+        "1; its labels say what is measured",
+        labels=(*CELL, "server", "experiment"),
+    )
+    attempt = GaugeMetricFamily(
+        "perseus_cell_attempt", "Attempt at the cell, counted from 1", labels=CELL
+    )
+    phase = GaugeMetricFamily(
+        "perseus_cell_phase", "1; the phase of the last window", labels=(*CELL, "phase")
+    )
+    told = GaugeMetricFamily(
+        "perseus_cell_told_timestamp_seconds", "When the last window had ended", labels=CELL
+    )
+    end = GaugeMetricFamily(
+        "perseus_cell_end_timestamp_seconds", "When the cell will have ended, about", labels=CELL
+    )
+    windows = CounterMetricFamily(
+        "perseus_cell_windows",
+        "Windows of the attempt that have ended, by verdict",
+        labels=(*CELL, "verdict"),
+    )
+    for cell in cells:
+        place = (cell.study, cell.cell)
+        info.add_metric((*place, cell.server, cell.kind), 1)
+        attempt.add_metric(place, cell.attempt)
+        if cell.phase is not None:
+            phase.add_metric((*place, cell.phase), 1)
+        told.add_metric(place, cell.told_s)
+        if cell.end_s is not None:
+            end.add_metric(place, cell.end_s)
+        for verdict in Verdict:
+            windows.add_metric((*place, verdict), cell.windows.get(verdict, 0))
+    yield from (info, attempt, phase, told, end, windows)
+
+
+def _of_tenants(cells: Sequence[Progress]) -> Iterator[Metric]:
+    offered = GaugeMetricFamily(
+        "perseus_tenant_offered_requests_per_second",
+        "Offered rate in the last window",
+        labels=TENANT,
+    )
+    answered = GaugeMetricFamily(
+        "perseus_tenant_answered_requests_per_second",
+        "Part of it that was answered in the window",
+        labels=TENANT,
+    )
+    lag = GaugeMetricFamily(
+        "perseus_tenant_send_lag_seconds",
+        "99th percentile of actual minus intended send in the last window",
+        labels=TENANT,
+    )
+    latency = GaugeMetricFamily(
+        "perseus_tenant_latency_seconds",
+        "Latency at the percentile of the SLA in the last window, from the intended send",
+        labels=SLA,
+    )
+    sla = GaugeMetricFamily("perseus_tenant_sla_seconds", "What that latency may be", labels=SLA)
+    for cell in cells:
+        for tenant in cell.tenants:
+            place = (cell.study, cell.cell, tenant.name)
+            of_sla = (*place, f"{tenant.percentile:g}")
+            sla.add_metric(of_sla, tenant.sla_ms / 1000)
+            if tenant.offered_rps is not None:
+                offered.add_metric(place, tenant.offered_rps)
+            if tenant.answered_rps is not None:
+                answered.add_metric(place, tenant.answered_rps)
+            if tenant.send_lag_ms is not None:
+                lag.add_metric(place, tenant.send_lag_ms / 1000)
+            if tenant.latency_ms is not None:
+                latency.add_metric(of_sla, tenant.latency_ms / 1000)
+    yield from (offered, answered, lag, latency, sla)

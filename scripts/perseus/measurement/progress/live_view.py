@@ -1,0 +1,149 @@
+"""A few lines at the end of a terminal: how the cell that is measured gets on.
+
+The cursor rests above them, on an empty line. So whatever other programs print meanwhile, such as
+Snakemake on Ctrl-C, goes there and stays, and to erase the view nothing need be known of its size.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stderr
+from threading import Event, Thread
+from typing import Final, TextIO, cast
+
+from rich.console import (
+    Console,
+    ConsoleOptions,
+    ConsoleRenderable,
+    Group,
+    RenderableType,
+    RenderHook,
+    RenderResult,
+)
+from rich.control import Control
+from rich.file_proxy import FileProxy
+from rich.segment import ControlType, Segment
+from rich.table import Table
+from rich.text import Text
+
+from perseus.host.signals import signals_deferred
+from perseus.measurement.progress.state import OnProgress, Progress, TenantProgress, ignored
+
+REFRESH_S: Final = 1.0
+STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid": "magenta"}
+UNKNOWN: Final = "\N{EN DASH}"
+ERASE_BELOW: Final = "\r\x1b[J"
+
+
+@contextmanager
+def live_view(stream: TextIO) -> Iterator[OnProgress]:
+    """Show the last progress below all lines that are printed, until the context is left.
+
+    Nothing is shown where `stream` is no terminal, or one that cannot move its cursor.
+    """
+    console = Console(file=stream)
+    if not (stream.isatty() and console.is_interactive):
+        yield ignored
+        return
+    with redirect_stderr(cast(TextIO, FileProxy(console, sys.stderr))):
+        view = _View(console)
+        try:
+            yield view.show
+        finally:
+            with signals_deferred():  # what is half erased would stay
+                view.end()
+
+
+class _View(RenderHook):
+    """Is drawn anew below whatever the console prints, and once a second."""
+
+    def __init__(self, console: Console) -> None:
+        self._console, self._over = console, Event()
+        self._progress: Progress | None = None
+        self._thread = Thread(target=self._refresh, name="view", daemon=True)
+
+    def show(self, progress: Progress) -> None:
+        """The view begins with the first, so that its thread has the CPUs of who measures."""
+        is_first, self._progress = self._progress is None, progress
+        if is_first:
+            self._console.push_render_hook(self)
+            self._thread.start()
+        self._console.print(Control())
+
+    def end(self) -> None:
+        if self._progress is not None:
+            self._over.set()
+            self._thread.join()
+            self._console.pop_render_hook()
+            self._console.control(_Sequence(ERASE_BELOW))
+
+    def _refresh(self) -> None:
+        while not self._over.wait(REFRESH_S):
+            self._console.print(Control())
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Sequence(ERASE_BELOW), *renderables, self]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        assert self._progress is not None
+        view = rendered(self._progress, time.time())
+        lines = console.render_lines(view, options, pad=False)[: max(console.height - 2, 0)]
+        for line in lines:
+            yield Segment.line()
+            yield from line
+        if lines:
+            yield _Sequence(f"\r\x1b[{len(lines)}A")
+
+
+class _Sequence(Control):
+    """A control sequence as it is."""
+
+    def __init__(self, text: str) -> None:
+        self.segment = Segment(text, None, [(ControlType.CARRIAGE_RETURN,)])
+
+
+def rendered(progress: Progress, now_s: float) -> RenderableType:
+    """A line on the cell and its windows, and one for each tenant; `now_s` on the Unix clock."""
+    return Group(Text("  ").join(_of_cell(progress, now_s)), _of_tenants(progress.tenants))
+
+
+def _of_cell(progress: Progress, now_s: float) -> Iterator[Text]:
+    yield Text(progress.cell, style="bold")
+    if progress.attempt > 1:
+        yield Text(f"attempt {progress.attempt}")
+    if progress.phase is not None:
+        yield Text(progress.phase.replace("_", " "))
+    if count := sum(progress.windows.values()):
+        verdicts = [
+            Text(f"{progress.windows[verdict]} {verdict}", style)
+            for verdict, style in STYLES.items()
+            if verdict in progress.windows
+        ]
+        yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
+    if progress.end_s is not None:
+        minutes, seconds = divmod(max(round(progress.end_s - now_s), 0), 60)
+        yield Text(f"about {minutes}:{seconds:02} left")
+
+
+def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("tenant", overflow="ellipsis")  # the only one that gives way
+    for heading in ("offered/s", "answered/s", "latency", "SLA"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    for each in tenants:
+        table.add_row(
+            each.name,
+            _number(each.offered_rps),
+            _number(each.answered_rps),
+            f"p{each.percentile:g} {_number(each.latency_ms)}",
+            f"{each.sla_ms:g} ms",
+            Text(each.verdict or UNKNOWN, style=STYLES.get(each.verdict or "", "")),
+        )
+    return table
+
+
+def _number(value: float | None) -> str:
+    return UNKNOWN if value is None else f"{value:.1f}"

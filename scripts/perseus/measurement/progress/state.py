@@ -1,0 +1,110 @@
+"""How far a cell is: what the terminal shows of it, and the exporter."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from perseus.host.identity import identity
+from perseus.study.base import Part
+from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
+
+
+class TenantProgress(Part):
+    """A tenant in the window that ended last; None before the first, and where it has no value.
+
+    `answered_rps` is the part of the offered rate that was answered in the window; `latency_ms` is
+    at the percentile of the SLA, from the intended send; `send_lag_ms` is the 99th percentile.
+    """
+
+    name: str
+    percentile: float
+    sla_ms: float
+    offered_rps: float | None = None
+    answered_rps: float | None = None
+    latency_ms: float | None = None
+    send_lag_ms: float | None = None
+    verdict: str | None = None
+
+
+class Progress(Part):
+    """How far an attempt at a cell is; times are seconds of the Unix clock.
+
+    `process` is the identity of the process that measures; `metrics_url` has the metrics of the
+    server that runs, if anybody may read them; `phase` is that of the window that ended last, and
+    `windows` counts those that have ended by their verdicts.
+    """
+
+    process: str
+    study: str
+    cell: str
+    server: str
+    kind: str
+    attempt: int
+    told_s: float
+    end_s: float | None
+    metrics_url: str | None
+    phase: str | None
+    windows: dict[str, int]
+    tenants: tuple[TenantProgress, ...]
+
+    @classmethod
+    def of(
+        cls,
+        task: MeasureTask,
+        attempt: int,
+        rows: Sequence[Mapping[str, Any]],
+        metrics_url: str | None,
+        seconds_left: float | None,
+    ) -> Progress:
+        """`rows` are those of windows.parquet so far, of all attempts; `seconds_left` of load."""
+        own = [row for row in rows if row["attempt"] == attempt]
+        last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
+        verdicts = {row["window"]: str(row["window_verdict"]) for row in own}
+        now_s = time.time()
+        return cls(
+            process=identity(),
+            study=task.study,
+            cell=task.cell,
+            server=task.server.name,
+            kind=task.run.kind,
+            attempt=attempt,
+            told_s=now_s,
+            end_s=None if seconds_left is None else now_s + seconds_left,
+            metrics_url=metrics_url,
+            phase=str(own[-1]["phase"]) if own else None,
+            windows=Counter(verdicts.values()),
+            tenants=tuple(_of_tenant(each, last.get(each.name)) for each in task.tenants),
+        )
+
+
+OnProgress = Callable[[Progress], None]
+
+
+def ignored(progress: Progress) -> None:
+    """Nobody wants to know."""
+
+
+def _of_tenant(tenant: MeasuredTenant, row: Mapping[str, Any] | None) -> TenantProgress:
+    """`row` is that of the window that ended last."""
+    seen = {} if row is None else _seen(row)
+    return TenantProgress(
+        name=tenant.name, percentile=tenant.sla.percentile, sla_ms=tenant.sla.latency_ms, **seen
+    )
+
+
+def _seen(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "offered_rps": _finite(row["offered_rps"]),
+        "answered_rps": _finite(row["offered_rps"] * row["completed_ratio"]),
+        "latency_ms": _finite(row["sla_percentile_ms"]),
+        "send_lag_ms": _finite(row["send_lag_p99_ms"]),
+        "verdict": str(row["verdict"]),
+    }
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,56 @@
+"""Snakemake on a terminal: the view of the cell that is measured, and Ctrl-C."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import terminal
+
+TESTS = Path(__file__).parents[1]
+MEASURING = f"""
+import sys
+import time
+
+from perseus.host.job import job
+from perseus.host.signals import terminate_as_exit
+from perseus.measurement.progress.listeners import listeners
+
+sys.path.append({str(TESTS)!r})
+from exported import MEASURED
+
+log = snakemake.log[0]
+with job(log) as say, listeners(log) as tell, terminate_as_exit():
+    tell(MEASURED.model_copy(update={{"cell": snakemake.wildcards.cell}}))
+    say("it is measured")
+    time.sleep(60)
+"""
+COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"]
+
+
+@pytest.fixture
+def workflow(empty, tmp_path):
+    """The default study, whose cells take a minute."""
+    workflow = empty.copy(tmp_path / "workflow")
+    for step in ("export", "repository"):
+        workflow.fake(step, "for path in snakemake.output:\n    open(path, 'w').close()\n")
+    workflow.fake("measure", MEASURING)
+    return workflow
+
+
+def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
+    with terminal.Terminal(COMMAND, cwd=workflow.root) as on:
+        on.until("it is measured")
+        time.sleep(0.5)  # the line has been written
+        (told,) = (workflow.root / "logs/default/measure").glob("*.progress.json")
+        on.interrupt()
+        left = on.end()
+    assert on.process.returncode == 1 and not told.exists()
+    said = next(i for i, line in enumerate(left) if "it is measured" in line)
+    assert left[said].startswith(f"[{told.name.removesuffix('.progress.json')} ")
+    first, second, log, elapsed = left[said + 1 :]
+    assert first == "^CTerminating processes on user request, this might take some time."
+    assert second == "Interrupted. Run the same command again: what has been measured is kept."
+    assert log.startswith("Complete log(s): ") and elapsed.startswith("Elapsed time: ")

@@ -1,0 +1,112 @@
+"""A terminal for programs under test: a pseudo-terminal, and what stands on its screen."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+CONTROL = re.compile(r"\x1b\[([?\d;]*)([A-Za-z])|(\r)|(\n)")
+COLOUR = re.compile(r"\x1b\[(?:\d+;)*(?:3\d|9\d)(?:;\d+)*m")
+
+
+class Terminal:
+    """A program on a terminal of its own, whose size is in characters; a context manager.
+
+    `said` is all that has come so far, with its control sequences.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        columns: int = 100,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] = {},
+    ) -> None:
+        self._side, other = pty.openpty()
+        fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES")}
+
+        def own_terminal() -> None:
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        self.process = subprocess.Popen(
+            command,
+            stdin=other,
+            stdout=other,
+            stderr=other,
+            cwd=cwd,
+            env=inherited | {"TERM": "xterm-256color"} | environment,
+            preexec_fn=own_terminal,
+        )
+        os.close(other)
+        self.said = ""
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._side)
+
+    def until(self, text: str, timeout_s: float = 30.0) -> None:
+        """Read until that has been said."""
+        deadline_s = time.monotonic() + timeout_s
+        while text not in self.said:
+            assert time.monotonic() < deadline_s, self.said
+            assert self._read(), self.said
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        os.write(self._side, b"\x03")
+
+    def end(self) -> list[str]:
+        """Read until the program has ended; the lines that stand on the screen."""
+        while self._read():
+            pass
+        self.process.wait(30)
+        return screen(self.said)
+
+    def _read(self) -> bool:
+        try:
+            new = os.read(self._side, 65536)
+        except OSError:  # nobody has it open any more
+            return False
+        self.said += new.decode()
+        return bool(new)
+
+
+def screen(said: str) -> list[str]:
+    """The lines that stand on a screen that never scrolls; colours are left out."""
+    lines, row, column, done = [""], 0, 0, 0
+    for found in CONTROL.finditer(said):
+        text = said[done : found.start()]
+        lines[row] = lines[row][:column].ljust(column) + text + lines[row][column + len(text) :]
+        column, done = column + len(text), found.end()
+        number, command, start, down = found.groups()
+        if start or command == "G":
+            column = 0
+        elif down:
+            row, column = row + 1, 0
+            lines += [""] * (row + 1 - len(lines))
+        elif command == "A":
+            row -= int(number or 1)
+        elif command == "J":
+            lines[row + 1 :] = []
+            lines[row] = lines[row][:column]
+        else:
+            assert command in "mlh", found.group(0)  # colours, and whether there is a cursor
+    lines[row] = lines[row][:column] + said[done:]
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return [line.rstrip() for line in lines]

@@ -1,0 +1,158 @@
+"""The live view: shown on a terminal, cleared in any case, and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import terminal
+from exported import BEGUN, MEASURED
+from rich.console import Console
+
+from perseus.measurement.progress.live_view import rendered
+
+ROOT = Path(__file__).parents[3]
+LINE = "[cell    0 s] bracket  a 40.0/s p95 62 ms: fail, about 90 s left"
+
+# A job that tells of one window, and then ends in one way or another.
+JOB = """
+import sys, time
+from pathlib import Path
+sys.path[:0] = ["{root}/scripts", "{root}/tests"]
+from exported import MEASURED
+from perseus.host.job import job
+from perseus.host.signals import terminate_as_exit
+from perseus.measurement.progress.listeners import listeners
+
+with job("{folder}/logs/s/measure/cell.log", ValueError) as say, listeners(
+    "{folder}/logs/s/measure/cell.log"
+) as tell, terminate_as_exit():
+    say("starting the server")
+    tell(MEASURED.model_copy(update={{"end_s": time.time() + 89.5}}))
+    say("{line}")
+    {then}
+print("the next job", file=sys.stderr)
+"""
+LINE_SAID = LINE.removeprefix("[cell    0 s] ")
+
+
+def job(folder, then="time.sleep(0.1)"):
+    code = JOB.format(root=ROOT, folder=folder, line=LINE_SAID, then=then)
+    return [sys.executable, "-c", code]
+
+
+def shown(progress, width=100, now_s=1000.0, **options):
+    """The lines of the view."""
+    console = Console(file=io.StringIO(), width=width, **options)
+    console.print(rendered(progress, now_s))
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]
+
+
+def test_it_says_what_is_offered_how_it_goes_and_how_long_it_takes():
+    cell, heading, a, b = shown(MEASURED, width=120)
+    assert cell == (
+        "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid  about 1:30 left"
+    )
+    assert heading.split() == ["tenant", "offered/s", "answered/s", "latency", "SLA", "verdict"]
+    assert a.split() == ["a", "40.0", "30.0", "p99.9", "61.5", "50", "ms", "fail"]
+    assert b.split() == ["b", "–", "–", "p95", "–", "80", "ms", "–"]  # noqa: RUF001
+    assert heading.index("answered/s") + len("answered/s") == a.index("30.0") + len("30.0")
+
+
+def test_before_the_first_window_and_after_the_time_is_over():
+    assert shown(BEGUN)[0] == "far.a-b.peak.r1"
+    assert shown(MEASURED, now_s=9000.0)[0].endswith("about 0:00 left")
+
+
+@pytest.mark.parametrize("width", [20, 40, 60])
+def test_a_narrow_terminal_cuts_names_before_figures(width):
+    tenants = (MEASURED.tenants[0].model_copy(update={"name": "a-tenant-with-a-long-name"}),)
+    lines = shown(MEASURED.model_copy(update={"tenants": tenants}), width=width)
+    assert max(map(len, lines)) <= width
+    if width >= 60:
+        assert "30.0" in lines[-1] and "fail" in lines[-1] and "a-ten" in lines[-1]
+
+
+def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):
+    with terminal.Terminal(job(tmp_path, "time.sleep(1.3)")) as on:
+        on.until("1:28 left")
+        standing = terminal.screen(on.said)
+        assert standing[1:3] == [LINE, ""] and standing[3].startswith(MEASURED.cell)
+        assert len(standing) == 3 + 4
+        left = on.end()
+    assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
+    assert (
+        "\x1b[?25l" not in on.said
+    )  # the cursor is never hidden, and so needs nobody to come back
+    assert terminal.COLOUR.search(on.said)
+    assert (tmp_path / "logs/s/measure/cell.log").read_text().splitlines() == left[:2]
+
+
+def test_time_goes_on_between_windows(tmp_path):
+    with terminal.Terminal(job(tmp_path, "time.sleep(3.3)")) as on:
+        on.until("1:27 left")
+        on.end()
+    drawn = on.said.count("p99.9 61.5")
+    assert drawn <= 7  # at the start, with each line, once a second, and at the end
+
+
+@pytest.mark.parametrize(
+    ("then", "says"),
+    [
+        ("raise ValueError('it serves nothing')", "cell: it serves nothing"),
+        ("raise RuntimeError('a fault of ours')", "RuntimeError: a fault of ours"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", None),
+    ],
+)
+def test_whatever_ends_the_job_ends_the_view(tmp_path, then, says):
+    with terminal.Terminal(job(tmp_path, f"time.sleep(0.2); {then}")) as on:
+        left = on.end()
+    assert on.process.returncode != 0
+    assert left[:2] == ["[cell    0 s] starting the server", LINE]
+    assert (left[-1] == says) if says else (len(left) == 2)
+    assert not any("61.5" in line for line in left)
+
+
+def test_a_ctrl_c_ends_it_without_a_word(tmp_path):
+    with terminal.Terminal(job(tmp_path, "time.sleep(60)")) as on:
+        on.until("1:28 left")
+        on.interrupt()
+        left = on.end()
+    assert left == ["[cell    0 s] starting the server", LINE]
+    assert on.process.returncode == 128 + signal.SIGINT
+    assert (tmp_path / "logs/s/measure/cell.log").read_text().endswith("[cell] interrupted\n")
+
+
+def test_without_colours_figures_stay(tmp_path):
+    with terminal.Terminal(job(tmp_path), environment={"NO_COLOR": "1"}) as on:
+        left = on.end()
+    assert "p99.9 61.5" in on.said and not terminal.COLOUR.search(on.said)
+    assert left[-1] == "the next job"
+
+
+@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"TTY_INTERACTIVE": "0"}])
+def test_a_terminal_that_cannot_move_its_cursor_has_plain_lines(tmp_path, environment):
+    with terminal.Terminal(job(tmp_path), environment=environment) as on:
+        left = on.end()
+    assert left == ["[cell    0 s] starting the server", LINE, "the next job"]
+    assert "\x1b" not in on.said
+
+
+@pytest.mark.parametrize("environment", [{}, {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"}])
+def test_where_there_is_no_terminal_there_are_plain_lines(tmp_path, monkeypatch, environment):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = subprocess.run(job(tmp_path), capture_output=True, text=True)
+    lines = ["[cell    0 s] starting the server", LINE, "the next job"]
+    assert done.stderr.splitlines() == lines and done.stdout == ""
+
+
+def test_on_a_narrow_terminal_nothing_stays_behind(tmp_path):
+    with terminal.Terminal(job(tmp_path), columns=44) as on:
+        left = on.end()
+    said = " ".join(" ".join(left).split())
+    assert said == " ".join(f"[cell 0 s] starting the server {LINE} the next job".split())
