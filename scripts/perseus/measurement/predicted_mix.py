@@ -14,7 +14,7 @@ from perseus.measurement.dedicated_peaks import DedicatedRecord
 from perseus.measurement.measured_mixes import MixRecord
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
-from perseus.peak.predicted.left_out import best
+from perseus.peak.predicted.left_out import best, errors_by_step
 from perseus.peak.predicted.solo import Solo, usual_speed_rps
 from perseus.study.experiments.peak import Run
 from perseus.traffic.arrivals import Arrivals
@@ -35,7 +35,7 @@ def predicted_peak(cell: CellUnderTest, run: Run) -> Peak | None:
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
     known = _known(cell, solos, process)
-    found = best(known)
+    found = best(errors_by_step(known))
     if found is None or found.half_width > run.predict_within_percent / 100:
         return None
     of_all = [solos[name] for name in task.tenant_names]

@@ -5,14 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
-from perseus.peak.predicted.left_out import Accuracy, best
+from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import Interval
 from perseus.results.repeats import (
@@ -24,6 +23,10 @@ from perseus.results.repeats import (
 )
 from perseus.study.tasks.measure import MeasuredArrivals
 from perseus.traffic.arrivals import Arrivals
+
+MOST = 100
+"""Of the measured mixes of a server, and of its pairs that were not: each is simulated for some
+tenths of a second whenever tables are made."""
 
 Weights = tuple[tuple[str, int], ...]
 """Tenants under load, and the weights of their dedicated peaks."""
@@ -42,7 +45,8 @@ class MeasuredRatio:
 class PredictedMix:
     """A mix on a server, and what is known of others there, `others`.
 
-    `measured` is its own sharing ratio, None where it was not measured.
+    `measured` is its own sharing ratio, None where it was not measured; `best` the step that
+    predicts the others best, None where they are too few to tell.
     """
 
     server: str
@@ -50,15 +54,11 @@ class PredictedMix:
     shared: Shared
     measured: Quantity | None
     others: tuple[Known, ...]
+    best: Accuracy | None
 
     def ratio(self, step: Step) -> float:
         """The sharing ratio that a step of the ladder predicts."""
         return predicted(step, self.shared, self.others)
-
-    @cached_property
-    def best(self) -> Accuracy | None:
-        """The step that predicts the others best; None where they are too few to tell."""
-        return best(self.others)
 
     @property
     def predicted(self) -> Interval:
@@ -72,7 +72,8 @@ class PredictedMix:
 class SharedServer:
     """A server on which tenants share, with one preset: all that was found of their sharing there.
 
-    `pairs` are those of tenants of one scenario, half and half, that were not measured.
+    `pairs` are those of tenants of one scenario, half and half, that were not measured. Of both
+    there are MOST at most.
     """
 
     name: str
@@ -85,13 +86,15 @@ class SharedServer:
 
     def mixes(self) -> Iterator[PredictedMix]:
         """Those of different models: the measured ones, each beside the others, and the pairs."""
-        for each in self.measured:
-            if not each.known.shared.is_of_copies:
-                others = tuple(known for known in self.known if known is not each.known)
-                shared = each.known.shared
-                yield PredictedMix(self.name, each.weights, shared, each.ratio, others)
+        different = [each for each in self.measured if not each.known.shared.is_of_copies]
+        off = errors_by_step(self.known)
+        for i, each in enumerate(different):
+            others = tuple(known for known in self.known if known is not each.known)
+            found = best({step: np.delete(errors, i) for step, errors in off.items()})
+            shared = each.known.shared
+            yield PredictedMix(self.name, each.weights, shared, each.ratio, others, found)
         for weights, shared in self.pairs:
-            yield PredictedMix(self.name, weights, shared, None, self.known)
+            yield PredictedMix(self.name, weights, shared, None, self.known, best(off))
 
 
 def shared_servers(
@@ -111,8 +114,9 @@ def shared_servers(
             for (where, tenant, with_preset), alone in dedicated.items()
             if (where, with_preset) == (server, preset) and alone.is_known
         }
-        measured = tuple(_measured(of_server, dedicated, solos))
-        yield SharedServer(server, measured, tuple(_pairs(of_server, measured, solos)))
+        measured = tuple(islice(_measured(of_server, dedicated, solos), MOST))
+        pairs = islice(_pairs(of_server, measured, solos), MOST)
+        yield SharedServer(server, measured, tuple(pairs))
 
 
 def _measured(

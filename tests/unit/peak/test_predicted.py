@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
-from perseus.peak.predicted.left_out import FEWEST, Out, accuracy, best, errors
+from perseus.peak.predicted.left_out import FEWEST, Out, best, errors, errors_by_step
 from perseus.peak.predicted.solo import Solo
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
@@ -98,6 +98,10 @@ def test_what_was_not_seen_alone_predicts_nothing():
     assert np.isnan(Shared.of([solo(), solo("b")], [1, 1], None).of_queue)
 
 
+def accuracy(step, known):
+    return best({step: errors_by_step(known)[step]})
+
+
 MODELS = "abcdef"
 
 
@@ -124,7 +128,7 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
 
 def test_a_step_that_is_always_off_by_the_same_is_put_right():
     known = pairs(lambda each: 0.9 * each.of_utilisation)
-    found = best(known)
+    found = best(errors_by_step(known))
     assert found.step is Step.UTILISATION and found.half_width < 1e-6
     assert found.interval(2.0).value == pytest.approx(1.8)
 

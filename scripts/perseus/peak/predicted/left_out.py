@@ -97,16 +97,21 @@ class Accuracy:
         return drawn
 
 
-def accuracy(step: Step, known: Sequence[Known]) -> Accuracy | None:
-    """That of a step on the server of these mixes; None where too few tell."""
-    off = np.array([each.error for each in errors(step, Out.MIX, {"": known})])
+def errors_by_step(known: Sequence[Known]) -> dict[Step, Floats]:
+    """Those of each mix of different models, left out; (mixes,) each, NaN where there is none."""
+    return {
+        step: np.array([each.error for each in errors(step, Out.MIX, {"": known})]) for step in Step
+    }
+
+
+def best(errors_of: Mapping[Step, Floats]) -> Accuracy | None:
+    """The step whose predictions scatter least, of equals the lowest; None where too few tell."""
+    found = [each for step, off in errors_of.items() if (each := _accuracy(step, off)) is not None]
+    return min(found, key=lambda each: each.half_width, default=None)
+
+
+def _accuracy(step: Step, off: Floats) -> Accuracy | None:
     logs = -np.log1p(off[np.isfinite(off)])
     if len(logs) < FEWEST:
         return None
     return Accuracy(step, len(logs), float(logs.mean()), float(logs.std(ddof=1)))
-
-
-def best(known: Sequence[Known]) -> Accuracy | None:
-    """The step whose predictions scatter least; of equals the lowest."""
-    found = [each for step in Step if (each := accuracy(step, known)) is not None]
-    return min(found, key=lambda each: each.half_width, default=None)

@@ -17,7 +17,8 @@ from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
-    "One row per measured mix of a shared server, and per pair of tenants that was not measured."
+    "One row per measured mix of a shared server, and per pair of tenants that was not measured; a"
+    " hundred of both at most."
 )
 TITLE = "Predicted sharing"
 NOTE = (
