@@ -156,7 +156,8 @@ def plan_files():
             f"Study {STUDY.name!r} has no demand to plan for: add demand: to its configuration"
             " (config/README.md)"
         )
-    return [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]
+    made = [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]
+    return [files.checked_tables(STUDY), *made]
 
 
 def require_machine(jobs):

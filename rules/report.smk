@@ -1,6 +1,7 @@
 """Report: one page that answers the question first.
 
-inputs:   tables, figures, records; windows, which tables are made of, too, lie beside the records
+inputs:   tables, that they were checked, figures, records; windows, which tables are made of, too, lie
+          beside the records
 outputs:  results/<study>/report.html
 steps:    state the answer with its uncertainty, then the evidence, the host and the method
 """
@@ -10,6 +11,7 @@ rule report:
     """One HTML file that can be mailed: figures are inside."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
+        checked=files.checked_tables(STUDY),
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
         records=files.raw(STUDY, CELLS, "record.json"),
     output:

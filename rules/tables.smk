@@ -1,8 +1,9 @@
 """Tables: all cells, with prices.
 
 inputs:   the raw results of all cells, the client's ceilings, the records of exports
-outputs:  results/<study>/tables/<table>.{parquet,csv}
-steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings
+outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
+steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings;
+          then check what must hold of each table and between them
 """
 
 
@@ -30,3 +31,22 @@ rule tables:
         "Making the tables"
     script:
         "../scripts/tables.py"
+
+
+rule check_tables:
+    """What must hold of the tables does; the report is made of no others."""
+    input:
+        TABLE_FILES,
+    output:
+        files.checked_tables(STUDY),
+    log:
+        f"{LOGS}/check_tables.log",
+    conda:
+        "../envs/perseus.yaml"
+    params:
+        task=planning.check_task(STUDY).plain(),
+        code=provenance.check_code(SOURCES),
+    message:
+        "Checking the tables"
+    script:
+        "../scripts/check_tables.py"

@@ -29,7 +29,7 @@ def figures(finished):
 @pytest.fixture(scope="module")
 def downstream(figures):
     """Everything after the measurements."""
-    return {("tables",), *figures}
+    return {("tables",), ("check_tables",), *figures}
 
 
 def reconfigured(workflow, change):
@@ -752,6 +752,11 @@ def test_code_of_the_export(edited):
 def test_code_of_the_tables(edited, downstream):
     edited.append("scripts/perseus/results/savings.py", CODE)
     assert edited.stale() == downstream
+
+
+def test_code_of_the_check_of_the_tables(edited):
+    edited.append("scripts/perseus/results/between_tables.py", CODE)
+    assert edited.stale() == {("check_tables",), ("report",)}
 
 
 def test_code_of_the_figures(edited, figures):

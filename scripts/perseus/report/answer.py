@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.numbers import bounds, chance, listed, percent, significant
+from perseus.report.shown import bought, words
+from perseus.study.setting import configured
 
 QUICK = "The preset is quick, which is for trying a configuration; standard or publication decide."
 
@@ -28,13 +30,27 @@ def answers(peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame) -> 
     smoke = peaks[peaks["preset"] == "smoke"]
     if len(smoke) and len(smoke) == len(peaks):
         return [_no_measurement("")]
+    where = _where(savings)
     shared = [
         _no_measurement(f" of {scenario}")
         if scenario in set(smoke["scenario"])
-        else _sharing(part, peaks, costs)
+        else _sharing(part, peaks, costs, where[str(scenario)])
         for scenario, part in savings.groupby("scenario", sort=False)
     ]
-    return [*shared, *_cheapest(costs)]
+    return [*shared, *_cheapest(costs[costs["preset"] != "smoke"])]
+
+
+def _where(savings: pd.DataFrame) -> dict[str, str]:
+    """By scenario, what tells its headline from those of the same models: the server or, of the
+    same server, the scenario."""
+    rows, found = savings.drop_duplicates("scenario"), {}
+    for _, row in rows.iterrows():
+        others = rows[rows["models"] == row["models"]]
+        where = "full servers" if len(others) == 1 else f"full {row['server']} servers"
+        if (others["server"] == row["server"]).sum() > 1:
+            where = f"full servers (as in {row['scenario']})"
+        found[str(row["scenario"])] = where
+    return found
 
 
 def _no_measurement(of: str) -> Answer:
@@ -42,29 +58,31 @@ def _no_measurement(of: str) -> Answer:
     return Answer("unknown", text, ("Run it with preset quick or standard.",))
 
 
-def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame) -> Answer:
+def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, where: str) -> Answer:
     first = savings.iloc[0]
     who = listed(str(first["models"]).split(" + "))
     known = savings[savings["saving"].notna()]
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
         return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons))
-    best = known.sort_values("saving").iloc[-1]
+    best = _best(known)
     kind = _kind(best, known)
     headline = {
-        "yes": f"On full servers {who} should share: it saves about {percent(best['saving'])}",
-        "perhaps": f"On full servers {who} would probably gain from sharing, but not for sure",
-        "no": f"On full servers {who} should not share: {_dearer(len(known), len(savings))}",
-        "unclear": f"Too close to tell whether on full servers {who} should share",
+        "yes": f"On {where} {who} should share: it saves about {percent(best['saving'])}",
+        "perhaps": f"On {where} {who} would probably gain from sharing, but not for sure",
+        "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}",
+        "unclear": f"Too close to tell whether on {where} {who} should share",
     }[kind]
     if kind == "unclear" and np.isfinite([best["ci_low"], best["ci_high"]]).any():
         headline += f": the saving is {bounds(best['ci_low'], best['ci_high'], percent)}"
     used = _used(best, peaks)
     if len(known) < len(savings):
         headline += f" (no estimate for {', '.join(savings[savings['saving'].isna()]['mix'])})"
-    if used["repeats_used"].min() < 2 and kind != "unclear":
-        headline += " (one run each: repeat to be sure)"
-    evidence = (*_evidence(best, kind, costs), *_without_result(savings))
+    once = used[used["repeats_used"] < 2]
+    if len(once) and kind != "unclear":
+        of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
+        headline += f" (one run {of}: repeat to be sure)"
+    evidence = (*_evidence(best, kind, known, costs), *_without_result(savings))
     return Answer(kind, headline, (*evidence, *_caveats(used)))
 
 
@@ -86,6 +104,15 @@ def _dearer(known: int, mixes: int) -> str:
     return f"of {mixes} mixes {known} {have} more than dedicated servers"
 
 
+def _best(known: pd.DataFrame) -> pd.Series:
+    """The line with the largest saving, of those that surely save where there are some."""
+    for low in ("ci_simultaneous_low", "ci_low"):
+        if (known[low] > 0).any():
+            known = known[known[low] > 0]
+            break
+    return known.sort_values("saving").iloc[-1]
+
+
 def _kind(best: pd.Series, known: pd.DataFrame) -> str:
     if best["ci_simultaneous_low"] > 0:
         return "yes"
@@ -94,7 +121,9 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
     return "no" if (known["ci_simultaneous_high"] < 0).all() else "unclear"
 
 
-def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
+def _evidence(
+    best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame
+) -> Iterator[str]:
     if best["saving"] >= 0:
         effect = f"a saving of {percent(best['saving'])}"
         ends = bounds(best["ci_low"], best["ci_high"], percent)
@@ -110,9 +139,11 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
     )
     if best["lines_compared"] > 1:
         ends = bounds(best["ci_simultaneous_low"], best["ci_simultaneous_high"], percent)
+        is_first = best["saving"] >= known["saving"].max()
         yield (
-            f"It is the best of {best['lines_compared']:.0f} load lines with an estimate; corrected"
-            f" for that choice the interval of the saving is {ends}."
+            f"It is {'the best' if is_first else 'one'} of {best['lines_compared']:.0f} load lines"
+            " with an estimate; corrected for that choice the interval of the saving is"
+            f" {ends}."
         )
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
@@ -121,7 +152,9 @@ def _evidence(best: pd.Series, kind: str, costs: pd.DataFrame) -> Iterator[str]:
             f" cells of the same, on restarted servers){': this one may be' if below else ''}."
         )
     if kind == "unclear":
-        yield "The interval contains 0: a longer study could tell, or there is no difference."
+        contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
+        of = "" if best["ci_high"] >= 0 else f" of {listed(list(known[contains]['mix']))}"
+        yield f"The interval{of} contains 0: a longer study could tell, or there is no difference."
     yield from _money(best, costs)
 
 
@@ -142,8 +175,12 @@ def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
             f" {significant(row['usd_per_million_inferences'])} USD shared"
             f" ({_usd_bounds(row)}) and"
             f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
-            f" ({row['instance']} in {row['region']}, {row['pricing'].replace('_', '-')})."
+            f" ({bought(row)} in {row['region']}, {_pricing(row)})."
         )
+
+
+def _pricing(row: pd.Series) -> str:
+    return str(row["pricing"]).replace("_", "-")
 
 
 def _usd_bounds(row: pd.Series) -> str:
@@ -167,16 +204,21 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
             f" ({row['reason']}). The estimate is their mean; what the others would have done to"
             " it is not known, so that an end of its interval is open."
         )
-    unsure = [str(mix) for mix in used[used["verdict"] == "uncertified"]["mix"]]
-    if unsure:
+    for _, row in used[used["verdict"] == "unsteady"].iterrows():
+        yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
+    unsure = used[used["certified_rps"].isna()]
+    if len(unsure):
+        often = " in every repeat" if (unsure["repeats"] > 1).any() else ""
         yield (
-            f"Not certified: {', '.join(unsure)}. The estimates stand, but no tested rate passed"
-            " with confidence."
+            f"Not certified: {', '.join(unsure['mix'])}. The estimates stand, but no tested rate"
+            f" passed with confidence{often}."
         )
-    if used["repeats_used"].min() < 2:
+    once = used[used["repeats_used"] < 2]
+    if len(once):
+        of = "" if len(once) == len(used) else f" of {listed(list(once['mix']))}"
         yield (
-            "Each point rests on one run: the intervals cover the variation within a run, not that"
-            " from one start of the server to the next."
+            f"Each point{of} rests on one run: the intervals cover the variation within a run, not"
+            " that from one start of the server to the next."
         )
     if "quick" in set(used["preset"]):
         yield QUICK
@@ -191,12 +233,17 @@ def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
     lines = []
     for model, rows in alone.groupby("mix", sort=False):
         best = rows.sort_values("usd_per_million_inferences").iloc[0]
-        if len(rows) > 1:
+        servers = rows["server"].map(configured).nunique()
+        if servers > 1:
             lines.append(
                 f"{model}: {best['server']} at"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({_usd_bounds(best)}),"
-                f" the cheapest of {len(rows)} servers."
+                f" ({_usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
+                f" ({_pricing(best)}){_unless_ok(best)}."
             )
     if lines:
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines))
+
+
+def _unless_ok(row: pd.Series) -> str:
+    return "" if row["verdict"] == "ok" else f"; {words(row['verdict'])}: {row['reason']}"

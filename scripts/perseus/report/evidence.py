@@ -156,13 +156,21 @@ def _facts(record: Record) -> dict[str, str]:
         "measured": f"{began:%Y-%m-%d %H:%M} UTC, {lasted_s:.0f} s, of these"
         f" {record.measured_s:.0f} s in windows with {record.requests} requests; attempt"
         f" {record.attempt}",
-        "server": f"{task.server.name}, Triton {record.triton_version}, ready after"
-        f" {significant(record.startup_s)} s, round trip"
-        f" {significant(record.round_trip_p50_ms)} ms",
+        "server": _server(record),
         "without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
         "files": f"results/{task.study}/raw/{task.cell}/",
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def _server(record: Record) -> str:
+    name = record.task.server.name
+    if record.triton_version is None:
+        return f"{name}, which was not started"
+    return (
+        f"{name}, Triton {record.triton_version}, ready after {significant(record.startup_s)} s,"
+        f" round trip {significant(record.round_trip_p50_ms)} ms"
+    )
 
 
 def _said(value: object) -> str:

@@ -40,7 +40,7 @@ BELOW = "\N{DAGGER}"
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
     """All of them in the order of the page: what answers, peaks and what follows, experiments."""
-    rows = {name: rows_of(frame, table_module(name).SCHEMA) for name, frame in frames.items()}
+    rows = {name: rows_of(frame, table_module(name).SCHEMA.arrow) for name, frame in frames.items()}
     first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
     yield from _sections(first, rows, evidence)
     yield _peaks(rows["peaks"], rows["ceilings"], evidence)
@@ -370,7 +370,7 @@ def _sections(
         module, mine = table_module(name), rows.get(name, [])
         if not (hasattr(module, "TITLE") and mine):
             continue
-        shares = shares_of(module.SCHEMA)
+        shares = shares_of(module.SCHEMA.arrow)
         columns = {
             heading: [_linked(row, columns, shares, evidence) for row in mine[:MOST_ROWS]]
             for heading, columns in module.SHOWN.items()

@@ -3,8 +3,10 @@ which demand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.answer import QUICK, Answer
@@ -24,7 +26,15 @@ def to_buy(tables: Tables) -> Iterator[Answer]:
         yield _fleet(tables)
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):
-        yield _over_demand(str(models), stretches, tables["peaks"])
+        names = str(models).split(" + ")
+        yield _over_demand(names, stretches, _of_models(tables["peaks"], names))
+
+
+def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """The load lines that a fleet for these models may be made of: no others, and with a lower
+    limit."""
+    only = [set(models.split(" + ")) <= set(names) for models in peaks["models"]]
+    return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
 def _fleet(tables: Tables) -> Answer:
@@ -34,9 +44,14 @@ def _fleet(tables: Tables) -> Answer:
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
         return Answer("no", f"No fleet carries the demand: {row['reason']}", ())
+    if row["servers"] == 0:
+        return Answer("no", "Nothing is asked for, so that no server is needed", ())
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
+    points = _of_models(tables["peaks"], list(mine["model"]))
     late = mine[mine["attained"] < mine["sla_share"]]
+    # Where no line of several models has a lower limit, nothing is known of sharing.
+    is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {_servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
         f" {row['fleet']}"
@@ -46,11 +61,11 @@ def _fleet(tables: Tables) -> Answer:
         f" servers were measured to carry; that they are enough has a probability"
         f" {_chance(row['probability_enough'])}.",
         *_in_virtual_time(mine, late),
-        *_beside(top, row),
+        *_beside(top, row, is_known),
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
         *_spot(row),
-        *_not_sure(tables["peaks"]),
+        *_not_sure(points),
     )
     return Answer("perhaps" if len(late) else "yes", headline, sentences)
 
@@ -87,10 +102,13 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _beside(top: pd.DataFrame, row: pd.Series) -> Iterator[str]:
+def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
+    """Other ways; `is_known` says whether what sharing saves is."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
         yield f"Dedicated servers alone are no way: {alone['reason']}."
+    elif not is_known:
+        yield "What sharing would save is not known: nothing was measured that these models share."
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""
         if pd.notna(row["saving_if_known_low"]):
@@ -150,47 +168,62 @@ def _small(share: float) -> str:
     return percent(share) if share >= 5e-4 else "less than 0.1 %"
 
 
-def _not_sure(peaks: pd.DataFrame) -> Iterator[str]:
-    if (peaks["repeats_used"] < 2).any():
+def _not_sure(points: pd.DataFrame) -> Iterator[str]:
+    if (points["repeats_used"] < 2).any():
         yield (
-            "Some capacities rest on one run each: the probabilities do not cover what lies between"
-            " one start of a server and the next."
+            "Some capacities rest on one run each: their limits do not cover what lies between one"
+            " start of a server and the next."
         )
-    if (peaks["preset"] == "quick").any():
+    if (points["preset"] == "quick").any():
         yield QUICK
 
 
-def _over_demand(models: str, stretches: pd.DataFrame, peaks: pd.DataFrame) -> Answer:
-    names = models.split(" + ")
+def _over_demand(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame) -> Answer:
     who = listed(names)
     most = significant(stretches["to_rps"].iloc[-1])
     rows = [row for _, row in stretches.iterrows()]
-    shared = [row for row in rows if row["shared"]]
     sentences = [_stretch(row) for row in rows[:MOST_SAID]]
     if len(rows) > MOST_SAID:
         sentences.append("And so on: see the table of what is the cheapest at which demand.")
-    sentences += _not_sure(peaks)
+    sentences += _not_sure(points)
     if len(names) == 1:
         headline = f"The cheapest server for {who} depends on the demand"
-        if len(rows) == 1:
-            headline = f"The cheapest server for {who} is {rows[0]['server']} at every demand"
-        return Answer("unclear" if len(rows) > 1 else "yes", headline, tuple(sentences))
+        if stretches["server"].nunique() == 1:
+            headline = (
+                f"The cheapest server for {who} is {rows[0]['server']} at every demand up to {most}"
+                " requests/s"
+            )
+        kind = "yes" if stretches["server"].nunique() == 1 else "unclear"
+        return Answer(kind, headline, tuple(sentences))
+    kind, headline = _whether_to_share(who, rows, most)
+    return Answer(kind, headline, tuple(sentences))
+
+
+def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[str, str]:
+    """The kind of the answer and its headline."""
+    shared = [row for row in rows if row["shared"]]
+    at_first = list(takewhile(lambda row: row["shared"], rows))
     if not shared:
-        headline = (
+        return "no", (
             f"{who} need servers of their own: sharing is cheaper at no demand up to {most}"
             f" requests/s ({MOST_SERVERS} servers)"
         )
-        return Answer("no", headline, tuple(sentences))
-    first = shared[0]
-    saving = _range(first)
-    if first is rows[0]:
-        until = significant(first["to_rps"])
-        headline = f"{who} should share up to {until} requests/s together: it saves {saving}"
-    else:
-        headline = f"{who} should share at some demands: it saves up to {saving}"
-    if len(shared) == 1 and first is rows[-1]:
-        headline = f"{who} should share at every demand: it saves {saving}"
-    return Answer("yes", headline, tuple(sentences))
+    if any(pd.isna(row["least_saving"]) for row in shared):
+        return "unknown", (
+            f"Only shared servers were measured with all of {who}: what sharing saves is not known"
+        )
+    if len(shared) == len(rows):
+        return "yes", (
+            f"{who} should share at every demand: it saves {_range(shared)} (looked at up to {most}"
+            " requests/s together)"
+        )
+    if at_first:
+        until = significant(at_first[-1]["to_rps"])
+        return "yes", (
+            f"{who} should share up to {until} requests/s together: it saves {_range(at_first)}"
+        )
+    saving = percent(max(row["most_saving"] for row in shared))
+    return "yes", f"{who} should share at some demands: it saves up to {saving}"
 
 
 MOST_SAID = 4
@@ -199,11 +232,14 @@ MOST_SAID = 4
 
 def _stretch(row: pd.Series) -> str:
     ends = f"{significant(row['from_rps'])} to {significant(row['to_rps'])} requests/s"
-    saves = f": {_range(row)} cheaper than dedicated ones" if row["shared"] else ""
+    is_known = row["shared"] and pd.notna(row["least_saving"])
+    saves = f": {_range([row])} cheaper than dedicated ones" if is_known else ""
     what = "shared servers" if row["shared"] else "dedicated servers"
     return f"From {ends} together, {what} of {row['server']} are the cheapest{saves}."
 
 
-def _range(row: pd.Series) -> str:
-    low, high = percent(row["least_saving"]), percent(row["most_saving"])
+def _range(stretches: Sequence[pd.Series]) -> str:
+    """Of what these save."""
+    low = percent(min(row["least_saving"] for row in stretches))
+    high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"

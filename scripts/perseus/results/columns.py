@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from perseus.host.parquet import TEXT, WHOLE, column
+import numpy as np
+import pandas as pd
+
+from perseus.host.parquet import TEXT, WHOLE
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Interval
 from perseus.results.fleets.plans import Plan
 from perseus.results.grids import Comparison
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
+from perseus.results.schema import ascending, column, holds
 from perseus.study.tasks.measure import MeasureTask
 
 _SCENARIO = [
@@ -22,7 +27,13 @@ _SCENARIO = [
 LOAD_LINE = [
     *_SCENARIO,
     column("load_line", TEXT, "", "name of the load line r(s) = base + s x direction"),
-    column("kind", TEXT, "", "dedicated, mix (all rise in proportion) or hold (some stay)"),
+    column(
+        "kind",
+        TEXT,
+        "",
+        "dedicated, mix (all rise in proportion) or hold (some stay)",
+        words=("dedicated", "mix", "hold"),
+    ),
     column("weights", TEXT, "", "of a mix, in the order of the tenants, such as 3 : 1"),
     column("preset", TEXT, "", "how much evidence was collected"),
     column("models", TEXT, "", "models of the tenants"),
@@ -35,9 +46,10 @@ LOAD_LINE = [
         "",
         "the worst repeat's: ok, predicted, uncertified, infeasible, blocked, client_limited,"
         " disturbed, unsteady or failed",
+        words=Outcome,
     ),
     column("reason", TEXT, "", "why not ok, in words"),
-    column("repeats", WHOLE, "", "repeats measured"),
+    column("repeats", WHOLE, "", "repeats measured", least=1),
     column(
         "repeats_used",
         WHOLE,
@@ -48,10 +60,13 @@ LOAD_LINE = [
 ]
 """The first columns of every table of peaks."""
 
+REPEATS = [ascending("repeats_used", "repeats")]
+"""What holds of LOAD_LINE."""
+
 CELL = [
     *_SCENARIO,
     column("cell", TEXT, "", "folder of the raw results"),
-    column("repeat", WHOLE, "", "repeat, counted from 1"),
+    column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
 ]
 """The first columns of every table of an experiment's own."""
 
@@ -79,6 +94,21 @@ FLEET = [
     ),
 ]
 """The first columns of every table of fleets."""
+
+FLEET_OR_REASON = holds(
+    "there is a fleet, or a reason why not",
+    lambda servers, reason: np.isnan(servers) == (reason != ""),
+    null=True,
+)
+
+
+def _adds_up(proportion: pd.Series) -> pd.Series:
+    """Each share is a whole number of percent, so that all together may be off."""
+    shares = proportion.str.findall(r" (\d+)%(?:,|$)")
+    return shares.map(lambda each: abs(sum(map(int, each)) - 100) <= len(each) / 2)
+
+
+PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
 
 
 def fleet(study: str, plan: Plan) -> Row:

@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import pyarrow as pa
 from pydantic import BaseModel
@@ -15,6 +16,7 @@ from perseus.measurement.monitor_schema import METRICS, MONITOR_SCHEMA
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
 from perseus.results.compare import table as compared
 from perseus.results.records import Ceiling, Record
+from perseus.results.schema import Column, Schema
 from perseus.results.tables import TABLES, module_of
 
 HEAD = """# Data dictionary
@@ -28,6 +30,13 @@ intended send. A null (an empty
 field in CSV) means that there is nothing to state; the verdict beside it says why. A percentile is
 infinite when so many requests had no answer.
 """
+
+CHECKED = """Each also as CSV, with six significant digits. What is said here of values and rows is
+checked of every result, and so is what must hold between tables: `checked.json` beside them has all
+of it, and there is no report without.
+"""
+
+COLUMN: Final = ("column", "type", "unit", "values", "meaning")
 
 
 def dictionary() -> str:
@@ -50,11 +59,8 @@ def dictionary() -> str:
         "One file per server, found on a null model.\n",
         _keys(Ceiling),
         "## Tables: `results/<study>/tables/`\n",
-        "Each also as CSV, with six significant digits.\n",
-        *(
-            _table(f"{name}.parquet", module_of(name).DESCRIPTION, module_of(name).SCHEMA)
-            for name in TABLES
-        ),
+        CHECKED,
+        *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
         "Also as CSV, beside `summary.md` and the figure.\n",
         _table("comparison.parquet", compared.DESCRIPTION, compared.SCHEMA),
@@ -89,6 +95,26 @@ def _table(name: str, what: str, schema: pa.Schema) -> str:
         for field in schema
     )
     return f"### {name}\n\n{what}\n\n{_rows(('column', 'type', 'unit', 'meaning'), rows)}"
+
+
+def _checked(name: str, what: str, schema: Schema) -> str:
+    """A table of a study, with what holds of it."""
+    rows = map(_column, schema.columns)
+    parts = [f"### {name}.parquet\n\n{what}\n", _rows(COLUMN, rows)]
+    if schema.key:
+        parts.append(f"No two rows have the same {_names(schema.key)}.\n")
+    if schema.holds:
+        each = "".join(f"- {relation.what}\n" for relation in schema.holds)
+        parts.append(f"In each row:\n\n{each}")
+    return "\n".join(parts)
+
+
+def _column(of: Column) -> tuple[str, ...]:
+    return of.name, str(of.kind), of.unit, of.values, of.meaning
+
+
+def _names(columns: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in columns)
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -77,6 +77,7 @@ class SharedServer:
     """
 
     name: str
+    preset: str
     measured: tuple[MeasuredRatio, ...]
     pairs: tuple[tuple[Weights, Shared], ...]
 
@@ -116,7 +117,7 @@ def shared_servers(
         }
         measured = tuple(islice(_measured(of_server, dedicated, solos), MOST))
         pairs = islice(_pairs(of_server, measured, solos), MOST)
-        yield SharedServer(server, measured, tuple(pairs))
+        yield SharedServer(server, preset, measured, tuple(pairs))
 
 
 def _measured(

@@ -47,6 +47,11 @@ def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
     return raw(study, (cell for cell in study.cells.values() if isinstance(cell.run, run)), *names)
 
 
+def checked_tables(study: Study) -> str:
+    """What was found to hold of its tables."""
+    return f"{results(study)}/tables/checked.json"
+
+
 def ceilings(study: Study) -> list[str]:
     """The client's, beside servers that models are brought to: of others no size is known."""
     names = [name for name in study.ceilings if checks(study, name)]

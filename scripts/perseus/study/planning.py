@@ -14,6 +14,7 @@ from perseus.study.runtimes import RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.setting import configured, in_words, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
+from perseus.study.tasks.check import CheckTask
 from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.figure import FigureTask
@@ -222,6 +223,18 @@ def tables_task(study: Study) -> TablesTask:
         grids=tuple(question for grid in study.grids for question in _questions(study, grid)),
         demand=_fleet_demand(study, study.definition.demand) if study.definition.demand else None,
     )
+
+
+def check_task(study: Study) -> CheckTask:
+    sizes = {
+        scenario.id: {
+            tenant.name: tenant.request_batch_size
+            for tenant in scenario.tenants
+            if tenant.request_batch_size > 1
+        }
+        for scenario in study.scenarios.values()
+    }
+    return CheckTask(images_per_request={name: of for name, of in sizes.items() if of})
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:

@@ -52,6 +52,11 @@ def tables_code(sources: Sources) -> str:
     return sources.fingerprint(["tables.py"], [*tables, *_experiments(sources)])
 
 
+def check_code(sources: Sources) -> str:
+    tables = sources.children("perseus.results.tables")
+    return sources.fingerprint(["check_tables.py"], [*tables, *_experiments(sources)])
+
+
 def figure_code(sources: Sources, figure: str) -> str:
     drawn = [f"perseus.report.figures.{figure}"]
     return sources.fingerprint(["figure.py"], [*drawn, *_experiments(sources)])

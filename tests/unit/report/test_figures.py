@@ -167,7 +167,7 @@ def replays(folder, *records):
     modules = {name: tables.module_of(name) for name in names}
     return FigureData(
         {
-            name: parquet.table(list(module.rows(read)), module.SCHEMA).to_pandas()
+            name: parquet.table(list(module.rows(read)), module.SCHEMA.arrow).to_pandas()
             for name, module in modules.items()
         }
     )
@@ -269,7 +269,7 @@ def slowdown_frame(folder):
     """The table of the pairs of one cell, as it is read for a figure."""
     module = tables.module_of("slowdown")
     made = parquet.table(
-        list(module.rows(StudyResults.read(synthetic.TASK, [folder], []))), module.SCHEMA
+        list(module.rows(StudyResults.read(synthetic.TASK, [folder], []))), module.SCHEMA.arrow
     )
     parquet.write(made, folder / "slowdown.parquet", folder / "slowdown.csv")
     return pd.read_parquet(folder / "slowdown.parquet")
@@ -434,7 +434,7 @@ def test_an_open_end_is_an_arrow():
 def table_of(name, folders):
     results = StudyResults.read(synthetic.TASK, folders, [])
     module = tables.module_of(name)
-    return parquet.table(list(module.rows(results)), module.SCHEMA).to_pandas()
+    return parquet.table(list(module.rows(results)), module.SCHEMA.arrow).to_pandas()
 
 
 def frames_with(study, folders, *names):

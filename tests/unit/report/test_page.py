@@ -385,7 +385,9 @@ def test_percentages():
 def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
     cell = synthetic_files.EVERY_KIND[kind](tmp_path)
     results = StudyResults.read(synthetic.TASK, [cell], [])
-    frame = parquet.table(list(module_of(kind).rows(results)), module_of(kind).SCHEMA).to_pandas()
+    frame = parquet.table(
+        list(module_of(kind).rows(results)), module_of(kind).SCHEMA.arrow
+    ).to_pandas()
     made = synthetic.records()
     without = frames_of(made)
     shown = report_page.render({**without, kind: frame}, {}, synthetic.loaded(made))
@@ -400,7 +402,9 @@ def test_a_kind_may_have_more_tables_which_stand_below_its_own(tmp_path):
     results, made = StudyResults.read(synthetic.TASK, [cell], []), synthetic.records()
     names = ("concurrency", "knees")
     more = {
-        name: parquet.table(list(module_of(name).rows(results)), module_of(name).SCHEMA).to_pandas()
+        name: parquet.table(
+            list(module_of(name).rows(results)), module_of(name).SCHEMA.arrow
+        ).to_pandas()
         for name in names
     }
     shown = report_page.render({**frames_of(made), **more}, {}, synthetic.loaded(made))

@@ -51,7 +51,7 @@ def test_values_of_a_kind_are_shown_by_their_type():
 
 
 def test_shares_are_in_percent_and_counts_are_whole_though_some_are_missing():
-    schema = module_of("replay").SCHEMA
+    schema = module_of("replay").SCHEMA.arrow
     frame = schema.empty_table().to_pandas()
     frame["attained"], frame["bursts"] = [0.943, 0.5], [2.0, None]
     first, second = rows_of(frame[["attained", "bursts"]], schema)

@@ -27,7 +27,9 @@ def found(made, **task):
     with TemporaryDirectory() as folder:
         results = synthetic_files.results_of(Path(folder), made, synthetic.grid_task(**task))
         modules = [tables.module_of(name) for name in ("grid", "recommendations")]
-        return tuple(parquet.table(list(m.rows(results)), m.SCHEMA).to_pandas() for m in modules)
+        return tuple(
+            parquet.table(list(m.rows(results)), m.SCHEMA.arrow).to_pandas() for m in modules
+        )
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import pytest
 import synthetic
 from synthetic_files import results_of, tables_of
 
+from perseus.results.check import problems
 from perseus.results.predictions import shared_servers
 
 SIX = synthetic.Truth(
@@ -71,3 +72,41 @@ def test_a_tenant_without_a_dedicated_peak_is_in_no_pair(tmp_path):
     results = results_of(tmp_path, made)
     (server,) = shared_servers(list(results.peaks.values()), {}, {})
     assert not server.measured and not server.pairs
+
+
+def predicted(record):
+    """The record of a mix that was not measured, since others predict it."""
+    nothing = {"certified_scale": None, "certified_window": -1, "first_failing_scale": None}
+    of_server = {"startup_s": None, "triton_version": None, "round_trip_p50_ms": None}
+    return (
+        record
+        | nothing
+        | of_server
+        | {
+            "outcome": "predicted",
+            "reason": "not measured: B4 predicts it within 12%, by the 6 mixes that were",
+            "speeds_rps": {},
+            "first_inference_ms": {},
+            "relative_errors": {},
+            "unloaded_p50_ms": {},
+            "request_bytes": {},
+            "requests": 0,
+            "measured_s": 0.0,
+        }
+    )
+
+
+def test_a_predicted_mix_is_used_as_an_estimate_told_as_such_and_predicts_no_other():
+    made = [
+        predicted(each) if each["cell"]["run"]["name"] == "mix-1-0-0-0-0-1" else each
+        for each in synthetic.records(SIX, mixes=MIXES, holds=())
+    ]
+    tables = tables_of(made)
+    assert not problems(tables, {})
+    peaks = tables["peaks"].to_pandas().set_index("load_line")
+    line = peaks.loc["mix-1-0-0-0-0-1"]
+    assert line["verdict"] == "predicted" and line["sharing_ratio"] == pytest.approx(0.9, rel=0.1)
+    assert line["certified_rps"] != line["certified_rps"]
+    mixes = tables["predictions"].to_pandas().set_index("mix")
+    assert mixes.loc["a 1 : f 1", "measured_ratio"] != mixes.loc["a 1 : f 1", "measured_ratio"]
+    assert set(mixes["mixes_known"]) == {3, 4}

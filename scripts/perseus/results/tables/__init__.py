@@ -1,11 +1,12 @@
 """Tables: each is a module of its name here. Every kind of experiment but the peak, whose tables
 are the first four, has one of its own name, and may have more.
 
-Such a module has SCHEMA, its columns; DESCRIPTION, a sentence for the data dictionary; `rows`,
-which makes them of the results of a study; and RECORD where it is the table of a kind of
-experiment that adds to the record: the class of that kind's records. Tables that have a section of
-their own in the report, as those of a kind have, also say how they are shown there: TITLE, NOTE,
-and SHOWN, its headings with the column or the three (value and interval) below them.
+Such a module has SCHEMA, its columns and what holds of them (`results.schema`); DESCRIPTION, a
+sentence for the data dictionary; `rows`, which makes them of the results of a study; and RECORD
+where it is the table of a kind of experiment that adds to the record: the class of that kind's
+records. Tables that have a section of their own in the report, as those of a kind have, also say
+how they are shown there: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
+and interval) below them.
 """
 
 from __future__ import annotations
@@ -56,10 +57,12 @@ def module_of(table: str) -> Any:
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
     """All tables by name."""
+    return {name: table(name, results) for name in TABLES}
+
+
+def table(name: str, results: StudyResults) -> pa.Table:
+    """One of them."""
     from perseus.host import parquet
 
-    modules = {name: module_of(name) for name in TABLES}
-    return {
-        name: parquet.table(list(module.rows(results)), module.SCHEMA)
-        for name, module in modules.items()
-    }
+    module = module_of(name)
+    return parquet.table(list(module.rows(results)), module.SCHEMA.arrow)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import ClassVar
 
-import pyarrow as pa
 from pydantic import Field
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import mean_interval
 from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.noise import Noise, noise
 from perseus.results.records import Record, Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments.aa import Run
 
@@ -53,30 +54,41 @@ SHOWN = {
     "between restarts": ("between_restarts", "restarts_low", "restarts_high"),
     "noise floor": "noise_floor",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
-        column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
-        column("restart", WHOLE, "", "server, counted from 1 in the order of their starts"),
+        column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
+        column("restart", WHOLE, "", "server, counted from 1 in the order of their starts",
+               least=1),
         column("windows", WHOLE, "windows", "its windows that count"),
         column("answered_rps", REAL, "requests/s", "answers of all tenants together, mean of its"
                " windows"),
-        column("low_rps", REAL, "requests/s", "its 95 % interval over the windows, lower end"),
+        column("low_rps", REAL, "requests/s", "its 95 % interval over the windows, lower end",
+               least=-inf),
         column("high_rps", REAL, "requests/s", "upper end"),
         column("capacity_rps", REAL, "requests/s", "mean of all servers of the cell"),
         column("between_windows", REAL, "share", "standard deviation between windows of one server,"
-               " of capacity_rps"),
-        column("windows_low", REAL, "share", "its 95 % interval (chi-squared), lower end"),
-        column("windows_high", REAL, "share", "upper end"),
+               " of capacity_rps", most=inf),
+        column("windows_low", REAL, "share", "its 95 % interval (chi-squared), lower end",
+               most=inf),
+        column("windows_high", REAL, "share", "upper end", most=inf),
         column("between_restarts", REAL, "share", "standard deviation between the means of servers,"
-               " of capacity_rps"),
-        column("restarts_low", REAL, "share", "its 95 % interval (chi-squared), lower end"),
-        column("restarts_high", REAL, "share", "upper end"),
+               " of capacity_rps", most=inf),
+        column("restarts_low", REAL, "share", "its 95 % interval (chi-squared), lower end",
+               most=inf),
+        column("restarts_high", REAL, "share", "upper end", most=inf),
         column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
-               " 5 % of pairs (docs/method.md, Noise of the host)"),
-        column("verdict", TEXT, "", "ok, client_limited, disturbed or failed"),
+               " 5 % of pairs (docs/method.md, Noise of the host)", most=inf),
+        column("verdict", TEXT, "", "ok, client_limited, disturbed or failed",
+               words=("ok", "client_limited", "disturbed", "failed")),
         column("reason", TEXT, "", "why not ok, in words"),
-    ]
+    ],
+    key=("cell", "restart"),
+    holds=[
+        ascending("low_rps", "answered_rps", "high_rps"),
+        ascending("windows_low", "between_windows", "windows_high"),
+        ascending("restarts_low", "between_restarts", "restarts_high"),
+    ],
 )  # fmt: skip
 """Null what is of all servers where the verdict is not ok."""
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import CELL, cell
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
-from perseus.results.tables.replay import Offered, ReplayRecord
+from perseus.results.tables.replay import PHASES, Offered, ReplayRecord
 
 BINS_S = (1, 60)
 
@@ -19,17 +19,31 @@ DESCRIPTION = (
     "One row per bin of time, of 1 s and of 60 s, of each phase and tenant of a replay; empty"
     " without."
 )
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
-        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals"),
+        column(
+            "phase",
+            TEXT,
+            "",
+            "shared (all tenants together) or alone, with the same arrivals",
+            words=PHASES,
+        ),
         column("bin_s", WHOLE, "s", "length of the bin; the last may be cut off"),
         column("start_s", WHOLE, "s", "its beginning, since the start of the window"),
         column("requests", WHOLE, "requests", "requests intended in it"),
         column("within", WHOLE, "requests", "of them, answered within the latency of the SLA"),
         column("attained", REAL, "share", "within / requests; null without requests"),
-    ]
+    ],
+    key=("cell", "tenant", "phase", "bin_s", "start_s"),
+    holds=[
+        ascending("within", "requests"),
+        holds(
+            "attained = within / requests",
+            lambda attained, within, requests: close(attained * requests, within),
+        ),
+    ],
 )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, cast
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, column
+from perseus.host.parquet import REAL, TEXT
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Floats, Interval
 from perseus.results.columns import CELL, CI, cell, with_ends
 from perseus.results.records import PeakRecord, Row
 from perseus.results.repeats import RepeatedPeak, key, sharing_ratio, speed_changes
+from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments.background import Run
 
@@ -46,7 +47,7 @@ SHOWN = {
     "verdict": "verdict",
     "why not": "reason",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
         column("load_line", TEXT, "", "name of the load line, as in the table of peaks"),
@@ -67,17 +68,28 @@ SCHEMA = pa.schema(
         column("dedicated_high_rps", REAL, "requests/s", "upper end"),
         column("held_share", REAL, "", "sum of the held rates, each as a share of its tenant's"
                " dedicated peak at the host's speed in this cell (docs/method.md, Sharing, cost and"
-               " saving)"),
-        column("share", REAL, "", "peak_rps as a share of the dedicated peak, likewise"),
-        column("share_low", REAL, "", f"lower end {CI}"),
-        column("share_high", REAL, "", "upper end"),
+               " saving)", least=0),
+        column("share", REAL, "", "peak_rps as a share of the dedicated peak, likewise", least=0),
+        column("share_low", REAL, "", f"lower end {CI}", least=0),
+        column("share_high", REAL, "", "upper end", least=0),
         column("sharing_ratio", REAL, "", "share + held_share: 1 where sharing neither gains nor"
-               " loses"),
-        column("sharing_ratio_low", REAL, "", f"lower end {CI}"),
-        column("sharing_ratio_high", REAL, "", "upper end"),
-        column("verdict", TEXT, "", "of this repeat, as in the table of peaks"),
+               " loses", least=0),
+        column("sharing_ratio_low", REAL, "", f"lower end {CI}", least=0),
+        column("sharing_ratio_high", REAL, "", "upper end", least=0),
+        column("verdict", TEXT, "", "of this repeat, as in the table of peaks", words=Outcome),
         column("reason", TEXT, "", "why not ok, in words"),
-    ]
+    ],
+    key=("cell",),
+    holds=[
+        ascending("peak_low_rps", "peak_rps", "peak_high_rps"),
+        ascending("dedicated_low_rps", "dedicated_rps", "dedicated_high_rps"),
+        ascending("share_low", "share", "share_high"),
+        ascending("sharing_ratio_low", "sharing_ratio", "sharing_ratio_high"),
+        holds(
+            "sharing_ratio = share + held_share",
+            lambda sharing_ratio, share, held_share: close(sharing_ratio, share + held_share),
+        ),
+    ],
 )  # fmt: skip
 """Null what rests on a peak that was not found."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.results.columns import PROPORTION
 from perseus.results.records import Row
+from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
@@ -15,22 +15,24 @@ DESCRIPTION = (
     " the study's demand, or else of each shared scenario, and each model alone that several"
     " servers were measured with."
 )
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
         column("proportion", TEXT, "", "share of the demand that each of them has: the study's"
                " demand, or else such that each fills as many dedicated servers"),
         column("total_rps", REAL, "requests/s", "demand for all of them together, of one image"
-               " each"),
+               " each", null=False),
         column("server", TEXT, "", "type of the servers, as named in the configuration"),
         column("shared", FLAG, "", "whether servers may be shared"),
         column("servers", WHOLE, "servers", "whole servers that carry it, at the lower limits of"
-               " what they were measured to carry"),
-        column("usd_per_hour", REAL, "USD/h", "their on-demand price"),
+               " what they were measured to carry", least=1),
+        column("usd_per_hour", REAL, "USD/h", "their on-demand price", null=False),
         column("usd_at_estimates", REAL, "USD/h", "that of as many as are needed at the estimates"
-               " of what they carry"),
-    ]
+               " of what they carry", null=False),
+    ],
+    key=("models", "total_rps", "server", "shared"),
+    holds=[PROPORTION],
 )  # fmt: skip
 
 

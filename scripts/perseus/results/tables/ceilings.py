@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.client_load import problem_of
 from perseus.results.records import Ceiling, RequestShape, Row
+from perseus.results.schema import Schema, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per server and size of request."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("server", TEXT, "", "name of the server in the configuration; the client had the"
                " cores that it leaves, and a null model was served on its cores"),
         column("models", TEXT, "", "models whose requests are of this size"),
-        column("input_px", WHOLE, "pixels", "height and width of an image"),
-        column("request_batch_size", WHOLE, "images", "images of a request"),
+        column("input_px", WHOLE, "pixels", "height and width of an image", least=1),
+        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("request_bytes", WHOLE, "bytes", "input of a request"),
-        column("protocol", TEXT, "", "grpc or http"),
+        column("protocol", TEXT, "", "grpc or http", words=("grpc", "http")),
         column("shared_memory", FLAG, "", "whether inputs lay in system shared memory"),
         column("client_cores", WHOLE, "cores", "cores of the client"),
         column("processes", WHOLE, "", "client processes"),
@@ -32,10 +32,18 @@ SCHEMA = pa.schema(
         column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
         column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
-        column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop"),
+        column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop", null=False),
         column("closed_loop_concurrency", WHOLE, "requests", "requests in flight in that loop"),
-        column("cpu_us_per_request", REAL, "us", "CPU time of the client per request there"),
-    ]
+        column("cpu_us_per_request", REAL, "us", "CPU time of the client per request there",
+               null=False),
+    ],
+    key=("server", "models", "request_batch_size"),
+    holds=[
+        holds(
+            "ceiling_rps < first_invalid_rps",
+            lambda ceiling_rps, first_invalid_rps: ceiling_rps < first_invalid_rps,
+        )
+    ],
 )  # fmt: skip
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 from typing import ClassVar
 
-import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.verdict import Verdict
 from perseus.results.columns import CELL, WINDOW, cell, compute_ms
 from perseus.results.records import Number, Record, Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 
 
@@ -67,14 +68,15 @@ SHOWN = {
     "valid": "valid",
     "why not": "reason",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("concurrency", WHOLE, "requests", "requests in flight of each tenant"),
-        column("answered_rps", REAL, "requests/s", "answers per second"),
-        column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end"),
+        column("concurrency", WHOLE, "requests", "requests in flight of each tenant", least=1),
+        column("answered_rps", REAL, "requests/s", "answers per second", null=False),
+        column("low_rps", REAL, "requests/s", "its 95 % interval by batch means, lower end",
+               least=-inf),
         column("high_rps", REAL, "requests/s", "upper end"),
         column("requests", WHOLE, "requests", "requests that count"),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
@@ -92,7 +94,13 @@ SCHEMA = pa.schema(
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("valid", FLAG, "", "whether client and host let the server be what limited"),
         column("reason", TEXT, "", "why not, in words"),
-    ]
+    ],
+    key=("cell", "tenant", "concurrency"),
+    holds=[
+        ascending("low_rps", "answered_rps", "high_rps"),
+        ascending("p50_ms", "p95_ms", "p99_ms"),
+        ascending("p95_low_ms", "p95_ms", "p95_high_ms"),
+    ],
 )  # fmt: skip
 
 

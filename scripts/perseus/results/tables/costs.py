@@ -4,35 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
-from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
 DESCRIPTION = "One row per load line and pricing."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("runtime", TEXT, "", "what executes the networks"),
-        column("cores", WHOLE, "cores", "cores of the server"),
+        column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("instance", TEXT, "", "cloud instance that the server stands for"),
         column("vcpus", REAL, "vCPUs", "of the instance; null where the price list does not say"),
         column("accelerator", TEXT, "", "accelerators that are bought with it and priced apart;"
                " empty without"),
         column("share", REAL, "", "share of the instance, and of its price, that the server has;"
-               " above 1 of a grid's servers with more cores"),
+               " above 1 of a grid's servers with more cores", null=False, least=0),
         column("region", TEXT, "", "region of the price"),
         column("zone", TEXT, "", "its availability zone, of the cheapest where none was asked for;"
                " empty where the list has none"),
-        column("pricing", TEXT, "", "on_demand, spot or committed"),
+        column("pricing", TEXT, "", "on_demand, spot or committed",
+               words=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
-               " its accelerators"),
+               " its accelerators", null=False),
         column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
                " limit, in the proportion of the mix"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
@@ -49,11 +49,14 @@ SCHEMA = pa.schema(
         column("electricity_usd_per_million", REAL, "USD", "that energy for a million inferences at"
                " costs.usd_per_kwh, which is part of a cloud's price; null without one of them"),
         column("currency", TEXT, "", "of the price list, converted into USD"),
-        column("price_date", TEXT, "", "day on which the price was valid; null where not stated"),
+        column("price_date", TEXT, "", "day on which the price was valid; null where not stated",
+               null=True),
         column("price_source", TEXT, "", "where the price was read"),
         column("price_doubts", TEXT, "", "why the price may be wrong; empty where nothing is"
                " doubtful"),
-    ]
+    ],
+    key=("scenario", "load_line", "pricing"),
+    holds=[*REPEATS, ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd")],
 )  # fmt: skip
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
-import pyarrow as pa
-
-from perseus.host.parquet import FLAG, REAL, TEXT, column
+from perseus.host.parquet import FLAG, REAL, TEXT
+from perseus.results.columns import PROPORTION
 from perseus.results.fleets.break_even import MOST_SERVERS, stretches
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per group of models as in break_even, and stretch of the demand."
@@ -29,20 +30,32 @@ SHOWN = {
     "saving from": "least_saving",
     "to ": "most_saving",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
         column("proportion", TEXT, "", "share of the demand that each of them has"),
-        column("from_rps", REAL, "requests/s", "first demand that was looked at in the stretch"),
-        column("to_rps", REAL, "requests/s", "last demand that was looked at in the stretch"),
+        column("from_rps", REAL, "requests/s", "first demand that was looked at in the stretch",
+               null=False),
+        column("to_rps", REAL, "requests/s", "last demand that was looked at in the stretch",
+               null=False),
         column("cheapest", TEXT, "", "the cheapest servers in it, in words"),
         column("server", TEXT, "", "their type"),
         column("shared", FLAG, "", "whether some are shared"),
         column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least;"
-               " null where there are none"),
-        column("most_saving", REAL, "share", "the same, at most"),
-    ]
+               " null where there are none", least=-inf),
+        column("most_saving", REAL, "share", "the same, at most", least=-inf),
+    ],
+    key=("models", "from_rps"),
+    holds=[
+        PROPORTION,
+        ascending("from_rps", "to_rps"),
+        ascending("least_saving", "most_saving"),
+        holds(
+            "what is shared saves something",
+            lambda shared, least_saving: ~shared | (least_saving > 0),
+        ),
+    ],
 )  # fmt: skip
 
 

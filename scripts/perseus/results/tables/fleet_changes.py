@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
-from perseus.results.columns import FLEET, fleet
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
 from perseus.results.fleets.changes import Change, changes
 from perseus.results.records import Row
+from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
@@ -24,18 +23,20 @@ SHOWN = {
     "same servers": "keeps_servers",
     "fleet": "fleet",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *FLEET,
         column("change", TEXT, "", "of the demand for every model, or of the price of a server"),
-        column("factor", REAL, "", "how many times as high"),
+        column("factor", REAL, "", "how many times as high", null=False, least=0),
         column("reason", TEXT, "", "why there is no fleet then; empty where there is one"),
-        column("servers", WHOLE, "servers", "whole servers to buy"),
+        column("servers", WHOLE, "servers", "whole servers to buy", null=True),
         column("fleet", TEXT, "", "how many run at which load line"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
-        column("cost_ratio", REAL, "", "usd_per_month / that without the change"),
+        column("cost_ratio", REAL, "", "usd_per_month / that without the change", least=0),
         column("keeps_servers", FLAG, "", "whether the same servers are bought as without it"),
-    ]
+    ],
+    key=("level", "strategy", "change"),
+    holds=[FLEET_OR_REASON],
 )  # fmt: skip
 
 

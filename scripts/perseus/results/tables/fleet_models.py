@@ -5,29 +5,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import FLEET, fleet
 from perseus.results.fleets.plans import Plan
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.sla import Sla
 
 DESCRIPTION = "One row per fleet and model with a demand; empty without a demand."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *FLEET,
         column("model", TEXT, "", "name of the model"),
-        column("demand_rps", REAL, "requests/s", "its demand, of one image each"),
+        column("demand_rps", REAL, "requests/s", "its demand, of one image each", null=False),
         column("capacity_rps", REAL, "requests/s", "lower limit of what the fleet carries of it,"
-               " head-room included"),
-        column("servers", WHOLE, "servers", "that have it"),
-        column("sla_share", REAL, "share", "of its requests, that must be within sla_ms"),
-        column("sla_ms", REAL, "ms", "latency of the SLA"),
+               " head-room included", null=False),
+        column("servers", WHOLE, "servers", "that have it", least=1),
+        column("sla_share", REAL, "share", "of its requests, that must be within sla_ms",
+               null=False),
+        column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
         column("attained", REAL, "share", "of its requests, within sla_ms in virtual time (docs/"
                "method.md, Demand and fleets)"),
-    ]
+    ],
+    key=("level", "strategy", "model"),
+    holds=[ascending("demand_rps", "capacity_rps")],
 )  # fmt: skip
 
 

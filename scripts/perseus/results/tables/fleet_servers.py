@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
-
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import FLEET, fleet
 from perseus.results.fleets.plans import Offer, Plan
 from perseus.results.records import Row
+from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
@@ -31,20 +30,20 @@ SHOWN = {
     "requests/s each": "requests",
     "load": "load",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *FLEET,
-        column("servers", WHOLE, "servers", "how many of these"),
+        column("servers", WHOLE, "servers", "how many of these", least=1),
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "", "cloud instance that it stands for"),
         column("region", TEXT, "", "region of the price"),
-        column("pricing", TEXT, "", "on_demand or spot"),
-        column("usd_per_hour", REAL, "USD/h", "price of one"),
+        column("pricing", TEXT, "", "on_demand or spot", words=("on_demand", "spot")),
+        column("usd_per_hour", REAL, "USD/h", "price of one", null=False),
         column("mix", TEXT, "", "the load line that says what it carries, in words"),
         column("requests", TEXT, "requests/s", "what each of them gets of each model"),
         column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
-               " models'"),
-    ]
+               " models'", null=False),
+    ],
 )  # fmt: skip
 
 

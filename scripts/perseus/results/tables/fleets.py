@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Floats
-from perseus.results.columns import FLEET, fleet
-from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, Plan
+from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
+from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, Plan
 from perseus.results.records import Row
 from perseus.results.repeats import TAIL
+from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.startup import StartupRecord
 
@@ -40,25 +42,37 @@ SHOWN = {
     "fleet": "fleet",
     "why not": "reason",
 }
-SCHEMA = pa.schema(
+
+
+def _is_no_dearer(
+    level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
+) -> pd.Series:
+    """But for what the solver leaves open."""
+    dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
+    is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
+    return (strategy != SHARING) | dedicated.isna() | is_cheap
+
+
+SCHEMA = Schema(
     [
         *FLEET,
         column("demand", TEXT, "requests/s", "of each model, in requests of one image"),
         column("reason", TEXT, "", "why there is no fleet, in words; empty where there is one"),
-        column("servers", WHOLE, "servers", "whole servers to buy"),
+        column("servers", WHOLE, "servers", "whole servers to buy", null=True),
         column("fleet", TEXT, "", "how many run at which load line"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD", "a month of the cheapest fleet if the capacities"
                " were known: lower end of the 95 % interval, by joint draws; null for large plans"),
         column("usd_if_known_high", REAL, "USD", "its upper end"),
-        column("saving", REAL, "share", "1 - usd_per_hour / that of dedicated servers"),
+        column("saving", REAL, "share", "1 - usd_per_hour / that of dedicated servers", least=-inf),
         column("saving_if_known_low", REAL, "share", "the saving if the capacities were known:"
-               " lower end of the 95 % interval, by joint draws"),
-        column("saving_if_known_high", REAL, "share", "its upper end"),
-        column("probability_of_saving", REAL, "", "share of the draws in which it is above 0"),
+               " lower end of the 95 % interval, by joint draws", least=-inf),
+        column("saving_if_known_high", REAL, "share", "its upper end", least=-inf),
+        column("probability_of_saving", REAL, "", "share of the draws in which it is above 0",
+               least=0, most=1),
         column("probability_enough", REAL, "", "that these servers carry the demand of every model,"
-               " by joint draws"),
+               " by joint draws", least=0, most=1),
         column("attained", REAL, "share", "requests within the SLA in virtual time, of the model"
                " with the least; null where the speed of a server was not seen"),
         column("gap", REAL, "share", "of the price: by so much a cheaper fleet might be, for all"
@@ -67,7 +81,20 @@ SCHEMA = pa.schema(
         column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
                " replaced: its share x revocations per hour x the start that was measured; null"
                " without an experiment startup"),
-    ]
+    ],
+    key=("level", "strategy"),
+    holds=[
+        FLEET_OR_REASON,
+        holds(
+            f"usd_per_month = {HOURS_PER_MONTH} x usd_per_hour",
+            lambda usd_per_month, usd_per_hour: close(
+                usd_per_month, HOURS_PER_MONTH * usd_per_hour
+            ),
+        ),
+        ascending("usd_if_known_low", "usd_if_known_high"),
+        ascending("saving_if_known_low", "saving_if_known_high"),
+        holds("sharing allowed costs no more than dedicated servers", _is_no_dearer),
+    ],
 )  # fmt: skip
 
 

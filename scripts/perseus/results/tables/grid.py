@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pyarrow as pa
+import pandas as pd
 
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.peak.outcome import Outcome
 from perseus.results.columns import CI, GRID, grid, with_ends
 from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
+from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.study.setting import Setting, text
 
@@ -40,26 +42,44 @@ SHOWN = {
     "verdict": "verdict",
     "why not recommended": "excluded",
 }
-SCHEMA = pa.schema(
+
+
+def _is_ranked_or_excluded(rank: pd.Series, excluded: pd.Series) -> pd.Series:
+    return rank.isna() == (excluded != "")
+
+
+def _add_up_to_1(
+    grid: pd.Series, mix: pd.Series, load_line: pd.Series, probability_cheapest: pd.Series
+) -> pd.Series:
+    total = probability_cheapest.groupby([grid, mix, load_line]).transform("sum")
+    return close(total, 1)
+
+
+SCHEMA = Schema(
     [
         *GRID,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
         column("server", TEXT, "", "name of the server, with what it has otherwise"),
         column("setting", TEXT, "", "the setting in words"),
         column("runtime", TEXT, "", "varied runtime; null, as the next seven columns, where it is"
-               " not varied"),
-        column("cores", WHOLE, "cores", "varied cores of the server"),
-        column("precision", TEXT, "", "varied arithmetic of the network"),
-        column("instances", WHOLE, "", "varied copies of the network"),
-        column("max_batch_size", WHOLE, "images", "varied largest batch"),
-        column("max_queue_delay_us", TEXT, "us", "varied delay of dynamic batching, or none"),
-        column("preferred_batch_sizes", TEXT, "images", "varied batches that are sent at once"),
-        column("intra_op_threads", WHOLE, "", "varied threads of one inference"),
-        column("rank", WHOLE, "", "by cost, 1 the cheapest; null where not to be recommended"),
+               " not varied", null=True),
+        column("cores", WHOLE, "cores", "varied cores of the server", null=True, least=1),
+        column("precision", TEXT, "", "varied arithmetic of the network", null=True),
+        column("instances", WHOLE, "", "varied copies of the network", null=True, least=1),
+        column("max_batch_size", WHOLE, "images", "varied largest batch", null=True, least=1),
+        column("max_queue_delay_us", TEXT, "us", "varied delay of dynamic batching, or none",
+               null=True),
+        column("preferred_batch_sizes", TEXT, "images", "varied batches that are sent at once",
+               null=True),
+        column("intra_op_threads", WHOLE, "", "varied threads of one inference",
+               null=True, least=1),
+        column("rank", WHOLE, "", "by cost, 1 the cheapest; null where not to be recommended",
+               null=True, least=1),
         column("excluded", TEXT, "", "why not: left out, without a certified rate, or beyond a"
                " bound; empty where it may be recommended"),
-        column("verdict", TEXT, "", "as in the table peaks; left_out where it was not measured"),
-        column("repeats", WHOLE, "", "repeats measured"),
+        column("verdict", TEXT, "", "as in the table peaks; left_out where it was not measured",
+               words=(*Outcome, "left_out")),
+        column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
         column("estimate_rps", REAL, "requests/s", "most likely limit, all tenants together"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
@@ -72,18 +92,27 @@ SCHEMA = pa.schema(
                " by what it costs alone with the first setting (docs/method.md, Grids)"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
-        column("cost_ratio", REAL, "", "its cost / that of the cheapest"),
-        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws"),
-        column("ratio_high", REAL, "", "cost_ratio: upper end"),
+        column("cost_ratio", REAL, "", "its cost / that of the cheapest", least=0),
+        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
+               least=0),
+        column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
         column("probability_cheapest", REAL, "", "share of the joint draws in which it is the"
-               " cheapest; null where a cost has no bound"),
+               " cheapest; null where a cost has no bound", least=0, most=1),
         column("on_front", FLAG, "", "whether no other one is better in cost, p95_ms and throughput"
-               " at once (Pareto); null where not to be recommended"),
+               " at once (Pareto); null where not to be recommended", null=True),
         column("relative_error", REAL, "", "loss of accuracy: how far the served answers are from"
-               " those of the network in fp32, the largest of all tenants and repeats"),
+               " those of the network in fp32, the largest of all tenants and repeats", least=0),
         column("joules_per_inference", REAL, "J", "as in the table costs; null where nothing"
                " tells"),
-    ]
+    ],
+    key=("grid", "mix", "load_line", "scenario"),
+    holds=[
+        ascending("ci_low_rps", "estimate_rps", "ci_high_rps"),
+        ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
+        ascending("ratio_low", "cost_ratio", "ratio_high"),
+        holds("what has no rank is excluded", _is_ranked_or_excluded, null=True),
+        holds("the probabilities of one question add up to 1", _add_up_to_1),
+    ],
 )  # fmt: skip
 WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")
 WORDS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
-import pyarrow as pa
-
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.records import Row
-from perseus.results.scalability import FEWEST_LEVELS, Fit, fitted
+from perseus.results.scalability import FEWEST_LEVELS, QUEUEING, UNIVERSAL, Fit, fitted
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
@@ -32,12 +32,13 @@ SHOWN = {
     "deviation": "error",
     "why not": "reason",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "", "levels at which the server was what limited"),
         column("law", TEXT, "", "the law that they speak for (docs/method.md, Closed loops):"
-               " queueing network or universal scalability law"),
+               " queueing network or universal scalability law",
+               null=True, words=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"
                " asymptotes of the throughput meet: R/D, of the universal law 1/sigma"),
         column("knee_low", REAL, "requests", "its 95 % interval by the profile, lower end"),
@@ -55,18 +56,28 @@ SCHEMA = pa.schema(
         column("saturated_low_rps", REAL, "requests/s", "its 95 % interval, lower end"),
         column("saturated_high_rps", REAL, "requests/s", "upper end; infinite where no level bounds"
                " it"),
-        column("kappa", REAL, "", "coherency of the universal law; null of the queueing network"),
-        column("kappa_low", REAL, "", "its 95 % interval, lower end"),
-        column("kappa_high", REAL, "", "upper end"),
+        column("kappa", REAL, "", "coherency of the universal law; null of the queueing network",
+               least=0),
+        column("kappa_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("kappa_high", REAL, "", "upper end", least=0),
         column("highest", REAL, "requests", "requests in flight beyond which throughput falls,"
                " sqrt((1 - sigma) / kappa); infinite where it does not, null of the queueing"
                " network"),
         column("highest_low", REAL, "requests", "its 95 % interval, lower end"),
         column("highest_high", REAL, "requests", "upper end"),
-        column("error", REAL, "share", "root mean square of the relative deviations from the fit"),
-        column("verdict", TEXT, "", "ok or failed"),
+        column("error", REAL, "share", "root mean square of the relative deviations from the fit",
+               most=inf),
+        column("verdict", TEXT, "", "ok or failed", words=("ok", "failed")),
         column("reason", TEXT, "", "why there is no knee, or none between levels"),
-    ]
+    ],
+    key=("cell",),
+    holds=[
+        ascending("knee_low", "knee", "knee_high"),
+        ascending("single_low_rps", "single_rps", "single_high_rps"),
+        ascending("saturated_low_rps", "saturated_rps", "saturated_high_rps"),
+        ascending("kappa_low", "kappa", "kappa_high"),
+        ascending("highest_low", "highest", "highest_high"),
+    ],
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from perseus.results.records import Row
 from perseus.results.study_results import StudyResults
@@ -30,7 +31,7 @@ SHOWN = {
     "source": "price_source",
     "doubtful": "price_doubts",
 }
-SCHEMA = costs.SCHEMA
+SCHEMA = replace(costs.SCHEMA, key=())  # prices may differ in anything
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

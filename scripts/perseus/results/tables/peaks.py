@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
+import pandas as pd
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.client_load import client_load
-from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
 RECORD = PeakRecord
 DESCRIPTION = "One row per load line; rates are totals over the tenants."
-SCHEMA = pa.schema(
+
+
+def _is_answered(
+    verdict: pd.Series, certified_rps: pd.Series, estimate_rps: pd.Series
+) -> pd.Series:
+    return (verdict != "ok") | (certified_rps.notna() & estimate_rps.notna())
+
+
+SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("device", TEXT, "", "cpu or gpu"),
+        column("device", TEXT, "", "cpu or gpu", words=("cpu", "gpu")),
         column("runtime", TEXT, "", "what executes the networks inside Triton: the server's in the"
                " configuration, the backend of a `served_model`"),
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
@@ -32,22 +41,35 @@ SCHEMA = pa.schema(
                " from within the SLA to beyond it; empty where it does not"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
-        column("certified_scale", REAL, "", "certified_rps as point s of the load line"),
-        column("estimate_scale", REAL, "", "estimate_rps as point s of the load line"),
-        column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}"),
-        column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}"),
-        column("first_failing_scale", REAL, "", "first_failing_rps as point s of the load line"),
+        column("certified_scale", REAL, "", "certified_rps as point s of the load line", least=0),
+        column("estimate_scale", REAL, "", "estimate_rps as point s of the load line", least=0),
+        column("ci_low_scale", REAL, "", f"estimate_scale: lower end {CI}", least=0),
+        column("ci_high_scale", REAL, "", f"estimate_scale: upper end {CI}", least=0),
+        column("first_failing_scale", REAL, "", "first_failing_rps as point s of the load line",
+               least=0),
         column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants, at the"
-               " estimates: how many dedicated servers one shared server replaces"),
-        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}"),
-        column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}"),
-        column("certified_sharing_ratio", REAL, "", "the same from certified rates only"),
+               " estimates: how many dedicated servers one shared server replaces", least=0),
+        column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
+        column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
+        column("certified_sharing_ratio", REAL, "", "the same from certified rates only", least=0),
         column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
                " the estimates: far below 1, the client was not what limited; empty where a ceiling"
-               " is not known, or not to be trusted"),
+               " is not known, or not to be trusted", least=0),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
-        column("measured_s", REAL, "s", "length of all windows and repeats"),
-    ]
+        column("measured_s", REAL, "s", "length of all windows and repeats", null=False),
+    ],
+    key=("scenario", "load_line"),
+    holds=[
+        *REPEATS,
+        ascending("ci_low_rps", "estimate_rps", "ci_high_rps"),
+        ascending("ci_low_scale", "estimate_scale", "ci_high_scale"),
+        ascending("sharing_ratio_low", "sharing_ratio", "sharing_ratio_high"),
+        holds(
+            "certified_rps < first_failing_rps",
+            lambda certified_rps, first_failing_rps: certified_rps < first_failing_rps,
+        ),
+        holds("what is ok has a certified rate and an estimate", _is_answered, null=True),
+    ],
 )  # fmt: skip
 
 

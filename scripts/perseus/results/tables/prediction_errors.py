@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import Step
 from perseus.peak.predicted.left_out import Out, errors
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
@@ -32,28 +33,36 @@ SHOWN = {
     "bias": "bias",
     "noise": "noise",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
-        column("step", TEXT, "", "step of the ladder (docs/method.md, Predicted sharing)"),
+        column("preset", TEXT, "", "how much evidence was collected"),
+        column("step", TEXT, "", "step of the ladder (docs/method.md, Predicted sharing)",
+               words=Step),
         column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
-               " its models (a prediction for each), or the server"),
-        column("predictions", WHOLE, "", "mixes that could be predicted so"),
-        column("median_error", REAL, "share", "median of |predicted / measured - 1|"),
-        column("p90_error", REAL, "share", "90th percentile of the same"),
-        column("bias", REAL, "share", "mean of predicted / measured - 1"),
+               " its models (a prediction for each), or the server", words=Out),
+        column("predictions", WHOLE, "", "mixes that could be predicted so", least=1),
+        column("median_error", REAL, "share", "median of |predicted / measured - 1|",
+               null=False, most=inf),
+        column("p90_error", REAL, "share", "90th percentile of the same", null=False, most=inf),
+        column("bias", REAL, "share", "mean of predicted / measured - 1", null=False, least=-1,
+               most=inf),
         column("noise", REAL, "share", "half of the 95 % interval of a measured ratio, as a share"
-               " of it; median of the mixes whose interval ends"),
-    ]
+               " of it; median of the mixes whose interval ends", most=inf),
+    ],
+    key=("server", "preset", "step", "left_out"),
+    holds=[ascending("median_error", "p90_error")],
 )  # fmt: skip
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    known = {server.name: server.known for server in results.shared_servers}
     for server in results.shared_servers:
         if not server.measured:
             continue
+        known = {
+            each.name: each.known for each in results.shared_servers if each.preset == server.preset
+        }
         ends = [each.ratio.interval() for each in server.measured]
         halves = [(end.high - end.low) / 2 / end.value for end in ends if end.high < np.inf]
         for out in Out:
@@ -66,6 +75,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                     yield {
                         "study": results.task.study,
                         "server": server.name,
+                        "preset": server.preset,
                         "step": step,
                         "left_out": out,
                         "predictions": len(told),

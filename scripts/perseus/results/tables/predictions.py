@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import Step
 from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, with_ends
 from perseus.results.predictions import PredictedMix
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
@@ -42,35 +43,56 @@ SHOWN = {
     "why not": "reason",
 }
 INTERVAL = f"of the {100 * CONFIDENCE:.0f} % interval of a prediction"
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("mix", TEXT, "", "tenants under load, with the weights of their dedicated peaks"),
+        column("preset", TEXT, "", "how much evidence was collected"),
         column("measured_ratio", REAL, "", "sum of rate / dedicated peak at the measured limit, as"
-               " sharing_ratio in the table savings; null where it was not measured"),
-        column("measured_low", REAL, "", f"its lower end {CI}"),
-        column("measured_high", REAL, "", f"its upper end {CI}"),
+               " sharing_ratio in the table savings; null where it was not measured", least=0),
+        column("measured_low", REAL, "", f"its lower end {CI}", least=0),
+        column("measured_high", REAL, "", f"its upper end {CI}", least=0),
         column("predicted_ratio", REAL, "", "by the step that predicts the other mixes best, less"
-               " its usual error there; null where too few were measured"),
-        column("predicted_low", REAL, "", f"lower end {INTERVAL}"),
-        column("predicted_high", REAL, "", f"upper end {INTERVAL}"),
+               " its usual error there; null where too few were measured", least=0),
+        column("predicted_low", REAL, "", f"lower end {INTERVAL}", least=0),
+        column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
-               " ten are at most"),
-        column("error", REAL, "share", "predicted_ratio / measured_ratio - 1"),
+               " ten are at most", most=inf),
+        column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "", "the step of the ladder that predicts (docs/method.md, Predicted"
-               " sharing)"),
-        *(column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}") for step in Step),
+               " sharing); empty without a prediction", words=("", *Step)),
+        *(
+            column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
+            for step in Step
+        ),
         column("mixes_known", WHOLE, "", "other mixes on the server that were measured"),
         column("reason", TEXT, "", "why there is no prediction, in words"),
-    ]
+    ],
+    key=("server", "preset", "mix"),
+    holds=[
+        ascending("measured_low", "measured_ratio", "measured_high"),
+        ascending("predicted_low", "predicted_ratio", "predicted_high"),
+        holds(
+            "predicted_high = predicted_ratio x (1 + within)",
+            lambda predicted_high, predicted_ratio, within: close(
+                predicted_high, predicted_ratio * (1 + within)
+            ),
+        ),
+        holds(
+            "error = predicted_ratio / measured_ratio - 1",
+            lambda error, predicted_ratio, measured_ratio: close(
+                error, predicted_ratio / measured_ratio - 1
+            ),
+        ),
+    ],
 )  # fmt: skip
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
     for server in results.shared_servers:
         for mix in server.mixes():
-            yield {"study": results.task.study, **_row(mix)}
+            yield {"study": results.task.study, "preset": server.preset, **_row(mix)}
 
 
 def _row(of: PredictedMix) -> Row:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from math import inf
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, GRID, grid, with_ends
 from perseus.results.grids import Comparison, comparisons, cost_ratio
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
 
@@ -37,12 +38,14 @@ SHOWN = {
     "verdict": "verdict",
     "in words": "words",
 }
-SCHEMA = pa.schema(
+VERDICTS = ("clear", "too close to tell", "only one", "none")
+SCHEMA = Schema(
     [
         *GRID,
-        column("setting", TEXT, "", "the setting to take, in words; null where none is"),
-        column("server", TEXT, "", "its server, with what that has otherwise"),
-        column("scenario", TEXT, "", "its server and tenants: one Triton model repository"),
+        column("setting", TEXT, "", "the setting to take, in words; null where none is", null=True),
+        column("server", TEXT, "", "its server, with what that has otherwise", null=True),
+        column("scenario", TEXT, "", "its server and tenants: one Triton model repository",
+               null=True),
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " with it in every repeat"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency there, of the slowest tenant"),
@@ -50,20 +53,29 @@ SCHEMA = pa.schema(
                " table grid"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
-        column("runner_up", TEXT, "", "the next cheapest setting"),
-        column("cost_ratio", REAL, "", "cost of the runner-up / that of the setting to take"),
-        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws"),
-        column("ratio_high", REAL, "", "cost_ratio: upper end"),
+        column("runner_up", TEXT, "", "the next cheapest setting", null=True),
+        column("cost_ratio", REAL, "", "cost of the runner-up / that of the setting to take",
+               least=0),
+        column("ratio_low", REAL, "", "cost_ratio: lower end of the 95 % interval, of joint draws",
+               least=0),
+        column("ratio_high", REAL, "", "cost_ratio: upper end", least=0),
         column("probability_cheapest", REAL, "", "of the setting to take; null where a cost has no"
-               " bound"),
+               " bound", least=0, most=1),
         column("noise_floor", REAL, "share", "noise of the host, the highest of these servers: the"
                " difference of two single cells that chance exceeds in 5 % of pairs; null without"
-               " an experiment aa"),
+               " an experiment aa", most=inf),
         column("settings", WHOLE, "", "settings that were measured"),
         column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
-        column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none"),
+        column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none",
+               words=VERDICTS),
         column("words", TEXT, "", "the recommendation in words"),
-    ]
+    ],
+    key=("grid", "mix", "load_line"),
+    holds=[
+        ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
+        ascending("ratio_low", "cost_ratio", "ratio_high"),
+        ascending("excluded", "settings"),
+    ],
 )  # fmt: skip
 
 

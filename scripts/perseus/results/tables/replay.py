@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.peak.attainment import ReplayVerdict
 from perseus.results.columns import CELL, cell
 from perseus.results.records import Number, Record, Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments.replay import Run
 from perseus.study.tasks.measure import MeasuredTenant
@@ -126,25 +127,29 @@ SHOWN = {
     "verdict": "verdict",
     "why not": "reason",
 }
-SCHEMA = pa.schema(
+PHASES = ("shared", "alone")
+SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
-        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals"),
-        column("process", TEXT, "", "poisson, gamma, mmpp or trace"),
-        column("duration_s", REAL, "s", "length of the arrivals"),
+        column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals",
+               words=PHASES),
+        column("process", TEXT, "", "poisson, gamma, mmpp or trace",
+               words=("poisson", "gamma", "mmpp", "trace")),
+        column("duration_s", REAL, "s", "length of the arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "mean rate that was asked for"),
         column("offered_rps", REAL, "requests/s", "mean rate of the arrivals as they were drawn"),
         column("busiest_rps", REAL, "requests/s", "most arrivals in a second"),
         column("dispersion", REAL, "", "variance over mean of the arrivals per second (index of"
-               " dispersion): 1 of Poisson arrivals"),
-        column("requests", WHOLE, "requests", "requests, without the unsent"),
+               " dispersion): 1 of Poisson arrivals", least=0),
+        column("requests", WHOLE, "requests", "requests, without the unsent", null=True),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
                " (docs/method.md, Verdict on a window)"),
-        column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent"),
-        column("sla_percentile", REAL, "%", "percentile that the SLA binds"),
-        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
+        column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent",
+               null=True),
+        column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
+        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
         column("attained", REAL, "share", "requests within the latency of the SLA"),
         column("attained_low", REAL, "share", "its 95 % interval by batch means, lower end"),
         column("attained_high", REAL, "share", "upper end"),
@@ -152,23 +157,31 @@ SCHEMA = pa.schema(
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("worst_minute_start_s", WHOLE, "s", "since the start of the window: the 60 s with"
-               " the lowest attainment, or all of a shorter window"),
-        column("worst_minute_requests", WHOLE, "requests", "requests intended in it"),
+               " the lowest attainment, or all of a shorter window", null=True),
+        column("worst_minute_requests", WHOLE, "requests", "requests intended in it", null=True),
         column("worst_minute_attained", REAL, "share", "of them, within the latency of the SLA"),
-        column("bursts", WHOLE, "", "bursts of its arrivals (docs/method.md, Bursts and traces)"),
+        column("bursts", WHOLE, "", "bursts of its arrivals (docs/method.md, Bursts and traces)",
+               null=True),
         column("worst_recovery_s", REAL, "s", "longest time from the end of a burst until the"
                " server had recovered; infinite where it had not when the window ended"),
         column("most_in_flight", WHOLE, "requests", "most requests at a time that were intended and"
-               " not answered"),
+               " not answered", null=True),
         column("lag_p50_ms", REAL, "ms", "median of the send lag (sent - intended)"),
         column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
         column("lag_max_ms", REAL, "ms", "its maximum"),
         column("punctual", REAL, "share", "requests sent within 1 ms of their time"),
-        column("unsent", WHOLE, "requests", "requests that were never sent"),
+        column("unsent", WHOLE, "requests", "requests that were never sent", null=True),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed or blocked"),
+        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed or blocked",
+               words=(*ReplayVerdict, "failed", "blocked")),
         column("reason", TEXT, "", "why not ok, in words"),
-    ]
+    ],
+    key=("cell", "tenant", "phase"),
+    holds=[
+        ascending("attained_low", "attained", "attained_high"),
+        ascending("p50_ms", "p95_ms", "p99_ms"),
+        ascending("lag_p50_ms", "lag_p99_ms", "lag_max_ms"),
+    ],
 )  # fmt: skip
 """Null what was not measured."""
 

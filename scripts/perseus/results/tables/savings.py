@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, WHOLE, column
-from perseus.results.columns import CI, LOAD_LINE, load_line, with_ends
+from perseus.host.parquet import REAL, WHOLE
+from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio, speed_changes
 from perseus.results.savings import savings
+from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
 
 DESCRIPTION = "One row per shared load line."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants"),
+        column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants", least=0),
         column("speed_change", REAL, "", "how many times as fast the server was as in the dedicated"
                " cells, by what it answered each tenant alone (geometric mean); the dedicated peaks"
-               " in sharing_ratio are multiplied by each tenant's"),
+               " in sharing_ratio are multiplied by each tenant's", least=0),
         column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
-               " negative: sharing costs more"),
-        column("ci_low", REAL, "share", f"saving: lower end {CI}"),
-        column("ci_high", REAL, "share", f"saving: upper end {CI}"),
+               " negative: sharing costs more", least=-inf),
+        column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
+        column("ci_high", REAL, "share", f"saving: upper end {CI}", least=-inf),
         column("probability_of_saving", REAL, "", "share of the draws with saving > 0;"
-               " null where an end of the interval is open"),
+               " null where an end of the interval is open", least=0, most=1),
         column("ci_simultaneous_low", REAL, "share", "saving: lower end of the 95 % interval that"
-               " holds for all lines of the scenario at once, so also for the best one"),
-        column("ci_simultaneous_high", REAL, "share", "saving: its upper end"),
+               " holds for all lines of the scenario at once, so also for the best one",
+               least=-inf),
+        column("ci_simultaneous_high", REAL, "share", "saving: its upper end", least=-inf),
         column("noise_floor", REAL, "share", "noise of the host: the difference of two single"
-               " cells that chance exceeds in 5 % of pairs; null without an experiment aa"),
+               " cells that chance exceeds in 5 % of pairs; null without an experiment aa",
+               most=inf),
         column("lines_compared", WHOLE, "", "lines of the scenario that the correction covers"),
-    ]
+    ],
+    key=("scenario", "load_line"),
+    holds=[
+        *REPEATS,
+        holds(
+            "saving = 1 - 1 / sharing_ratio",
+            lambda saving, sharing_ratio: close(saving, 1 - 1 / sharing_ratio),
+        ),
+        ascending("ci_simultaneous_low", "ci_low", "saving", "ci_high", "ci_simultaneous_high"),
+    ],
 )  # fmt: skip
 
 

@@ -8,15 +8,15 @@ from itertools import product
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
-from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE, column
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.peak.verdict import Verdict
 from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.records import Number, Record, Row
 from perseus.results.repeats import Quantity
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.slowdowns import Comparison, Pair, Step, comparisons, divided, of_rounds
 from perseus.results.study_results import StudyResults
 
@@ -68,7 +68,8 @@ SHOWN = {
     "why not": "reason",
 }
 MEAN, P95 = ("slowdown_low", "slowdown_high"), ("p95_slowdown_low", "p95_slowdown_high")
-SCHEMA = pa.schema(
+VERDICTS = [each for each in Outcome if each is not Outcome.UNSTEADY]
+SCHEMA = Schema(
     [
         *CELL,
         column("tenant", TEXT, "", "name of the tenant"),
@@ -83,22 +84,30 @@ SCHEMA = pa.schema(
         column("alone_mean_ms", REAL, "ms", "mean latency alone, geometric mean of the windows"),
         column("mean_ms", REAL, "ms", "mean latency beside the other, likewise"),
         column("slowdown", REAL, "", "mean latency beside the other / alone, geometric mean of the"
-               " comparisons"),
-        column("slowdown_low", REAL, "", "its 95 % interval, lower end"),
-        column("slowdown_high", REAL, "", "upper end"),
+               " comparisons", least=0),
+        column("slowdown_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("slowdown_high", REAL, "", "upper end", least=0),
         column("alone_p95_ms", REAL, "ms", "95th percentile of the latency alone, geometric mean"
                " of the windows"),
         column("p95_ms", REAL, "ms", "95th percentile beside the other, likewise"),
         column("p95_slowdown", REAL, "", "p95 beside the other / alone, geometric mean of the"
-               " comparisons"),
-        column("p95_slowdown_low", REAL, "", "its 95 % interval, lower end"),
-        column("p95_slowdown_high", REAL, "", "upper end"),
+               " comparisons", least=0),
+        column("p95_slowdown_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("p95_slowdown_high", REAL, "", "upper end", least=0),
         column("beyond_noise", FLAG, "", "whether slowdown differs from that of the tenant beside"
-               " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there"),
+               " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there",
+               null=True),
         column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair),"
-               " uncertified (no requests), client_limited, disturbed, failed or blocked"),
+               " uncertified (no requests), client_limited, disturbed, failed or blocked",
+               words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
-    ]
+    ],
+    key=("cell", "tenant", "beside"),
+    holds=[
+        ascending("over_sla", "comparisons"),
+        ascending("slowdown_low", "slowdown", "slowdown_high"),
+        ascending("p95_slowdown_low", "p95_slowdown", "p95_slowdown_high"),
+    ],
 )  # fmt: skip
 """Null what is of latencies where the verdict is not ok."""
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 import numpy as np
-import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Floats
 from perseus.peak.verdict import Verdict
 from perseus.results.columns import CELL, cell, with_ends
-from perseus.results.drift import drift
+from perseus.results.drift import Trend, drift
 from perseus.results.records import Number, Record, Row
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 
 HOUR_NS = 3600e9
@@ -115,10 +116,12 @@ SHOWN = {
     "verdict": "verdict",
     "reason": "reason",
 }
-SCHEMA = pa.schema(
+VERDICTS = ("ok", "infeasible", "blocked", "client_limited", "disturbed", "failed")
+SCHEMA = Schema(
     [
         *CELL,
-        column("tenant", TEXT, "", "name of the tenant; null of what the server as a whole holds"),
+        column("tenant", TEXT, "", "name of the tenant; null of what the server as a whole holds",
+               null=True),
         column("quantity", TEXT, "", "p50 or the percentile of the SLA, of the latency; memory or"
                " open files of the server's processes"),
         column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes) or files"),
@@ -126,16 +129,19 @@ SCHEMA = pa.schema(
         column("windows", WHOLE, "windows", "windows that say something of it, warm-up included"),
         column("warm_up_hours", REAL, "h", "from the first window to the first that counts"),
         column("hours", REAL, "h", "from the first that counts to the last"),
-        column("level", REAL, "see unit", "where the fitted line begins, after the warm-up"),
-        column("per_hour", REAL, "unit/h", "slope of the fitted line"),
+        column("level", REAL, "see unit", "where the fitted line begins, after the warm-up",
+               least=-inf),
+        column("per_hour", REAL, "unit/h", "slope of the fitted line", least=-inf),
         column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/method.md, Soak), lower"
-               " end"),
-        column("high_per_hour", REAL, "unit/h", "upper end"),
-        column("drift", TEXT, "", "grows, falls, steady or too short to tell"),
+               " end", least=-inf),
+        column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
+        column("drift", TEXT, "", "grows, falls, steady or too short to tell", words=Trend),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
-               " client_limited, disturbed or failed"),
+               " client_limited, disturbed or failed", words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
-    ]
+    ],
+    key=("cell", "tenant", "quantity"),
+    holds=[ascending("low_per_hour", "per_hour", "high_per_hour")],
 )  # fmt: skip
 """Null what cannot be told of so few windows."""
 

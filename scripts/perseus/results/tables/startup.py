@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-import pyarrow as pa
 from pydantic import BaseModel, Field
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import CELL, cell
 from perseus.results.records import Record, Row
+from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 
@@ -55,22 +55,24 @@ SHOWN = {
     "first inference (ms)": "first_inference_ms",
     "steady inference (ms)": "steady_inference_ms",
 }
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *CELL,
-        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache"),
+        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache", least=1),
         column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
-               " cache, or the system was asked to take them out"),
+               " cache, or the system was asked to take them out", words=("warm", "cold")),
         column("resident_share", REAL, "share", "pages of the scenario's model files that lay in"
                " memory before the start: what was had of that"),
-        column("ready_s", REAL, "s", "from the start of the server to all models ready"),
+        column("ready_s", REAL, "s", "from the start of the server to all models ready",
+               null=False),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s", "load of the model, by the server's log; null where that is not"
                " here"),
         column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
         column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
-    ]
+    ],
+    key=("cell", "page_cache", "start", "tenant"),
 )  # fmt: skip
 
 

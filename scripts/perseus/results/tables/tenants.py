@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
 from perseus.peak.window import Phase
-from perseus.results.columns import LOAD_LINE, WINDOW, compute_ms, load_line, with_ends
+from perseus.results.columns import LOAD_LINE, REPEATS, WINDOW, compute_ms, load_line, with_ends
 from perseus.results.records import PeakRecord, Row, number
 from perseus.results.repeats import RepeatedPeak, key
+from perseus.results.schema import Schema, ascending, column
 from perseus.results.slowdowns import ratio
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per cell and tenant, at the certified point."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("cell", TEXT, "", "folder of the raw results"),
-        column("repeat", WHOLE, "", "repeat, counted from 1"),
+        column("repeat", WHOLE, "", "repeat, counted from 1", least=1),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("rate_rps", REAL, "requests/s", "rate at the certified point of this repeat"),
@@ -30,12 +30,12 @@ SCHEMA = pa.schema(
         column("direction_rps", REAL, "requests/s", "direction of the load line, per unit of s"),
         column("dedicated_rps", REAL, "requests/s", "dedicated peak on the same server (estimate,"
                " mean of the repeats)"),
-        column("requests", WHOLE, "requests", "requests of the last certified window"),
+        column("requests", WHOLE, "requests", "requests of the last certified window", null=True),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
                " (docs/method.md, Verdict on a window)"),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
-               " (docs/method.md, Verdict on a window)"),
-        column("errors", WHOLE, "requests", "requests that failed or timed out"),
+               " (docs/method.md, Verdict on a window)", null=True),
+        column("errors", WHOLE, "requests", "requests that failed or timed out", null=True),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
@@ -43,11 +43,13 @@ SCHEMA = pa.schema(
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
-        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: what the other tenants cost it"),
-        column("slowdown_low", REAL, "", "its 95 % interval, lower end (both p95 vary)"),
-        column("slowdown_high", REAL, "", "upper end; infinite where requests do not bound it"),
-        column("sla_percentile", REAL, "%", "percentile that the SLA binds"),
-        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
+        column("slowdown", REAL, "", "p95_ms / alone_p95_ms: what the other tenants cost it",
+               least=0),
+        column("slowdown_low", REAL, "", "its 95 % interval, lower end (both p95 vary)", least=0),
+        column("slowdown_high", REAL, "", "upper end; infinite where requests do not bound it",
+               least=0),
+        column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
+        column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
         column("sla_percentile_ms", REAL, "ms", "measured latency at that percentile"),
         column("exceedance", REAL, "share", "requests over the SLA, errors among them"),
         column("exceedance_low", REAL, "share", "its lower one-sided bound at the confidence of"
@@ -60,14 +62,23 @@ SCHEMA = pa.schema(
         column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
         column("startup_s", REAL, "s", "from the start of the server to all models ready"),
         column("preprocessing", TEXT, "", "where pictures become tensors: client (beforehand) or"
-               " server; empty where requests are tensors anyway"),
+               " server; empty where requests are tensors anyway", words=("", "client", "server")),
         column("request_bytes", REAL, "bytes", "input of a request, mean"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per request"),
         column("client_preprocess_ms", REAL, "ms", "CPU time in which the client makes the tensors"
                " of a request out of pictures; no part of client_cpu_ms nor of a latency"),
         column("server_cpu_ms", REAL, "ms", "CPU time of the server per request, mean over those of"
                " all tenants"),
-    ]
+    ],
+    key=("cell", "tenant"),
+    holds=[
+        *REPEATS,
+        ascending("p50_ms", "p95_ms", "p99_ms"),
+        ascending("p95_low_ms", "p95_ms", "p95_high_ms"),
+        ascending("slowdown_low", "slowdown", "slowdown_high"),
+        ascending("exceedance_low", "exceedance", "exceedance_high"),
+        ascending("sla_percentile_ms", "sla_ms"),
+    ],
 )  # fmt: skip
 """Null where nothing was certified."""
 

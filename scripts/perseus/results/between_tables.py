@@ -1,0 +1,220 @@
+"""What holds between the tables of a study: what one states follows from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.results.costs import usd_per_million
+from perseus.results.fleets.plans import DEDICATED
+from perseus.results.schema import TOLERANCE
+
+Tables = Mapping[str, pd.DataFrame]
+Images = Mapping[str, Mapping[str, int]]
+"""By scenario and tenant, the images of a request, where they are more than one."""
+
+LINE: Final = ["scenario", "load_line"]
+FLEET: Final = ["level", "strategy"]
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Two values of the same things, which their index names: `stated` in a table, and `derived`
+    from others. Both are NaN where there is nothing to state."""
+
+    what: str
+    stated: pd.Series
+    derived: pd.Series
+
+    def violations(self) -> Iterator[str]:
+        stated, derived = (each.to_numpy(float) for each in (self.stated, self.derived))
+        same = np.isclose(stated, derived, rtol=TOLERANCE, atol=1e-9, equal_nan=True)
+        for i in np.flatnonzero(~same):
+            name = self.stated.index[i]
+            of = ", ".join(map(str, name if isinstance(name, tuple) else (name,)))
+            yield f"{self.what} ({of}): {stated[i]:.7g} is stated, {derived[i]:.7g} follows"
+
+
+def equations(tables: Tables, images: Images) -> Iterator[Equation]:
+    """All of them."""
+    yield from rates_of_tenants(tables)
+    yield from costs_are_price_by_rate(tables, images)
+    for each in EQUATIONS:
+        yield from each(tables)
+
+
+def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
+    """The rates of the tenants add up to that of their load line."""
+    peaks = tables["peaks"].set_index(LINE)
+    for name, derived in (
+        ("certified_rps", certified_rps(tables, {})),
+        ("estimate_rps", estimate_rps(tables, {})),
+    ):
+        yield Equation(
+            f"peaks: {name} is the sum of its tenants'", peaks[name], derived.reindex(peaks.index)
+        )
+
+
+def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation]:
+    """What a million inferences cost, on one server and on dedicated ones."""
+    ratios = tables["peaks"].set_index(LINE)["sharing_ratio"]
+    rates = {
+        "usd_per_million_inferences": estimate_rps(tables, images),
+        "usd_per_million_certified": certified_rps(tables, images),
+    }
+    for table in ("costs", "other_costs"):
+        costs = tables[table].set_index([*LINE, "pricing"])
+        lines = pd.MultiIndex.from_frame(tables[table][LINE])
+        for name, per_s in rates.items():
+            pairs = zip(costs["usd_per_hour"], per_s.reindex(lines), strict=True)
+            usd = pd.Series([usd_per_million(*pair) for pair in pairs], costs.index, dtype=float)
+            yield Equation(
+                f"{table}: {name} = usd_per_hour / inferences per hour", costs[name], usd
+            )
+        yield Equation(
+            f"{table}: dedicated_usd_per_million = usd_per_million_inferences x sharing_ratio",
+            costs["dedicated_usd_per_million"],
+            costs["usd_per_million_inferences"] * ratios.reindex(lines).to_numpy(),
+        )
+
+
+def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
+    """Of each tenant's certified rate, its share of what is certified of it alone."""
+    peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
+    by = ["server", "tenant", "preset"]
+    alone = tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"].min(skipna=False)
+    of_tenants = pd.MultiIndex.from_frame(tenants[by])
+    of_peaks = tenants["rate_rps"] / alone.reindex(of_tenants).to_numpy()
+    shares = tenants.assign(share=of_peaks.where(tenants["rate_rps"] != 0, 0.0))
+    cells = shares.groupby([*LINE, "cell"], sort=False)["share"].sum(skipna=False)
+    yield Equation(
+        "peaks: certified_sharing_ratio is the sum of its tenants' shares",
+        peaks["certified_sharing_ratio"],
+        cells.groupby(level=LINE, sort=False).min(skipna=False).reindex(peaks.index),
+    )
+
+
+def ratios_are_those_of_the_peaks(tables: Tables) -> Iterator[Equation]:
+    ratios = tables["peaks"].set_index(LINE)["sharing_ratio"]
+    for table in ("savings", "background"):
+        mine = tables[table].set_index(LINE)["sharing_ratio"]
+        yield Equation(
+            f"{table}: sharing_ratio is that of the peaks", mine, ratios.reindex(mine.index)
+        )
+
+
+def noise_is_that_of_the_host(tables: Tables) -> Iterator[Equation]:
+    savings = tables["savings"].set_index([*LINE, "server"])["noise_floor"]
+    floors = tables["aa"].groupby("server")["noise_floor"].max()
+    of_rows = floors.reindex(savings.index.get_level_values("server"))
+    yield Equation(
+        "savings: noise_floor is the highest of its server's in aa",
+        savings,
+        of_rows.set_axis(savings.index),
+    )
+
+
+def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
+    """How many they are, what they cost, and which model fares worst."""
+    fleets = tables["fleets"].set_index(FLEET)
+    bought = fleets[fleets["servers"].notna()]
+    servers = tables["fleet_servers"]
+    priced = servers.assign(usd_per_hour=servers["servers"] * servers["usd_per_hour"])
+    totals = priced.groupby(FLEET)[["servers", "usd_per_hour"]].sum()
+    for name in totals:
+        derived = totals[name].reindex(bought.index, fill_value=0)
+        yield Equation(f"fleets: {name} is the sum of fleet_servers", bought[name], derived)
+    worst = tables["fleet_models"].groupby(FLEET)["attained"].min(skipna=False).dropna()
+    stated = fleets["attained"].reindex(worst.index)
+    yield Equation("fleets: attained is the least of fleet_models", stated, worst)
+
+
+def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
+    """Against dedicated servers, and against the fleet before a change."""
+    fleets = tables["fleets"].set_index(FLEET)
+    rows = tables["fleets"][tables["fleets"]["strategy"] == DEDICATED]
+    alone = rows.set_index("level")["usd_per_hour"]
+    of_level = alone.reindex(fleets.index.get_level_values("level")).set_axis(fleets.index)
+    yield Equation(
+        "fleets: saving = 1 - usd_per_hour / that of dedicated servers",
+        fleets["saving"],
+        (1 - fleets["usd_per_hour"] / of_level).where(of_level > 0),
+    )
+    changes = tables["fleet_changes"].set_index([*FLEET, "change"])
+    of_changes = pd.MultiIndex.from_frame(tables["fleet_changes"][FLEET])
+    before = fleets["usd_per_month"].reindex(of_changes).to_numpy()
+    yield Equation(
+        "fleet_changes: cost_ratio = usd_per_month / that in fleets",
+        changes["cost_ratio"],
+        changes["usd_per_month"] / before,
+    )
+
+
+def servers_have_one_price(tables: Tables) -> Iterator[Equation]:
+    """Of whole servers over the demand, where the table of costs has the on-demand price."""
+    costs = tables["costs"][tables["costs"]["pricing"] == "on_demand"]
+    each = costs.drop_duplicates("server").set_index("server")["usd_per_hour"]
+    over = tables["break_even"].set_index(["models", "total_rps", "server", "shared"])
+    derived = over["servers"] * each.reindex(over.index.get_level_values("server")).to_numpy()
+    known = derived.notna()
+    yield Equation(
+        "break_even: usd_per_hour = servers x that in costs",
+        over["usd_per_hour"][known],
+        derived[known],
+    )
+
+
+def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
+    by, usd = ["grid", "mix", "load_line"], "usd_per_million_inferences"
+    first = tables["grid"][tables["grid"]["rank"] == 1].set_index(by)[usd]
+    stated = tables["recommendations"].set_index(by)[usd]
+    yield Equation(f"recommendations: {usd} is that of rank 1", stated, first.reindex(stated.index))
+
+
+def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
+    """Bins of any length add up to the whole."""
+    by = ["cell", "tenant", "phase"]
+    sums = tables["attainment"].groupby([*by, "bin_s"])[["requests", "within"]].sum()
+    shares = sums["within"] / sums["requests"]
+    of_bins = pd.MultiIndex.from_frame(sums.reset_index()[by])
+    stated = tables["replay"].set_index(by)["attained"].reindex(of_bins).set_axis(shares.index)
+    yield Equation("replay: attained is that of all bins in attainment", stated, shares)
+
+
+EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
+    ratios_of_certified_rates,
+    ratios_are_those_of_the_peaks,
+    noise_is_that_of_the_host,
+    fleets_are_their_servers,
+    savings_of_fleets,
+    servers_have_one_price,
+    recommendations_are_the_cheapest,
+    replays_are_their_seconds,
+)
+"""Those that need nothing but the tables."""
+
+
+def certified_rps(tables: Tables, images: Images) -> pd.Series:
+    """Inferences/s of each load line at the certified rate, in the repeat with the lowest; NaN
+    where one has none."""
+    cells = _of_cells(tables["tenants"], "rate_rps", images)
+    return cells.groupby(level=LINE, sort=False).min(skipna=False)
+
+
+def estimate_rps(tables: Tables, images: Images) -> pd.Series:
+    """Inferences/s of each load line at the estimated limit, mean of the repeats that found one."""
+    return (
+        _of_cells(tables["tenants"], "estimate_rps", images).groupby(level=LINE, sort=False).mean()
+    )
+
+
+def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
+    """Added up over the tenants of each cell; without `images` requests/s."""
+    names = zip(tenants["scenario"], tenants["tenant"], strict=True)
+    each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
+    inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))
+    return inferences.groupby([*LINE, "cell"], sort=False)["inferences"].sum(min_count=1)

@@ -1,0 +1,226 @@
+"""Whether the tables of a study are what their definitions say, and agree with each other."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pandera.pandas as pandera
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pandera.errors import SchemaError, SchemaErrorReason, SchemaErrors
+
+from perseus.host import parquet
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.results.between_tables import Images, equations
+from perseus.results.schema import TOLERANCE, Column, Relation, Schema
+from perseus.results.tables import TABLES, module_of
+
+MOST_TOLD: Final = 5
+"""Rows that are told of one thing that does not hold."""
+
+_PANDAS: Final = {
+    TEXT: pd.StringDtype(),
+    REAL: pd.Float64Dtype(),
+    WHOLE: pd.Int64Dtype(),
+    FLAG: pd.BooleanDtype(),
+}
+"""Types of pandas that have a null, by the type of a column."""
+
+OF_ROWS: Final = (
+    SchemaErrorReason.SERIES_CONTAINS_NULLS,
+    SchemaErrorReason.DUPLICATES,
+    SchemaErrorReason.DATAFRAME_CHECK,
+)
+"""What pandera says of rows, and not of columns."""
+
+
+class ContradictionError(ValueError):
+    """Tables do not hold; `problems` has a line for each reason."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        super().__init__(
+            f"The tables do not hold:\n{lines}\n"
+            "Make them again (snakemake --cores 4 all --forcerun tables). If they say the same"
+            " then, it is a fault of Perseus: please report these lines."
+        )
+
+
+def check(folder: Path, images: Images) -> dict[str, Any]:
+    """What was found to hold of the tables in a folder, and how many rows they have.
+
+    Raises ContradictionError with all that does not.
+    """
+    tables = {name: pq.read_table(folder / f"{name}.parquet") for name in TABLES}
+    found = problems(tables, images)
+    for name, table in tables.items():
+        found += _first(f"{name}.csv", csv_problems(name, table, folder / f"{name}.csv"))
+    if found:
+        raise ContradictionError(found)
+    between = (each.what for each in equations(_frames(tables), images))
+    return {
+        "rows": {name: table.num_rows for name, table in tables.items()},
+        "holds": {name: [each.what for each in module_of(name).SCHEMA.holds] for name in tables},
+        "holds_between": list(dict.fromkeys(between)),
+    }
+
+
+def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
+    """A line for each row in which something does not hold, MOST_TOLD of each such thing."""
+    found = [line for name, table in tables.items() for line in of_table(name, table)]
+    if not all(_has_keys(name, table) for name, table in tables.items()):
+        return found  # what is of the same thing in several tables cannot be told then
+    for each in equations(_frames(tables), images):
+        found += _first(each.what, each.violations())
+    return found
+
+
+def _has_keys(name: str, table: pa.Table) -> bool:
+    """Whether it has its columns, and rows that its key tells apart."""
+    schema: Schema = module_of(name).SCHEMA
+    if table.column_names != schema.names:
+        return False
+    return not schema.key or not table.to_pandas().duplicated(list(schema.key)).any()
+
+
+def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
+    return {name: table.to_pandas() for name, table in tables.items()}
+
+
+def of_table(name: str, table: pa.Table) -> list[str]:
+    """The same of one table, apart from the others."""
+    schema: Schema = module_of(name).SCHEMA
+    frame = table.to_pandas(types_mapper=_PANDAS.get)
+    try:
+        pandera_schema(schema).validate(frame, lazy=True)
+    except SchemaErrors as errors:
+        told = (_told(name, frame, schema, each) for each in errors.schema_errors)
+        return list(chain.from_iterable(told))
+    return []
+
+
+def pandera_schema(schema: Schema) -> pandera.DataFrameSchema:
+    """What pandera is to check of a table."""
+    return pandera.DataFrameSchema(
+        {
+            each.name: pandera.Column(
+                _PANDAS[each.kind],
+                _of_column(each) if each.is_bounded else None,
+                nullable=each.null,
+            )
+            for each in schema.columns
+        },
+        checks=[_of_rows(each) for each in schema.holds],
+        unique=list(schema.key) or None,
+        strict=True,
+        ordered=True,
+    )
+
+
+def _of_column(of: Column) -> pandera.Check:
+    def test(values: pd.Series) -> pd.Series:
+        if of.words:
+            good = values.isin(of.words)
+        else:
+            numbers = _plain(values)
+            good = (numbers >= of.least) & (numbers <= of.most * (1 + TOLERANCE))
+        return pd.Series(good.to_numpy(bool) | values.isna().to_numpy(bool), values.index)
+
+    return pandera.Check(test, error=of.values, ignore_na=False)
+
+
+def _of_rows(of: Relation) -> pandera.Check:
+    def test(frame: pd.DataFrame) -> pd.Series:
+        good = np.asarray(of.test(*(_plain(frame[name]) for name in of.columns)), dtype=bool)
+        unknown = frame[list(of.columns)].isna().any(axis=1).to_numpy(bool)
+        return pd.Series(good if of.null else good | unknown, frame.index)
+
+    return pandera.Check(test, error=of.what, ignore_na=False)
+
+
+def _plain(values: pd.Series) -> pd.Series:
+    """Numbers as floats, with NaN for null."""
+    if values.dtype in (_PANDAS[REAL], _PANDAS[WHOLE]):
+        return pd.Series(values.to_numpy(float, na_value=np.nan), values.index)
+    return values
+
+
+def _told(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
+    """One thing that does not hold: in which rows or, if it is one of columns, as pandera says."""
+    if error.reason_code not in OF_ROWS:
+        return [f"{name}: {str(error).splitlines()[0]}"]
+    said = _said(schema, error)
+    rows = sorted(set(error.failure_cases["index"]))
+    lines = (f"{_place(name, frame, schema, row)}: {said(frame.loc[row])}" for row in rows)
+    return list(_first(name, lines))
+
+
+def _said(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
+    """How it is said of a row."""
+    column, what = error.schema.name, getattr(error.check, "error", "")
+    if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
+        return lambda row: f"{column} is null, and must not be"
+    if error.reason_code is SchemaErrorReason.DUPLICATES:
+        return lambda row: f"another row has the same {', '.join(schema.key)}"
+    if column is not None:
+        return lambda row: f"{column} is {_text(row[column])}, and must be {what}"
+    columns = next(each.columns for each in schema.holds if each.what == what)
+    return lambda row: (
+        f"it does not hold that {what}"
+        f" ({', '.join(f'{each} {_text(row[each])}' for each in columns)})"
+    )
+
+
+def _place(name: str, frame: pd.DataFrame, schema: Schema, row: int) -> str:
+    """The row, counted from 1, and what tells it from others."""
+    of = ", ".join(_text(frame.loc[row, each]) for each in schema.key)
+    return f"{name}, row {row + 1} ({of})" if of else f"{name}, row {row + 1}"
+
+
+def _text(value: Any) -> str:
+    if pd.isna(value):
+        return "null"
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
+    """MOST_TOLD of them, and how many more there are."""
+    every = list(lines)
+    yield from every[:MOST_TOLD]
+    if len(every) > MOST_TOLD:
+        yield f"{name}: {len(every) - MOST_TOLD} more rows like this one"
+
+
+def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
+    """Where the CSV file of a table is not the one that belongs to it."""
+    with TemporaryDirectory() as folder:
+        twin = Path(folder) / path.name
+        parquet.write(table, Path(folder) / f"{name}.parquet", twin)
+        (header, *rows), found = _lines(twin), _lines(path)
+    if len(found) != len(rows) + 1 or found[0] != header:
+        yield (
+            f"{name}.csv has {len(found) - 1} rows, and {name}.parquet {len(rows)}"
+            if found[:1] == [header]
+            else f"{name}.csv has other columns than {name}.parquet"
+        )
+        return
+    for number, (mine, its) in enumerate(zip(rows, found[1:], strict=True), start=1):
+        for column, value, other in zip(header, mine, its, strict=False):
+            if value != other:
+                yield (
+                    f"{name}.csv, row {number}: {column} is {other!r}, and {value!r} in"
+                    f" {name}.parquet"
+                )
+
+
+def _lines(path: Path) -> list[list[str]]:
+    with path.open(newline="") as file:
+        return list(csv.reader(file))

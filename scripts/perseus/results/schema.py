@@ -1,0 +1,137 @@
+"""What a table is: its columns with what may stand in them, and what holds of each of its rows.
+
+This is the one definition of a table. What is written as Parquet and CSV, its part of docs/data.md,
+and the check of what was written (`results.check`) come from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from perseus.host import parquet
+from perseus.host.parquet import REAL, WHOLE
+
+TOLERANCE: Final = 1e-6
+"""Relative: what solvers and rounding may leave of an equation."""
+
+_MOST: Final = {"share": 1.0, "%": 100.0}
+"""By unit."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """Numbers lie from `least` to `most`, texts are one of `words`, or any without these; only with
+    `null` may a value be missing."""
+
+    name: str
+    kind: pa.DataType
+    unit: str
+    meaning: str
+    null: bool
+    least: float
+    most: float
+    words: tuple[str, ...]
+
+    @property
+    def is_bounded(self) -> bool:
+        return bool(np.isfinite([self.least, self.most]).any() or self.words)
+
+    @property
+    def values(self) -> str:
+        """What may stand in it, in words; empty for anything."""
+        some = ", ".join(word or "empty" for word in self.words)
+        if np.isfinite([self.least, self.most]).all():
+            some = f"{self.least:g} to {self.most:g}"
+        elif np.isfinite(self.least):
+            some = f"at least {self.least:g}"
+        elif np.isfinite(self.most):
+            some = f"at most {self.most:g}"
+        return f"{some or 'any'}, or null" if self.null else some
+
+
+def column(
+    name: str,
+    kind: pa.DataType,
+    unit: str,
+    meaning: str,
+    *,
+    null: bool | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    words: Iterable[str] = (),
+) -> Column:
+    """A column of a table.
+
+    If nothing else is said, real numbers may be null, which stands for NaN, and nothing else may;
+    what has a unit or is counted is not negative, and a share is at most 1.
+    """
+    is_positive = kind == WHOLE or (kind == REAL and unit)
+    return Column(
+        name,
+        kind,
+        unit,
+        meaning,
+        null=kind == REAL if null is None else null,
+        least=(0.0 if is_positive else -np.inf) if least is None else least,
+        most=_MOST.get(unit, np.inf) if most is None else most,
+        words=tuple(map(str, words)),
+    )
+
+
+@dataclass(frozen=True)
+class Relation:
+    """What holds in each row in which none of the `columns` is null: `what`, a formula or a
+    sentence. With `null` it holds in all rows. `test` gets the columns in their order, numbers as
+    floats."""
+
+    what: str
+    columns: tuple[str, ...]
+    test: Callable[..., Any]
+    null: bool = False
+
+
+def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
+    """Between the columns that the parameters of `test` name."""
+    return Relation(what, tuple(inspect.signature(test).parameters), test, null)
+
+
+def ascending(*names: str) -> Relation:
+    """Each is at least as large as the one before it: a value between the ends of its interval."""
+
+    def test(*values: Any) -> Any:
+        return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)
+
+    return Relation(" <= ".join(names), names, test)
+
+
+def close(a: Any, b: Any) -> Any:
+    """Whether numbers are equal, but for TOLERANCE; infinite ones only to themselves."""
+    return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns in their order. No two rows have the same values of `key`."""
+
+    columns: Sequence[Column]
+    key: Sequence[str] = ()
+    holds: Sequence[Relation] = ()
+
+    @property
+    def names(self) -> list[str]:
+        return [each.name for each in self.columns]
+
+    @cached_property
+    def arrow(self) -> pa.Schema:
+        """With units and meanings in the metadata of its fields."""
+        return pa.schema(
+            [parquet.column(each.name, each.kind, each.unit, each.meaning) for each in self.columns]
+        )

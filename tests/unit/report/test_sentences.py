@@ -1,0 +1,456 @@
+"""Every sentence of the answer stands where its tables hold it, and does not where they do not."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from perseus.host import parquet
+from perseus.report import answer, recommended, to_buy
+from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
+from perseus.results.tables import TABLES, module_of
+
+MIX = "a 1 : 1 b"
+COMMON = {"study": "s", "server": "cpu1", "preset": "standard", "weights": "", "reason": ""}
+REPEATED = {"verdict": "ok", "repeats": 3, "repeats_used": 3}
+ALONE = {"kind": "dedicated", "load_line": "peak"}
+SHARED = {"scenario": "cpu1.shared", "load_line": "mix-1-1", "kind": "mix", "models": "a + b"}
+SHARED |= {"mix": MIX}
+OF_LINES = [
+    {"scenario": "cpu1.a", "models": "a", "mix": "a", **ALONE},
+    {"scenario": "cpu1.b", "models": "b", "mix": "b", **ALONE},
+    SHARED,
+]
+PEAK = {"certified_rps": 90.0, "estimate_rps": 100.0, "ci_low_rps": 95.0, "ci_high_rps": 105.0}
+SAVED = {
+    **{"saving": 0.2, "ci_low": 0.15, "ci_high": 0.25, "probability_of_saving": 0.98},
+    **{"ci_simultaneous_low": 0.14, "ci_simultaneous_high": 0.26, "lines_compared": 1},
+    "sharing_ratio": 1.25,
+}
+LOST = {"saving": -0.2, "ci_low": -0.3, "ci_high": -0.1, "sharing_ratio": 0.83}
+LOST |= {"ci_simultaneous_low": -0.31, "ci_simultaneous_high": -0.09}
+UNCLEAR = {"saving": 0.01, "ci_low": -0.1, "ci_high": 0.1}
+UNCLEAR |= {"ci_simultaneous_low": -0.11, "ci_simultaneous_high": 0.11}
+UNKNOWN = dict.fromkeys([*LOST, "probability_of_saving"])
+COST = {
+    **{"instance": "n1-standard-4", "accelerator": "", "share": 1.0, "region": "us-central1"},
+    **{"pricing": "on_demand", "usd_per_hour": 0.1, "usd_per_million_inferences": 0.3},
+    **{"ci_low_usd": 0.25, "ci_high_usd": 0.35, "dedicated_usd_per_million": 0.4},
+}
+ROWS = {
+    "peaks": [COMMON | REPEATED | PEAK | line for line in OF_LINES],
+    "savings": [COMMON | REPEATED | SAVED | SHARED],
+    "costs": [COMMON | REPEATED | COST | line for line in OF_LINES],
+}
+"""A study of two models alone and together, which gain from it, with nothing to doubt."""
+
+Edits = dict[str, object]
+
+
+def study(*edits, **more):
+    """The tables of ROWS. An edit is the name of a table, the mix of the rows (None for all) and
+    their new values; `more` are rows that are added, by table."""
+    rows = {
+        name: [dict(row) for row in [*ROWS.get(name, []), *more.get(name, [])]] for name in TABLES
+    }
+    for name, mix, values in edits:
+        for row in rows[name]:
+            if mix in (None, row.get("mix")):
+                row |= values
+    made = {}
+    for name, mine in rows.items():
+        schema = module_of(name).SCHEMA
+        full = [{column: row.get(column) for column in schema.names} for row in mine]
+        made[name] = parquet.table(full, schema.arrow).to_pandas()
+    return made
+
+
+def without(table):
+    """The study with a table that has no rows."""
+    return {**study(), table: study()[table].iloc[:0]}
+
+
+def said(tables):
+    """All that is answered, as one text."""
+    answers = [
+        *to_buy.to_buy(tables),
+        *recommended.recommended(tables["recommendations"]),
+        *answer.answers(tables["peaks"], tables["costs"], tables["savings"]),
+    ]
+    return " ".join(part for each in answers for part in (each.headline, *each.sentences))
+
+
+def peaks(values, mix=None):
+    return ("peaks", mix, values)
+
+
+def savings(values, mix=None):
+    return ("savings", mix, values)
+
+
+SURE = study()
+CLOSE = study(savings(UNCLEAR))
+DEAR = study(savings(LOST))
+ONCE = {"repeats": 1, "repeats_used": 1}
+SMOKE = [(name, None, {"preset": "smoke"}) for name in ("peaks", "savings", "costs")]
+OTHER = COMMON | REPEATED | SHARED | {"load_line": "mix-3-1", "mix": "a 3 : 1 b"}
+FAILED = OTHER | UNKNOWN | {"verdict": "failed", "reason": "the server died"}
+ON_GPU = {"server": "gpu1", "scenario": "gpu1.shared"}
+GPU_COST = COMMON | REPEATED | COST | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
+GPU_COST |= {"usd_per_million_inferences": 0.2, "ci_low_usd": 0.1, "ci_high_usd": 0.25}
+NOTHING_SAVED = [savings(UNKNOWN | {"reason": "no dedicated peak of b"})]
+NOT_LIMITED = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None}
+
+# What is said, tables that make it true, and tables that make it false.
+OF_SHARING = {
+    "Not a measurement: the preset smoke only shows that everything works": (study(*SMOKE), SURE),
+    "Run it with preset quick or standard.": (study(*SMOKE), SURE),
+    "Not a measurement of cpu1.shared: the preset smoke only": (
+        study(*((name, MIX, values) for name, _, values in SMOKE)),
+        SURE,
+    ),
+    "On full servers a and b should share: it saves about 20 %": (SURE, DEAR),
+    "On full cpu1 servers a and b should share": (
+        study(savings=[COMMON | REPEATED | SHARED | LOST | ON_GPU]),
+        SURE,
+    ),
+    "On full gpu1 servers a and b should not share": (
+        study(savings=[COMMON | REPEATED | SHARED | LOST | ON_GPU]),
+        SURE,
+    ),
+    "On full servers (as in cpu1.other) a and b should share": (
+        study(savings=[COMMON | REPEATED | SHARED | SAVED | {"scenario": "cpu1.other"}]),
+        SURE,
+    ),
+    "a and b would probably gain from sharing, but not for sure": (
+        study(savings({"ci_low": 0.01, "ci_simultaneous_low": -0.01})),
+        SURE,
+    ),
+    "a and b should not share: every measured mix costs more than dedicated servers": (DEAR, SURE),
+    "should not share: of 2 mixes 1 has an estimate, and costs more than dedicated servers": (
+        study(savings(LOST, MIX), savings=[FAILED]),
+        DEAR,
+    ),
+    "of 3 mixes 2 have an estimate, and cost more than dedicated servers": (
+        study(savings(LOST, MIX), savings=[OTHER | LOST, FAILED | {"mix": "a 1 : 3 b"}]),
+        DEAR,
+    ),
+    "Too close to tell whether on full servers a and b should share: the saving is": (CLOSE, SURE),
+    "(no estimate for a 3 : 1 b)": (study(savings=[FAILED]), SURE),
+    "There is no estimate for a 3 : 1 b (the server died).": (study(savings=[FAILED]), SURE),
+    "(one run each: repeat to be sure)": (study(peaks(ONCE)), study(peaks(ONCE, "a"))),
+    "(one run of a: repeat to be sure)": (study(peaks(ONCE, "a")), study(peaks(ONCE))),
+    "One cpu1 server carries about 100 requests/s of a and b together; what that saves, this"
+    " study cannot say a 1 : 1 b: no dedicated peak of b": (study(*NOTHING_SAVED), SURE),
+    "One cpu1 server carries at least 90.0 requests/s of a and b together": (
+        study(*NOTHING_SAVED, peaks(NOT_LIMITED, MIX)),
+        study(*NOTHING_SAVED),
+    ),
+    "Whether a and b should share a cpu1 server is not known": (
+        study(*NOTHING_SAVED, peaks({**NOT_LIMITED, "certified_rps": None}, MIX)),
+        study(*NOTHING_SAVED),
+    ),
+    "One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers carry for the"
+    " same money: a saving of 20 % (95 % interval 15 % to 25 %; probability of a saving 0.980).": (
+        SURE,
+        DEAR,
+    ),
+    "; probability of a saving": (SURE, study(savings({"probability_of_saving": None}))),
+    "carries 0.83 times what dedicated servers carry for the same money: 20 % more cost (95 %"
+    " interval 10 % to 30 %": (DEAR, SURE),
+    "It is the best of 2 load lines with an estimate; corrected for that choice the interval of the"
+    " saving is 14 % to 26 %.": (study(savings({"lines_compared": 2})), SURE),
+    "It is one of 2 load lines with an estimate": (
+        study(
+            savings({"lines_compared": 2}),
+            savings=[OTHER | UNCLEAR | {"saving": 0.3, "lines_compared": 2}],
+        ),
+        study(savings({"lines_compared": 2})),
+    ),
+    "Differences below 25 % are this host's noise (two single cells of the same, on restarted"
+    " servers): this one may be.": (study(savings({"noise_floor": 0.25})), SURE),
+    "Differences below 5.0 % are this host's noise (two single cells of the same, on restarted"
+    " servers).": (
+        study(savings({"noise_floor": 0.05})),
+        study(savings({"noise_floor": 0.25})),
+    ),
+    "The interval contains 0: a longer study could tell, or there is no difference.": (CLOSE, DEAR),
+    "The interval of a 3 : 1 b contains 0: a longer study could tell": (
+        study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
+        CLOSE,
+    ),
+    "A million inferences in this proportion cost 0.300 USD shared (0.250 to 0.350) and 0.400 USD"
+    " on dedicated servers (n1-standard-4 in us-central1, on-demand).": (SURE, without("costs")),
+    "USD on dedicated servers (0.25 of n1-standard-4 with T4:1 in": (
+        study(("costs", None, {"share": 0.25, "accelerator": "T4:1"})),
+        SURE,
+    ),
+    "Of a only 2 of 3 repeats found a limit (repeat 2: it was lost). The estimate is their mean;"
+    " what the others would have done to it is not known, so that an end of its interval is"
+    " open.": (
+        study(peaks({"repeats_used": 2, "reason": "repeat 2: it was lost"}, "a")),
+        SURE,
+    ),
+    "The speed of the server changed while a was measured (it slowed down).": (
+        study(peaks({"verdict": "unsteady", "reason": "it slowed down"}, "a")),
+        SURE,
+    ),
+    "Not certified: b. The estimates stand, but no tested rate passed with confidence in every"
+    " repeat.": (
+        study(peaks({"verdict": "uncertified", "certified_rps": None}, "b")),
+        SURE,
+    ),
+    "Not certified: a. The": (
+        study(peaks({"verdict": "failed", "repeats_used": 2, "certified_rps": None}, "a")),
+        study(peaks({"verdict": "failed", "repeats_used": 2}, "a")),
+    ),
+    "but no tested rate passed with confidence.": (
+        study(peaks(ONCE | {"verdict": "uncertified", "certified_rps": None}, "b")),
+        study(peaks({"verdict": "uncertified", "certified_rps": None}, "b")),
+    ),
+    "Each point rests on one run: the intervals cover the variation within a run, not that from one"
+    " start of the server to the next.": (study(peaks(ONCE)), SURE),
+    "Each point of a and b rests on one run": (
+        study(peaks(ONCE, "a"), peaks(ONCE, "b")),
+        study(peaks(ONCE)),
+    ),
+    answer.QUICK: (study(peaks({"preset": "quick"}), savings({"preset": "quick"})), SURE),
+    "The cheapest dedicated server a: gpu1 at 0.200 USD per million inferences (0.100 to 0.250), by"
+    " the estimates the cheapest of 2 servers (on-demand).": (study(costs=[GPU_COST]), SURE),
+    "the cheapest of 2 servers (on-demand); uncertified: no rate passed.": (
+        study(costs=[GPU_COST | {"verdict": "uncertified", "reason": "no rate passed"}]),
+        study(costs=[GPU_COST]),
+    ),
+}
+
+
+FLEET = {
+    **{"study": "s", "level": "demand", "demand": "a 10, b 20", "reason": "", "servers": 3},
+    **{"fleet": "3 x (a 1 : 1 b)", "usd_per_hour": 0.3, "usd_per_month": 219.0, "gap": 0.0},
+    **{"saving": 0.25, "probability_enough": 0.97, "on_spot": 0.0, "lost_to_revocations": 0.0},
+}
+APART = FLEET | {"strategy": DEDICATED, "servers": 4, "usd_per_hour": 0.4, "usd_per_month": 292.0}
+APART |= {"saving": 0.0, "fleet": "2 x (a) + 2 x (b)"}
+TOGETHER = FLEET | {"strategy": SHARING}
+NO_FLEET = {"servers": None, "usd_per_hour": None, "usd_per_month": None, "fleet": ""}
+NO_FLEET |= {"reason": "no server was found to carry c", "saving": None}
+MODEL = {"study": "s", "level": "demand", "strategy": SHARING, "model": "a", "demand_rps": 10.0}
+MODEL |= {"capacity_rps": 30.0, "servers": 3, "sla_share": 0.95, "sla_ms": 40.0, "attained": 0.99}
+MODELS = [MODEL, MODEL | {"model": "b", "attained": 0.96}]
+CHANGE = {"study": "s", "level": "demand", "strategy": SHARING, "change": "demand x 1.25"}
+CHANGE |= {"factor": 1.25, "reason": "", "servers": 4, "fleet": "", "usd_per_month": 292.0}
+CHANGE |= {"cost_ratio": 4 / 3, "keeps_servers": False}
+
+
+def fleet(*edits, together=(), apart=(), rows=(), models=MODELS, changes=(CHANGE,)):
+    """The study with a demand, for which three shared servers are bought."""
+    fleets = [*rows, APART | dict(apart), TOGETHER | dict(together)]
+    return study(*edits, fleets=fleets, fleet_models=models, fleet_changes=list(changes))
+
+
+ASKED = fleet()
+AS_DEAR = fleet(together={"usd_per_hour": 0.4, "usd_per_month": 292.0, "saving": 0.0})
+TYPED = TOGETHER | {"strategy": ONE_TYPE, "usd_per_month": 365.0, "usd_per_hour": 0.5}
+LOW = {"level": "low", "servers": 1, "usd_per_month": 73.0, "demand": "a 1, b 2"}
+AT_NIGHT = [APART | LOW, TOGETHER | LOW]
+OFTEN = {"on_spot": 0.4}
+KNOWN = {"saving_if_known_low": 0.1, "saving_if_known_high": 0.3, "probability_of_saving": 0.99}
+
+OF_FLEETS = {
+    "No fleet carries the demand: no server was found to carry c": (
+        fleet(together=NO_FLEET),
+        ASKED,
+    ),
+    "Nothing is asked for, so that no server is needed": (
+        fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
+        ASKED,
+    ),
+    "Buy 3 servers for 219 USD per month: 3 x (a 1 : 1 b)": (ASKED, fleet(together=NO_FLEET)),
+    "Buy 1 server for": (fleet(together={"servers": 1}), ASKED),
+    "They carry a 10, b 20 requests/s within every SLA, by the lower limits of what such servers"
+    " were measured to carry; that they are enough has a probability of 0.970.": (ASKED, SURE),
+    "that they are enough has a probability > 0.999.": (
+        fleet(together={"probability_enough": 1.0}),
+        ASKED,
+    ),
+    "Simulated as first-come first-served queues at the speeds that were seen, they keep every SLA,"
+    " too: of b, 96 % of the requests are within 40 ms.": (
+        ASKED,
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
+    ),
+    "But simulated as first-come first-served queues, only 50 % of the requests of b are within 40"
+    " ms, of 95 % that must be: measure such a server at this load before you buy.": (
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
+        ASKED,
+    ),
+    "imulated as first-come first-served": (
+        ASKED,
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
+    ),
+    "Dedicated servers alone are no way: no server was found to carry c.": (
+        fleet(apart=NO_FLEET),
+        ASKED,
+    ),
+    "Do not buy a server for each model: 4 servers would cost 292 USD per month. Sharing saves"
+    " 25 %.": (ASKED, AS_DEAR),
+    " (were the capacities known, 10 % to 30 %; more than nothing with a probability of 0.990).": (
+        fleet(together=KNOWN),
+        ASKED,
+    ),
+    "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
+    "What sharing would save is not known: nothing was measured that these models share.": (
+        fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
+        AS_DEAR,
+    ),
+    "With servers of one type it would cost 365 USD per month: 3 x (a 1 : 1 b).": (
+        fleet(rows=[TYPED]),
+        fleet(rows=[TYPED | {"usd_per_hour": 0.3}]),
+    ),
+    "At the low demand (a 1, b 2 requests/s) 1 server would do, for 73.0 USD per month.": (
+        fleet(rows=AT_NIGHT),
+        fleet(rows=[row | {"servers": 0} for row in AT_NIGHT]),
+    ),
+    "A quarter more demand takes 4 servers and 292 USD per month.": (
+        ASKED,
+        fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
+    ),
+    "40 % of the demand is on servers at the spot price; their revocations lose 0.2 % of it on"
+    " average.": (fleet(together=OFTEN | {"lost_to_revocations": 0.002}), ASKED),
+    "their revocations lose less than 0.1 % of it": (
+        fleet(together=OFTEN | {"lost_to_revocations": 1e-5}),
+        fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
+    ),
+    "what their revocations lose is not known, since no experiment startup measured how long a new"
+    " one takes.": (
+        fleet(together=OFTEN | {"lost_to_revocations": None}),
+        fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
+    ),
+    "Some capacities rest on one run each: their limits do not cover what lies between one start of"
+    " a server and the next.": (
+        fleet(peaks(ONCE, "a")),
+        # A line that found no limit is no capacity.
+        fleet(peaks(NOT_LIMITED | {"repeats_used": 0}, MIX)),
+    ),
+}
+
+
+STRETCH = {"study": "s", "models": "a + b", "proportion": "a 50%, b 50%", "server": "cpu1"}
+STRETCH |= {"cheapest": "", "from_rps": 1.0, "to_rps": 100.0, "shared": True}
+STRETCH |= {"least_saving": 0.1, "most_saving": 0.5}
+LATER = {"from_rps": 101.0, "to_rps": 1000.0}
+AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
+OF_ONE = STRETCH | {"models": "a", "proportion": "a 100%", **AGAIN}
+
+
+def over_demand(*stretches, edits=()):
+    return study(*edits, crossings=list(stretches))
+
+
+ALWAYS = over_demand(STRETCH)
+FIRST = over_demand(STRETCH, STRETCH | LATER | AGAIN)
+SECOND = over_demand(STRETCH | AGAIN, STRETCH | LATER)
+NEVER = over_demand(STRETCH | AGAIN)
+
+OF_DEMANDS = {
+    "a and b should share at every demand: it saves 10 % to 50 % (looked at up to 100 requests/s"
+    " together)": (ALWAYS, SECOND),
+    "a and b should share up to 100 requests/s together: it saves 10 % to 50 %": (FIRST, ALWAYS),
+    "a and b should share at some demands: it saves up to 50 %": (SECOND, FIRST),
+    "it saves up to 70 %": (
+        over_demand(
+            STRETCH | AGAIN,
+            STRETCH | LATER,
+            STRETCH | AGAIN | {"from_rps": 1001.0, "to_rps": 1100.0},
+            STRETCH | {"from_rps": 1101.0, "to_rps": 1200.0, "most_saving": 0.7},
+        ),
+        SECOND,
+    ),
+    "a and b need servers of their own: sharing is cheaper at no demand up to 100 requests/s"
+    " (10 servers)": (NEVER, SECOND),
+    "Only shared servers were measured with all of a and b: what sharing saves is not known": (
+        over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
+        ALWAYS,
+    ),
+    "From 1.00 to 100 requests/s together, shared servers of cpu1 are the cheapest: 10 % to 50 %"
+    " cheaper than dedicated ones.": (ALWAYS, NEVER),
+    "From 1.00 to 100 requests/s together, dedicated servers of cpu1 are the cheapest.": (
+        NEVER,
+        ALWAYS,
+    ),
+    "And so on: see the table of what is the cheapest at which demand.": (
+        over_demand(*(STRETCH | {"from_rps": float(i)} for i in range(1, 6))),
+        ALWAYS,
+    ),
+    "The cheapest server for a is cpu1 at every demand up to 100 requests/s": (
+        over_demand(OF_ONE),
+        over_demand(OF_ONE, OF_ONE | LATER | {"server": "gpu1"}),
+    ),
+    "The cheapest server for a depends on the demand": (
+        over_demand(OF_ONE, OF_ONE | LATER | {"server": "gpu1"}),
+        over_demand(OF_ONE),
+    ),
+}
+
+
+TAKEN = {"study": "s", "grid": "g", "mix": "a", "load_line": "peak", "preset": "standard"}
+TAKEN |= {"setting": "runtime openvino", "server": "cpu1", "scenario": "cpu1.a", "settings": 3}
+TAKEN |= {"excluded": 0, "verdict": "clear", "words": "The words of the table."}
+
+
+def taken(**values):
+    return study(recommendations=[TAKEN | values])
+
+
+OF_GRIDS = {
+    "a: runtime openvino The words of the table.": (taken(), taken(preset="smoke")),
+    "a: runtime openvino, but it is too close to tell": (
+        taken(verdict="too close to tell"),
+        taken(),
+    ),
+    "a: no setting is to be recommended": (taken(verdict="none", setting=None), taken()),
+}
+
+CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS}
+
+
+@pytest.mark.parametrize("sentence", CASES)
+def test_a_sentence_stands_where_it_is_true_and_only_there(sentence):
+    true, false = CASES[sentence]
+    assert sentence in said(true), said(true)
+    assert sentence not in said(false), said(false)
+
+
+def fragments(module):
+    """The texts of a module's functions and of its constants, between what is filled in; of more
+    than one word, so that they are no names."""
+    tree = ast.parse(Path(module.__file__).read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    said_of = [
+        ast.get_docstring(n, clean=False) for n in ast.walk(tree) if isinstance(n, documented)
+    ]
+    after = [n.value.value for n in ast.walk(tree) if isinstance(n, ast.Expr)
+             and isinstance(n.value, ast.Constant)]  # fmt: skip
+    keys = [k.value for n in ast.walk(tree) if isinstance(n, ast.Dict) for k in n.keys
+            if isinstance(k, ast.Constant)]  # fmt: skip
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    return [
+        text.strip()
+        for text in texts
+        if isinstance(text, str)
+        and text not in [*said_of, *after, *keys]
+        and re.search(r"[A-Za-z]{2,}\W+[A-Za-z]{2,}", text)
+    ]
+
+
+@pytest.mark.parametrize("module", [answer, to_buy, recommended])
+def test_every_sentence_of_the_code_has_a_case(module):
+    found = fragments(module)
+    assert found
+    for text in found:
+        assert any(text in sentence or sentence in text for sentence in CASES), text
+
+
+def test_no_answer_shows_what_is_missing():
+    for tables in (each for pair in CASES.values() for each in pair):
+        assert not re.search(r"\b(nan|None|inf|NaT)\b", said(tables))
