@@ -16,6 +16,7 @@ from measure_tasks import measure_task, tenant
 from perseus.host.cores import TooFewCoresError, split_cores
 from perseus.measurement import measure as frame
 from perseus.measurement.cell import Inputs, Outputs
+from perseus.measurement.progress.state import Progress
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import soak
 from perseus.serving.launchers import embedded
@@ -55,6 +56,19 @@ def on_its_cores() -> Iterator[None]:
     os.sched_setaffinity(0, mine)
 
 
+def it_was_told_how_far_it_is(told: list[Progress]) -> None:
+    """Before the server, with it, and after each window."""
+    begun, started, *windows = told
+    assert begun.metrics_url is None and not started.windows
+    assert {each.metrics_url for each in windows} == {started.metrics_url}
+    assert [sum(each.windows.values()) for each in windows] == list(range(1, WINDOWS + 1))
+    for each in windows:
+        assert each.phase == "soak" and each.end_s is not None
+        (tiny,) = each.tenants
+        assert tiny.offered_rps == RATE_RPS and tiny.verdict in each.windows
+        assert tiny.latency_ms is not None and tiny.latency_ms > 0
+
+
 def test_a_leak_of_memory_and_of_files_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +92,7 @@ def test_a_leak_of_memory_and_of_files_is_found(
     task = measure_task(tenant("tiny", sla=Sla(latency_ms=50.0)), run=run)
     names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
     names |= {"record": "record.json", "server_log": "server.log"}
+    told: list[Progress] = []
     folder = tmp_path / "cell"
     folder.mkdir()
     frame.measure(
@@ -90,7 +105,9 @@ def test_a_leak_of_memory_and_of_files_is_found(
         ),
         Outputs(**{name: folder / file for name, file in names.items()}),
         print,
+        told.append,
     )
+    it_was_told_how_far_it_is(told)
     rows = list(soak.rows(StudyResults.read(synthetic.TASK, [folder], [])))
     *_, memory, files = rows
     assert memory["verdict"] in ("ok", "disturbed", "client_limited"), memory["reason"]

@@ -16,6 +16,7 @@ from perseus.measurement import measure as frame
 from perseus.measurement import server_under_test
 from perseus.measurement.cell import Findings, Inputs, Outputs
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
+from perseus.measurement.progress.state import ignored
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
 from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
@@ -64,13 +65,13 @@ def refusing(cell):
         raise ServerError("it serves nothing")
 
 
-def run(monkeypatch, folder, experiment, say=lambda line: None) -> Outputs:
+def run(monkeypatch, folder, experiment, say=lambda line: None, hear=ignored) -> Outputs:
     monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
     names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
     names |= {"record": "record.json", "server_log": "server.log"}
     outputs = Outputs(**{name: folder / file for name, file in names.items()})
     inputs = Inputs(folder / "repository", {}, [], None)
-    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say)
+    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say, hear)
     return outputs
 
 
@@ -120,6 +121,14 @@ def test_without_load_the_median_counts(tmp_path, monkeypatch, launched):
 
     record = json.loads(run(monkeypatch, tmp_path, unloaded).record.read_text())
     assert record["unloaded_p50_ms"] == {"a": 5.0, "b": 2.0}
+
+
+def test_each_server_is_told_of_from_its_start_until_the_next_one(tmp_path, monkeypatch, launched):
+    heard = []
+    run(monkeypatch, tmp_path, starting_twice, hear=heard.append)
+    url = f"http://{NOBODY_LISTENS}/metrics"
+    assert [each.metrics_url for each in heard] == [None, url, None, url]
+    assert {each.cell for each in heard} == {"a-b.peak.r1"}
 
 
 def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, launched):
