@@ -22,6 +22,11 @@ from pathlib import Path
 
 MARK = "PERSEUS_KILLED"
 ENDS_S = 90
+"""How long what is left of a run that was killed may take to end."""
+
+WHOLE_S = 1800
+"""How long a whole run may take."""
+
 PLACES = ("results", "model_repository", "logs", ".snakemake/metadata", ".snakemake/incomplete")
 KINDS = {
     "server": "/tritonserver --",
@@ -53,7 +58,7 @@ class Run:
             os.chdir(root)
             os.execvpe(command[0], list(command), environment)
         self._closed = threading.Event()
-        self._listener = threading.Thread(target=self._listen)
+        self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
 
     def _listen(self) -> None:
@@ -95,9 +100,9 @@ class Run:
         }
         return {pid: "snakemake" if pid == self.pid else name for pid, name in named.items()}
 
-    def ends(self) -> None:
-        """Wait until nothing is left of it, which must not take long."""
-        deadline = time.monotonic() + ENDS_S
+    def ends(self, within_s: float = ENDS_S) -> None:
+        """Wait until nothing is left of it."""
+        deadline = time.monotonic() + within_s
         while self.lives() or self.processes():
             assert time.monotonic() < deadline, f"still there: {self.processes()}"
             time.sleep(0.1)
@@ -139,7 +144,7 @@ class Killer:
         while self._left:
             self._one_run()
         run = Run(self.root, self.command, self.said)
-        run.ends()
+        run.ends(WHOLE_S)
         self._tell(f"ends with {run.status}")
         assert run.status == 0, self.explained()
         self.is_whole()

@@ -22,6 +22,7 @@ def tables(root: Path) -> dict[str, object]:
 
 
 def test_killed_at_random_the_study_ends_whole(tmp_path):
+    (tmp_path / "smoke").mkdir()
     root = workflow_copy(tmp_path / "smoke")
 
     def is_whole() -> None:
