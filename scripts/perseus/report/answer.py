@@ -206,7 +206,10 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
-    unsure = used[used["certified_rps"].isna()]
+    foretold = used["verdict"] == "predicted"
+    if foretold.any():
+        yield f"Predicted, not measured: {', '.join(used[foretold]['mix'])}."
+    unsure = used[used["certified_rps"].isna() & ~foretold]
     if len(unsure):
         often = " in every repeat" if (unsure["repeats"] > 1).any() else ""
         yield (

@@ -169,6 +169,9 @@ def _small(share: float) -> str:
 
 
 def _not_sure(points: pd.DataFrame) -> Iterator[str]:
+    foretold = points[points["verdict"] == "predicted"]
+    if len(foretold):
+        yield f"Predicted, not measured: {', '.join(foretold['mix'])}."
     if (points["repeats_used"] < 2).any():
         yield (
             "Some capacities rest on one run each: their limits do not cover what lies between one"

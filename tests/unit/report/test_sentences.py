@@ -196,6 +196,10 @@ OF_SHARING = {
         study(peaks({"verdict": "unsteady", "reason": "it slowed down"}, "a")),
         SURE,
     ),
+    "Predicted, not measured: a 1 : 1 b.": (
+        study(peaks({"verdict": "predicted", "certified_rps": None}, MIX)),
+        SURE,
+    ),
     "Not certified: b. The estimates stand, but no tested rate passed with confidence in every"
     " repeat.": (
         study(peaks({"verdict": "uncertified", "certified_rps": None}, "b")),
@@ -325,6 +329,10 @@ OF_FLEETS = {
     " one takes.": (
         fleet(together=OFTEN | {"lost_to_revocations": None}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
+    ),
+    "Predicted, not measured: a 1 : 1 b.": (
+        fleet(peaks({"verdict": "predicted", "certified_rps": None}, MIX)),
+        ASKED,
     ),
     "Some capacities rest on one run each: their limits do not cover what lies between one start of"
     " a server and the next.": (

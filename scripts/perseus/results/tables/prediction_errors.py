@@ -38,7 +38,8 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("preset", TEXT, "", "how much evidence was collected"),
-        column("step", TEXT, "", "step of the ladder (docs/method.md, Predicted sharing)",
+        column("step", TEXT, "", f"step of the ladder, {', '.join(Step)} (docs/method.md,"
+               " Predicted sharing)",
                words=Step),
         column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
                " its models (a prediction for each), or the server", words=Out),

@@ -36,8 +36,8 @@ SHOWN = {
     "measured": ("measured_ratio", "measured_low", "measured_high"),
     "predicted": ("predicted_ratio", "predicted_low", "predicted_high"),
     "by": "step",
-    "within (share)": "within",
-    "error (share)": "error",
+    "within": "within",
+    "error": "error",
     **{step.value: f"{step.lower()}_ratio" for step in Step},
     "other mixes": "mixes_known",
     "why not": "reason",
@@ -60,8 +60,8 @@ SCHEMA = Schema(
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
                " ten are at most", most=inf),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
-        column("step", TEXT, "", "the step of the ladder that predicts (docs/method.md, Predicted"
-               " sharing); empty without a prediction", words=("", *Step)),
+        column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(Step)}"
+               " (docs/method.md, Predicted sharing), or empty", words=("", *Step)),
         *(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
             for step in Step

@@ -68,7 +68,7 @@ SHOWN = {
     "why not": "reason",
 }
 MEAN, P95 = ("slowdown_low", "slowdown_high"), ("p95_slowdown_low", "p95_slowdown_high")
-VERDICTS = [each for each in Outcome if each is not Outcome.UNSTEADY]
+VERDICTS = [each for each in Outcome if each not in (Outcome.UNSTEADY, Outcome.PREDICTED)]
 SCHEMA = Schema(
     [
         *CELL,
