@@ -2,7 +2,7 @@
 # make again  measure again what met trouble that may pass, and what depends on it
 #             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
 # make test   set everything up and check the code (its style, types and imports alone: make lint)
-# make test-live    searches and studies on real servers: some ten minutes on an idle machine
+# make test-live    searches and studies on real servers: a quarter of an hour on an idle machine
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make docs   build the documentation as a site: build/site/index.html

@@ -128,6 +128,7 @@ def job(folder: Path, name: str) -> Took:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.aggregation_job", str(folder), name],
         cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
         stdout=subprocess.PIPE,
         text=True,
         check=True,

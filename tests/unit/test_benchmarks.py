@@ -7,15 +7,18 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from benchmarks import (
     ablation,
+    aggregation,
     client,
     compare,
     coverage,
+    generated_study,
     honesty,
     limit,
     noise,
@@ -33,7 +36,9 @@ from benchmarks.perf_analyzer import FetchError, Package, Report, fetch, parse_l
 from benchmarks.ramp import REQUESTS, Pass
 from benchmarks.results import COLUMNS, Goal, Row, read_cells, write_rows
 from benchmarks.simulation import STEP_S, Host, SimulatedServer, deterministic, exponential
+from perseus.host.files import write_json
 from perseus.peak import tenant_limit
+from perseus.study import planning
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
@@ -54,6 +59,25 @@ def test_every_so_many_requests_stall():
     service = queueing.stalling(0.005, 0.3, every=4)
     drawn = service(np.random.default_rng(0), 8)
     assert drawn == pytest.approx([0.005, 0.005, 0.005, 0.305] * 2)
+
+
+# --- tables of many requests
+
+
+def test_a_generated_study_has_its_requests_and_tables_are_made_of_it(tmp_path):
+    """The cells are those of `scale` on one server, and all are certified as they were drawn."""
+    study = generated_study.study(servers=1)
+    cells = generated_study.write(study, 100_000, tmp_path / "raw")
+    assert [cell.name for cell in cells] == list(study.cells)
+    rows = [pq.read_metadata(cell / "requests.parquet").num_rows for cell in cells]
+    assert sum(rows) == pytest.approx(100_000, rel=0.03)
+    write_json(tmp_path / "tables.json", planning.tables_task(study).plain())
+    made = aggregation.job(tmp_path, "tables")
+    assert 0 < made.took_s < 100 and 2**26 < made.rss_bytes < 2**30
+    peaks = pq.read_table(tmp_path / "tables/peaks.parquet").to_pandas()
+    assert len(peaks) == len(cells) and set(peaks["verdict"]) == {"ok"}
+    shared = peaks[peaks["kind"] == "mix"]
+    assert shared["sharing_ratio"].median() == pytest.approx(generated_study.GAIN, rel=0.03)
 
 
 # --- two results compared
