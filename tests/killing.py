@@ -210,11 +210,11 @@ class Killer:
             self._tell(f"{path.relative_to(self.root)} keeps {keep} of {seen.st_size} bytes")
 
     def _begin_anew(self) -> None:
-        """All is there: something is to go, or there is nothing to kill."""
-        place = self._random.choice(("results", "results/*/raw", "model_repository"))
-        self._tell(f"all is there; {place} goes")
-        for folder in self.root.glob(place):
-            shutil.rmtree(folder)
+        """All is there: results go, which is the end of it all, and at times what leads there."""
+        places = self._random.choice((("results",), ("results", "model_repository")))
+        self._tell(f"all is there; {' and '.join(places)} go")
+        for place in places:
+            shutil.rmtree(self.root / place)
 
     def _tell(self, event: str) -> None:
         self.story.events.append(event)
