@@ -85,7 +85,7 @@ FIGURE_FILES = expand(
 # on this host, or made of what was: Snakemake, which hashes only what leads there, cannot tell.
 IS_CACHED = workflow.enable_cache
 MEASURED = ("measure", "ceiling", "tensorrt", "tables", "figure", "report")
-if refused := [rule for rule in workflow.workflow_settings.cache or () if rule in MEASURED]:
+if refused := [name for name in workflow.workflow_settings.cache or () if name in MEASURED]:
     raise WorkflowError(
         f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
         " no cache; exports do: --cache alone"
