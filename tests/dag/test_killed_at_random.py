@@ -67,4 +67,4 @@ def test_killed_at_random_it_ends_as_if_undisturbed(workflow, tmp_path):
         assert outputs(root) == wanted
 
     with killing.told(killing.seed()) as story:
-        killing.Killer(root, COMMAND, 6.0, is_whole, story).kill_and_finish(killing.kills(6))
+        killing.Killer(root, COMMAND, 6.0, is_whole, story).kill_and_finish(killing.kills(4))

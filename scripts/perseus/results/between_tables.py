@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+from pandas.api.typing import SeriesGroupBy
 
 from perseus.results.costs import usd_per_million
 from perseus.results.fleets.plans import DEDICATED
@@ -86,15 +87,15 @@ def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
     """Of each tenant's certified rate, its share of what is certified of it alone."""
     peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
     by = ["server", "tenant", "preset"]
-    alone = tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"].min(skipna=False)
+    alone = _lowest(tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"])
     of_tenants = pd.MultiIndex.from_frame(tenants[by])
     of_peaks = tenants["rate_rps"] / alone.reindex(of_tenants).to_numpy()
     shares = tenants.assign(share=of_peaks.where(tenants["rate_rps"] != 0, 0.0))
-    cells = shares.groupby([*LINE, "cell"], sort=False)["share"].sum(skipna=False)
+    cells = _total(shares.groupby([*LINE, "cell"], sort=False)["share"])
     yield Equation(
         "peaks: certified_sharing_ratio is the sum of its tenants' shares",
         peaks["certified_sharing_ratio"],
-        cells.groupby(level=LINE, sort=False).min(skipna=False).reindex(peaks.index),
+        _lowest(cells.groupby(level=LINE, sort=False)).reindex(peaks.index),
     )
 
 
@@ -128,7 +129,7 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
     for name in totals:
         derived = totals[name].reindex(bought.index, fill_value=0)
         yield Equation(f"fleets: {name} is the sum of fleet_servers", bought[name], derived)
-    worst = tables["fleet_models"].groupby(FLEET)["attained"].min(skipna=False).dropna()
+    worst = _lowest(tables["fleet_models"].groupby(FLEET)["attained"]).dropna()
     stated = fleets["attained"].reindex(worst.index)
     yield Equation("fleets: attained is the least of fleet_models", stated, worst)
 
@@ -202,7 +203,7 @@ def certified_rps(tables: Tables, images: Images) -> pd.Series:
     """Inferences/s of each load line at the certified rate, in the repeat with the lowest; NaN
     where one has none."""
     cells = _of_cells(tables["tenants"], "rate_rps", images)
-    return cells.groupby(level=LINE, sort=False).min(skipna=False)
+    return _lowest(cells.groupby(level=LINE, sort=False))
 
 
 def estimate_rps(tables: Tables, images: Images) -> pd.Series:
@@ -218,3 +219,16 @@ def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))
     return inferences.groupby([*LINE, "cell"], sort=False)["inferences"].sum(min_count=1)
+
+
+# GroupBy of pandas 2, which clusters may have, cannot say so itself.
+
+
+def _lowest(groups: SeriesGroupBy) -> pd.Series:
+    """Of each group; NaN where one of its values is."""
+    return groups.agg(lambda values: values.min(skipna=False))
+
+
+def _total(groups: SeriesGroupBy) -> pd.Series:
+    """Of each group; NaN where one of its values is."""
+    return groups.agg(lambda values: values.sum(skipna=False))
