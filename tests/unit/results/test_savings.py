@@ -158,3 +158,17 @@ def test_a_tenant_without_load_in_a_mix_needs_no_peak_of_its_own():
     assert found.value == pytest.approx(0.8, rel=0.05)
     assert sharing_ratio(peaks[-1], [*alone[:2], None]).value == found.value
     assert np.isnan(sharing_ratio(peaks[-1], [None, *alone[1:]]).value)
+
+
+def test_a_tenant_without_load_is_not_what_a_saving_lacks():
+    three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
+    made = synthetic.records(three, mixes=((1, 1, 0), (1, 1, 1)), holds=())
+    without_c = [
+        synthetic.spoil(each, "disturbed", "others")
+        if each["cell"]["scenario"] == "cpu1.c"
+        else each
+        for each in made
+    ]
+    pair, all_three = synthetic_files.tables_of(without_c)["savings"].to_pylist()
+    assert pair["reason"] == "" and pair["saving"] is not None
+    assert all_three["reason"] == "no dedicated peak of c" and all_three["saving"] is None

@@ -74,15 +74,23 @@ def rows(results: StudyResults) -> Iterator[Row]:
             }
 
 
+def _loaded(
+    peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]
+) -> list[tuple[str, RepeatedPeak | None]]:
+    """The tenants of the mix with their dedicated peaks, without those whose weight is 0."""
+    each = zip(peak.tenants, alone, peak.rates_rps, strict=True)
+    return [(name, dedicated) for name, dedicated, rate in each if rate != 0]
+
+
 def _speed_change(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
-    loaded = [each for each, rate in zip(alone, peak.rates_rps, strict=True) if rate != 0]
-    known = [each for each in loaded if each is not None]
+    loaded = _loaded(peak, alone)
+    known = [each for _, each in loaded if each is not None]
     if len(known) < len(loaded):
         return np.nan
     return float(np.exp(np.log(speed_changes(peak, known)).mean()))
 
 
 def _missing(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> str:
-    pairs = zip(peak.tenants, alone, strict=True)
-    names = [name for name, each in pairs if each is None or not each.is_known]
+    loaded = _loaded(peak, alone)
+    names = [name for name, each in loaded if each is None or not each.is_known]
     return f"no dedicated peak of {', '.join(names)}" if names else ""
