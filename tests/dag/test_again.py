@@ -48,14 +48,14 @@ def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
         assert json.loads(record_of(workflow, cell).read_text())["outcome"] == "ok"
     assert record_of(workflow, MOBILENET).stat().st_mtime_ns == before
     assert "no answer" not in output and workflow.stale() == set()
-    assert "no cell has trouble" in workflow.python("scripts/again.py")
+    assert "no cell has trouble" in workflow.script("scripts/again.py")
 
 
 def test_what_another_measurement_would_not_change_is_said_and_left(edited):
     ends(edited, MIX, "blocked", "not found: cpu1.resnet18.peak.r1 (infeasible)")
     output = edited.run("--cores", "2", "all")
     assert "1 of 3 cells have no answer:" in output and "--forcerun" not in output
-    assert "no cell has trouble" in edited.python("scripts/again.py")
+    assert "no cell has trouble" in edited.script("scripts/again.py")
 
 
 def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_again(edited):
@@ -71,25 +71,25 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
         "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1/record.json"
         " results/edits/ceilings/cpu1.json",
     ]
-    edited.python("scripts/again.py", "--cores", "2")
+    edited.script("scripts/again.py", "--cores", "2")
     assert "shapes" not in ceiling.read_text()
-    assert "no cell has trouble" in edited.python("scripts/again.py")
+    assert "no cell has trouble" in edited.script("scripts/again.py")
 
 
 def test_another_study_and_one_with_a_mistake(edited):
     other = edited.root / "other.yaml"
     other.write_text("study: other\n")
-    output = edited.python("scripts/again.py", "--configfile", "other.yaml")
+    output = edited.script("scripts/again.py", "--configfile", "other.yaml")
     assert output.startswith("Study 'other': no cell")
     record = edited.root / "results/other/raw/cpu1.resnet18.peak.r1/record.json"
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"outcome": "failed", "reason": "the server died"}))
-    output = edited.python("scripts/again.py", "--cores", "2", "--configfile", "other.yaml")
+    output = edited.script("scripts/again.py", "--cores", "2", "--configfile", "other.yaml")
     where = "results/other/raw/cpu1.resnet18.peak.r1/record.json"
     assert output.startswith(
         f"snakemake --cores 2 all --configfile other.yaml --forcerun {where}\n"
     )
     other.write_text("study: other\nseed: none\n")
     with pytest.raises(AssertionError, match="seed") as failed:
-        edited.python("scripts/again.py", "--configfile", "other.yaml")
+        edited.script("scripts/again.py", "--configfile", "other.yaml")
     assert "Traceback" not in str(failed.value)

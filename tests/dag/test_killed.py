@@ -31,6 +31,8 @@ for path in snakemake.output:
     with open(path, "w") as file:
         file.write('{"outcome": "ok", "reason": ""}')
 """
+CELL = "results/default/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", CELL]
 LOCKED = "Directory cannot be locked"
 
 
@@ -46,9 +48,8 @@ class Run:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"]
         with (root / "said.txt").open("w") as said:
-            self.process = subprocess.Popen(command, cwd=root, stdout=said, stderr=said)
+            self.process = subprocess.Popen(COMMAND, cwd=root, stdout=said, stderr=said)
         until(lambda: bool(self.jobs()) or self.process.poll() is not None)
 
     def said(self) -> str:
@@ -104,7 +105,7 @@ def test_the_lock_of_a_living_run_stays(workflow):
     assert not remove_dead(root) and len(locks(root)) == 2
     first.process.send_signal(signal.SIGCONT)
     refused = subprocess.run(
-        [sys.executable, "-m", "snakemake", "--cores", "2", "measurements"],
+        COMMAND,
         cwd=root,
         capture_output=True,
         text=True,

@@ -14,7 +14,7 @@ import pytest
 import yaml
 from workflow_copy import MAKE_OUTPUTS, ROOT, Workflow
 
-SNAKEMAKE = ("-m", "snakemake", "--cores", "2")
+CACHED = ("--cores", "2", "--cache")
 EXPORTS = {"export": 2}
 """How often each rule of the default study exports something."""
 
@@ -51,10 +51,10 @@ def runs(tmp_path: Path) -> dict[str, int]:
 
 def test_another_workflow_takes_exports_from_the_cache_and_measures_itself(counted, tmp_path):
     first, second = counted("first"), counted("second")
-    first.python(*SNAKEMAKE, "measurements", "--cache")
+    first.run("measurements", *CACHED)
     everything = runs(tmp_path)
     assert {rule: everything[rule] for rule in EXPORTS} == EXPORTS
-    second.python(*SNAKEMAKE, "measurements", "--cache")
+    second.run("measurements", *CACHED)
     assert runs(tmp_path) == {k: n for k, n in everything.items() if k not in EXPORTS}
     models = [w.root / "results/default/models/squeezenet1_1/model.onnx" for w in (first, second)]
     assert models[0].resolve() == models[1].resolve() != models[1]
@@ -66,8 +66,8 @@ def test_another_workflow_takes_exports_from_the_cache_and_measures_itself(count
 def test_a_model_with_another_seed_is_another_entry_of_the_cache(counted, tmp_path):
     first, second = counted("first"), counted("second")
     target = "results/default/models/squeezenet1_1/model.onnx"
-    first.python(*SNAKEMAKE, target, "--cache")
-    second.python(*SNAKEMAKE, target, "--cache", "--config", "seed=5")
+    first.run(target, *CACHED)
+    second.run(target, *CACHED, "--config", "seed=5")
     assert runs(tmp_path) == {"export": 2}
 
 
@@ -76,7 +76,7 @@ def test_both_precisions_of_a_model_are_entries_of_their_own(counted, tmp_path):
     workflow = counted("first")
     workflow.fake("convert", MAKE_OUTPUTS)
     models = [f"results/default/models/squeezenet1_1/model.{p}.onnx" for p in ("fp16", "int8")]
-    workflow.python(*SNAKEMAKE, *models, "--cache")
+    workflow.run(*models, *CACHED)
     fp16, int8 = ((workflow.root / model).resolve() for model in models)
     assert fp16 != int8 and fp16.parent == int8.parent == tmp_path / "cache"
 
@@ -111,7 +111,7 @@ def test_the_environment_of_all_jobs_is_planned_by_conda(empty, tmp_path, monkey
     (tmp_path / "conda").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     workflow = empty.copy(tmp_path / "workflow")
-    said = workflow.python("-m", "snakemake", "--dry-run", "--sdm", "conda")
+    said = workflow.run("--dry-run", "--sdm", "conda")
     assert len(re.findall("Conda environment envs/perseus.yaml will be created", said)) == 1
     assert "measure " in said
 
@@ -162,7 +162,7 @@ def report(edited) -> Path:
     shutil.copyfile(ROOT / "docs/example/report.html", results / "report.html")
     for figure in (results / "figures").glob("*.png"):
         shutil.copyfile(ROOT / "docs/images/peaks.png", figure)
-    edited.python("-m", "snakemake", "--report", "report.zip")
+    edited.run("--report", "report.zip")
     with zipfile.ZipFile(edited.root / "report.zip") as packed:
         packed.extractall(edited.root / "unpacked")
     return edited.root / "unpacked/report"

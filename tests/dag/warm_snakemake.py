@@ -1,4 +1,4 @@
-"""Snakemake as its command, without what every start of it costs.
+"""Snakemake, and scripts that call it, as commands, without what every start of Python costs.
 
 A process of its own is forked from one that has imported Snakemake and what the rules and the fake
 steps import, but not Perseus, which tests edit. In it, files of Perseus that are as they are here
@@ -10,8 +10,10 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
+import runpy
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -38,6 +40,7 @@ WARM.set_forkserver_preload(
         "pyarrow.parquet",
         "scipy.stats",
         "tritonclient.grpc",
+        "dag.plugins_found",
     ]
 )
 Parsed = Mapping[str, tuple[bytes, str, frozenset[str]]]
@@ -48,8 +51,20 @@ def run_snakemake(root: Path, arguments: Sequence[str], path: Path) -> tuple[int
 
     The folder `path` comes before those of the packages that are installed.
     """
+    return _run(_snakemake, root, arguments, path)
+
+
+def run_script(root: Path, arguments: Sequence[str], path: Path) -> tuple[int, str, str]:
+    """The same of a script, which comes first among the arguments, and may call Snakemake last."""
+    return _run(_script, root, arguments, path)
+
+
+def _run(
+    what: Callable[[Sequence[str]], None], root: Path, arguments: Sequence[str], path: Path
+) -> tuple[int, str, str]:
     said = root / "output.txt", root / "errors.txt"
-    process = WARM.Process(target=_run, args=(root, arguments, path, *said, _parsed()))
+    here = dict(os.environ), _parsed()
+    process = WARM.Process(target=_inside, args=(what, root, arguments, path, *said, *here))
     process.start()
     process.join(LIMIT_S)
     assert process.exitcode is not None, "Snakemake hangs"
@@ -73,12 +88,18 @@ def _files(scripts: Path) -> set[str]:
     return {str(path.relative_to(scripts)) for path in scripts.rglob("*.py")}
 
 
-def _run(
-    root: Path, arguments: Sequence[str], path: Path, output: Path, errors: Path, parsed: Parsed
+def _inside(
+    what: Callable[[Sequence[str]], None],
+    root: Path,
+    arguments: Sequence[str],
+    path: Path,
+    output: Path,
+    errors: Path,
+    environment: Mapping[str, str],
+    parsed: Parsed,
 ) -> None:
-    from snakemake.cli import main
-
     gc.disable()  # it is over in a second
+    os.environ.update(environment)
     os.chdir(root)
     sys.path.insert(0, str(path))
     sys.dont_write_bytecode = True
@@ -87,7 +108,26 @@ def _run(
             os.dup2(file.fileno(), stream.fileno())
     _run_steps_here()
     _remember(root / "scripts", parsed)
+    what(arguments)
+
+
+def _snakemake(arguments: Sequence[str]) -> None:
+    from snakemake.cli import main
+
     main(arguments)
+
+
+def _script(arguments: Sequence[str]) -> None:
+    python = [sys.executable, "-m", "snakemake"]
+
+    def call(command: Sequence[str]) -> None:
+        assert command[: len(python)] == python
+        _snakemake(command[len(python) :])
+
+    subprocess.call = call
+    sys.argv = list(arguments)
+    sys.path.insert(0, str(Path(arguments[0]).parent.absolute()))
+    runpy.run_path(arguments[0], run_name="__main__")
 
 
 def _run_steps_here() -> None:

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from dag.warm_snakemake import run_snakemake
+from dag.warm_snakemake import run_script, run_snakemake
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
@@ -71,8 +71,14 @@ class Workflow:
         assert code == 0, output + errors
         return output
 
+    def script(self, *arguments: str) -> str:
+        """Run one of its scripts, which may call Snakemake; what it says on standard output."""
+        code, output, errors = run_script(self.root, arguments, self.root / UPGRADES)
+        assert code == 0, output + errors
+        return output
+
     def python(self, *arguments: str) -> str:
-        """Run Python in its folder; what it says on standard output."""
+        """The same by a Python of its own, as from a terminal."""
         command = [sys.executable, *arguments]
         environment = {**os.environ, "PYTHONPATH": str(self.root / UPGRADES)}
         done = subprocess.run(

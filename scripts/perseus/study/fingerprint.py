@@ -69,6 +69,7 @@ class Sources:
         self._source = cache(self._read)
         self._fingerprint = cache(self._combined)
         self._children = cache(self._list)
+        self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
         """Of files of the folder, of modules, and of all that they import.
@@ -110,7 +111,7 @@ class Sources:
         folder = self._folder / package.replace(".", "/")
         return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
-    def _find(self, module: str) -> str | None:
+    def _found(self, module: str) -> str | None:
         """The path of a module's file, from the folder."""
         path = module.replace(".", "/")
         found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
@@ -153,6 +154,7 @@ class Sources:
             yield from (name for name in names if self._find(name))
 
 
+@cache
 def _is_left_out(name: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in LEFT_OUT)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
@@ -39,7 +40,7 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
     value, problems, stand_ins = copy.deepcopy(dict(raw)), dict[str, None](), list[Place]()
-    schema = Schema(Definition.model_json_schema())
+    schema = Schema()
     for place in _left_empty((), raw, raw, schema):
         problems |= {f"{path(place)}: must have a value, or be left out": None}
     for _ in range(ROUNDS):
@@ -92,8 +93,9 @@ def _at(raw: Json, place: Place) -> Json:
 class Schema:
     """The JSON schema of a definition, looked up by places of a configuration."""
 
-    def __init__(self, schema: dict[str, Json]) -> None:
-        self._root = schema
+    @property
+    def _root(self) -> dict[str, Json]:
+        return _json_schema()
 
     def may_be_null(self, place: Place, raw: Json) -> bool:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
@@ -131,6 +133,12 @@ class Schema:
         if len(choices) == 1:  # or nothing
             return self._resolved(choices[0], value)
         return part
+
+
+@cache
+def _json_schema() -> dict[str, Json]:
+    """To make it takes longer than to read a study: only for one with something to say of."""
+    return Definition.model_json_schema()
 
 
 # In words
