@@ -23,7 +23,7 @@ WHOLE = {
     "measure": 5,
     "tables": 1,
     "check_tables": 1,
-    "figure": 10,
+    "figure": 9,
     "report": 1,
 }
 

@@ -46,7 +46,8 @@ def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[S
     yield _peaks(rows["peaks"], rows["ceilings"], evidence)
     if rows["savings"]:
         yield _savings(rows["savings"])
-    yield from _sections(PREDICTIONS, rows, evidence)
+    if any(row["predicted_ratio"] is not None for row in rows["predictions"]):
+        yield from _sections(PREDICTIONS, rows, evidence)
     yield from _costs(rows["costs"])
     yield _response_times(rows["tenants"], evidence)
     if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:

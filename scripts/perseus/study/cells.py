@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Final
 
 from perseus.study.definition import Definition
 from perseus.study.experiments.base import ExperimentRun
@@ -18,6 +20,9 @@ from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
 from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
+
+MIXES_TO_PREDICT: Final = 5
+"""One, and as many others as the error of its prediction is stated from."""
 
 
 @dataclass(frozen=True)
@@ -124,17 +129,23 @@ class Study:
     @property
     def kinds(self) -> set[str]:
         """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers",
-        "shared" and "choice" where it has a grid, a demand, several servers, tenants that share
-        one, and any of the last two to choose from."""
+        "choice" and "mixes" where it has a grid, a demand, several servers, these or tenants that
+        share one to choose from, and a server with mixes enough to predict one from the others."""
         scenarios = self.scenarios.values()
-        shared = any(len(each.tenants) > 1 for each in scenarios)
+        shared = [each for each in scenarios if len(each.tenants) > 1]
         several = len({configured(name) for name in self.servers}) > 1
+        mixes = Counter(
+            each.server.name
+            for each in shared
+            for run in each.runs
+            if isinstance(run, PeakRun) and run.line == "mix"
+        )
         has = {
             "grid": bool(self.grids),
             "demand": self.definition.demand is not None,
             "servers": several,
-            "shared": shared,
-            "choice": several or shared,
+            "choice": several or bool(shared),
+            "mixes": max(mixes.values(), default=0) >= MIXES_TO_PREDICT,
         }
         runs = (run for scenario in scenarios for run in scenario.runs)
         return {run.kind for run in runs} | {kind for kind, present in has.items() if present}

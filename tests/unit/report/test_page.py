@@ -426,3 +426,12 @@ def test_other_prices_have_a_section_with_where_and_when_they_were_valid():
     assert section.count("<td>asia-east1</td>") == len(frames["other_costs"])
     assert "<td>2026-09-01</td>" in section and "lines 2 and 9 &lt;odd&gt;" in section
     assert "<h2>At other prices</h2>" not in rendered(made)
+
+
+def test_sharing_is_predicted_where_there_are_mixes_enough_and_nothing_is_said_of_it_elsewhere(
+    page,
+):
+    assert "Predicted sharing" not in page and "How far predictions are off" not in page
+    mixes = [(1, 1), (1, 2), (2, 1), (1, 3), (3, 1)]
+    enough = rendered(synthetic.records(repeated(repeats=1), mixes=mixes, holds=()))
+    assert "Predicted sharing</h2>" in enough and "How far predictions are off</h2>" in enough

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from perseus.peak.predicted.left_out import FEWEST
 from perseus.study import files, planning
+from perseus.study.cells import MIXES_TO_PREDICT
 from perseus.study.read import read_study
 from perseus.study.server import Server
 
@@ -63,6 +65,37 @@ def test_every_file_of_a_cell_lies_in_its_own_folder():
     assert len({Path(file).parent for file in files.raw(study, some)}) == 50
 
 
+def test_mixes_are_predicted_where_a_server_has_enough_of_them():
+    """One of two scenarios is on another server, too."""
+    few = {"kind": "peak", "mixes": [[1, 1], [2, 1], [3, 1]]}
+    found = {}
+    for servers in (["cpu1", "cpu2"], ["cpu1"]):
+        for points in (1, 2):
+            more = {"kind": "frontier", "points": points}
+            study = read_study(
+                {
+                    "study": "pairs",
+                    "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES[:3]],
+                    "servers": [{"name": f"cpu{n}", "cores": 1, "price": PRICE} for n in (1, 2)],
+                    "scenarios": [
+                        shared("first", NAMES[:2], few, servers[:1]),
+                        shared("second", NAMES[1:3], more, servers[-1:]),
+                    ],
+                },
+                prices=ROOT / "config" / "prices.csv",
+                folder=ROOT,
+            )
+            found[len(servers), points] = "mixes" in study.kinds
+    assert found == {(2, 1): False, (2, 2): False, (1, 1): False, (1, 2): True}
+    assert MIXES_TO_PREDICT == FEWEST + 1
+
+
+def shared(name, models, experiment, servers):
+    """A scenario of the configuration."""
+    tenants = [{"model": model} for model in models]
+    return {"name": name, "servers": servers, "tenants": tenants, "experiments": [experiment]}
+
+
 def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
     tenants = [{"model": name} for name in NAMES[:2]]
     beside = {"kind": "background", "search": NAMES[0], "percents_of_peak": [50]}
@@ -91,7 +124,7 @@ def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
     )
     assert of_peaks == [*(f"cpu1.{name}.peak.r1" for name in NAMES[:2]), raw]
     assert (of_background, of_pairs) == ([raw], ["cpu1.shared.slowdown-30.r1"])
-    assert study.kinds == {"peak", "background", "slowdown", "choice", "shared"}
+    assert study.kinds == {"peak", "background", "slowdown", "choice"}
     assert [len(study.dedicated_cells(cell)) for cell in study.cells.values()] == [0, 0, 2, 2]
 
 

@@ -42,7 +42,7 @@ FIGURES: Final = {
     "break_even": FigureFacts(kind="choice"),
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
-    "predictions": FigureFacts(kind="shared"),
+    "predictions": FigureFacts(kind="mixes"),
     "costs": FigureFacts(),
     "servers": FigureFacts(kind="servers"),
     "latency_by_rate": FigureFacts(raw=("windows.parquet",)),

@@ -18,13 +18,14 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Each point is a mix of tenants that was measured, predicted from what they did alone and from"
     " the other mixes, not from itself. On the line a prediction is right; within the band it is"
-    " off by at most 10 %. Beside each way: the median of how far it is off."
+    " off by at most 10 %. Above each way: the median of how far it is off. An arrow: the interval"
+    " goes on."
 )
 
 FEWEST: Final = 3
 """Measured mixes below which a picture of them tells nothing."""
 BAND: Final = 0.1
-STEPS: Final = {f"{step.lower()}_ratio": f"{step} {step.words}" for step in Step}
+STEPS: Final = {f"{step.lower()}_ratio": step for step in Step}
 LOOK: Final[dict[str, Any]] = {
     "marker": "o",
     "color": COLOURS[0],
@@ -69,13 +70,24 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
     axes.plot(ends, ends, "--", color=GREY, zorder=1)
     low, high = (told[f"measured_{end}"].clip(*ends) for end in ("low", "high"))
     axes.hlines(told[step], low, high, color=COLOURS[0], linewidth=0.8)
+    for edge, beyond, marker in (
+        (ends[0], told["measured_low"] < ends[0], "<"),
+        (ends[1], told["measured_high"] > ends[1], ">"),
+    ):
+        if beyond.any():
+            at = np.full(beyond.sum(), edge)
+            axes.plot(at, told.loc[beyond, step], **{**LOOK, "marker": marker}, clip_on=False)
     axes.plot(told["measured_ratio"], told[step], **LOOK)
     off = (told[step] / told["measured_ratio"] - 1).abs().median()
-    axes.set_title(f"{STEPS[step]}: off by {off:.0%}", loc="left")
+    axes.set_title(f"{STEPS[step]}, off by {off:.0%}\n{STEPS[step].words}", loc="left")
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
+    """Of both axes: all points, and intervals as long as they leave half of it to the points."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
-    low = min(float(known.min()), float(mixes["measured_low"].min()))
-    return 0.92 * low, 1.08 * float(known.max())
+    low, high = float(known.min()), float(known.max())
+    most = max(high - low, 0.1 * high) / 2
+    lowest = max(float(mixes["measured_low"].min()), low - most)
+    highest = min(float(mixes["measured_high"].max()), high + most)
+    return 0.98 * min(lowest, low), 1.02 * max(highest, high)
