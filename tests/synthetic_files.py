@@ -27,21 +27,25 @@ from perseus.study.sla import Sla
 from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
+IN_TABLES = ("confirm", "alone")
+"""The phases that tables read of a search."""
 
-def window_rows(record: Plain) -> list[tuple[dict[str, Any], Requests]]:
-    """Eight windows around the limit and each tenant alone, with their requests.
+
+def window_rows(record: Plain, only: tuple[str, ...] = ()) -> list[tuple[dict[str, Any], Requests]]:
+    """Eight windows around the limit and each tenant alone, with their requests; or those `only`
+    of some phases, the same.
 
     They are judged by the real rules. Alone, a tenant is faster by the factor synthetic.SLOWDOWN.
     """
     limit = record["estimate_scale"] or record["certified_scale"] or 0.5
     seen = record["cell"]["tenants"], record["line"]
-    rows = _window_rows(limit, record["certified_scale"], json.dumps(seen))
+    rows = _window_rows(limit, record["certified_scale"], json.dumps(seen), only)
     return [(dict(row), requests) for row, requests in rows]
 
 
 @lru_cache(maxsize=256)  # some 200 kB each
 def _window_rows(
-    limit: float, certified_scale: float | None, seen: str
+    limit: float, certified_scale: float | None, seen: str, only: tuple[str, ...]
 ) -> list[tuple[dict[str, Any], Requests]]:
     tenants, line = json.loads(seen)
     rng, start_ns, made = np.random.default_rng(int(1e6 * limit)), 10**12 + 2 * 10**9, []
@@ -75,6 +79,8 @@ def _window_rows(
                 intended + latency_ns.astype(np.int64),
                 np.full(n, Status.OK, np.uint8),
             )
+            if only and phase not in only:
+                continue
             seen = judge(
                 Observation(start_ns, 8.0, (requests,), (0.05,)),
                 0,
@@ -85,6 +91,9 @@ def _window_rows(
                 confidence=0.95,
             )
             parts.append((tenant["name"], seen, requests))
+        if not parts:
+            start_ns += 9 * 10**9
+            continue
         verdicts = {str(seen.verdict) for _, seen, _ in parts}
         worst = next((v for v in ("invalid", "fail", "undecided") if v in verdicts), "pass")
         made += [
@@ -271,7 +280,7 @@ def results_of(
         cells.append(folder / "raw" / record["cell"]["cell"])
         write_json(cells[-1] / "record.json", record)
         raw_results.write_windows(
-            cells[-1] / "windows.parquet", [row for row, _ in window_rows(record)]
+            cells[-1] / "windows.parquet", [row for row, _ in window_rows(record, IN_TABLES)]
         )
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     return StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])

@@ -14,7 +14,14 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.peak.outcome import Outcome
 from perseus.results import tables
-from perseus.results.check import MOST_TOLD, ContradictionError, check, of_table, problems
+from perseus.results.check import (
+    MOST_TOLD,
+    ContradictionError,
+    between,
+    check,
+    of_table,
+    problems,
+)
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import TABLES, module_of
 from perseus.study.demand import Spot
@@ -204,7 +211,8 @@ OF_GRIDS = {
 )
 def test_a_planted_fault_is_told(study, fault, said, request):
     table, where, values = fault
-    found = problems(edited(request.getfixturevalue(study), table, where, **values), {})
+    wrong = edited(request.getfixturevalue(study), table, where, **values)
+    found = of_table(table, wrong[table]) + between(wrong, {})
     assert any(said in line for line in found), found
     assert not any("Traceback" in line or "\n" in line for line in found)
 
@@ -214,7 +222,7 @@ def test_both_numbers_are_told(made):
     assert (
         "peaks, row 4 (cpu1.shared, mix-1-1): it does not hold that certified_rps <"
         " first_failing_rps (certified_rps 100, first_failing_rps 90)"
-    ) in problems(wrong, {})
+    ) in of_table("peaks", wrong["peaks"])
 
 
 def test_every_fault_is_told_at_once(made):
@@ -237,13 +245,15 @@ def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(mad
     ("change", "said"),
     [
         (lambda table: table.drop_columns("mix"), "mix"),
+        (lambda table: table.slice(0, 0).drop_columns("mix"), "mix"),
         (lambda table: table.append_column("extra", table["mix"]), "extra"),
         (lambda table: table.select([1, 0, *range(2, table.num_columns)]), "order"),
         (lambda table: table.set_column(11, "repeats", table["study"]), "repeats"),
     ],
 )
 def test_other_columns_are_told(made, change, said):
-    found = problems({**made, "peaks": change(made["peaks"])}, {})
+    wrong = {**made, "peaks": change(made["peaks"])}
+    found = of_table("peaks", wrong["peaks"]) + between(wrong, {})
     assert found and any(said in line for line in found)
     assert all(line.startswith("peaks") for line in found) and len(found) < 5
 
