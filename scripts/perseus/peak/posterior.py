@@ -22,7 +22,8 @@ POINTS, SLOPES = 300, 15
 """Of the grids of log(limit) and of the slope."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
-"""Scales of the factors by which the speed of a host may differ from window to window."""
+"""Scales of the factors by which the speed of a host may differ from window to window; first that
+of a steady host."""
 
 USUAL_WANDER = 0.03
 """Prior scale of those: a busy server's throughput wanders by some percent within seconds, and by
@@ -83,14 +84,14 @@ class Posterior:
         likelihood = logit * weighted[:, :1] - np.logaddexp(0, logit) * weighted.sum(1)[:, None]
         density = np.zeros(POINTS)
         levels = (np.arange(DISPERSIONS) + 0.5) / DISPERSIONS
-        wandering = [_wandering(log_limits, wander) for wander in WANDERS]
+        wandering = [_wandering(log_limits, wander) for wander in WANDERS[1:]]
         for factor in stats.chi2.ppf(levels, counts.freedom) / counts.freedom:
             own = factor * likelihood
             highest = own.max(axis=-1, keepdims=True)
+            steady = np.exp(own - highest)
             log_density = [
-                prior[:, None]
-                + np.sum(np.log(np.exp(own - highest) @ moved + TINY) + highest, axis=1)
-                for moved in wandering
+                prior[:, None] + np.sum(np.log(likely + TINY) + highest, axis=1)
+                for likely in (steady, *(steady @ moved for moved in wandering))
             ]
             joint = np.exp(log_density - np.max(log_density)) * _wander_prior()[:, None, None]
             density += joint.sum(axis=(0, 1)) / joint.sum()
@@ -111,8 +112,6 @@ def _wander_prior() -> Floats:
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
     """How likely a window's own limit is at each point, by the limit; shape (POINTS, POINTS)."""
-    if scale == 0:
-        return np.eye(len(log_limits))
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

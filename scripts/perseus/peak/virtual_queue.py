@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,8 +117,7 @@ class LongRun:
         Calls of the same `run` draw the same random numbers.
         """
         times = [
-            arrivals.times_s(share, requests, np.random.default_rng([run, i]))
-            for i, share in enumerate(shares)
+            _times_s(arrivals, share, requests, run, tenant) for tenant, share in enumerate(shares)
         ]
         return cls(queue, queue.draw(times, draws=1, first=run))
 
@@ -127,3 +126,10 @@ class LongRun:
         # In units of the mean time between arrivals, of which work is then so many times more.
         (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
         return float(np.mean(spent > rate_rps * self.queue.spare_s[tenant])) if len(spent) else 0.0
+
+
+@lru_cache(maxsize=32)  # of two tenants; every estimate of a search asks for the same ones
+def _times_s(arrivals: Arrivals, share: float, requests: int, run: int, tenant: int) -> Floats:
+    times_s = arrivals.times_s(share, requests, np.random.default_rng([run, tenant]))
+    times_s.flags.writeable = False
+    return times_s
