@@ -123,9 +123,10 @@ def drawing(style: FigureTask) -> Iterator[None]:
 
 
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
-    """Both formats; the SVG is the same each time it is drawn."""
+    """Both formats, laid out once; the SVG is the same each time it is drawn."""
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", metadata={"Date": None})
+    figure.set_layout_engine("none")
     with whole(svg) as partial:
         partial.write_text(compact(drawn.getvalue()))
     with whole(png) as partial:
