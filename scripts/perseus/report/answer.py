@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from perseus.report.links import COSTS, Link, to_lines, to_section
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
 from perseus.study.setting import configured
@@ -18,11 +19,12 @@ QUICK = "The preset is quick, which is for trying a configuration; standard or p
 
 @dataclass(frozen=True)
 class Answer:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown"."""
+    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` leads to the numbers."""
 
     kind: str
     headline: str
     sentences: tuple[str, ...]
+    behind: tuple[Link, ...] = ()
 
 
 def answers(peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame) -> list[Answer]:
@@ -64,7 +66,8 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
     known = savings[savings["saving"].notna()]
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
-        return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons))
+        lines = to_lines(peaks[peaks["scenario"] == first["scenario"]])
+        return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
     headline = {
@@ -83,7 +86,7 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
         of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
         headline += f" (one run {of}: repeat to be sure)"
     evidence = (*_evidence(best, kind, known, costs), *_without_result(savings))
-    return Answer(kind, headline, (*evidence, *_caveats(used)))
+    return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
 
 
 def _without_saving(who: str, first: pd.Series, peaks: pd.DataFrame) -> str:
@@ -245,7 +248,8 @@ def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
                 f" ({_pricing(best)}){_unless_ok(best)}."
             )
     if lines:
-        yield Answer("unclear", "The cheapest dedicated server", tuple(lines))
+        behind = (to_section(COSTS),)
+        yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
 
 
 def _unless_ok(row: pd.Series) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import pandas as pd
 
 from perseus.report.evidence import Evidence
+from perseus.report.links import COSTS, PEAKS, line_id
 from perseus.report.numbers import significant
 from perseus.report.shown import (
     MOST_ROWS,
@@ -55,11 +56,6 @@ def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[S
     yield from _sections(OF_KINDS, rows, evidence)
 
 
-def line_id(row: Mapping[str, object]) -> str:
-    """The id of a load line's row of the peaks."""
-    return f"line-{row['scenario']}.{row['load_line']}"
-
-
 def _peaks(rows: list[Row], ceilings: list[Row], evidence: Evidence) -> ShownTable:
     below = [row for row in rows if _fails_below(row)]
     remarks = [
@@ -89,7 +85,7 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: Evidence) -> ShownTab
             )
         )
     return ShownTable(
-        title="Peaks",
+        title=PEAKS,
         note="Requests/s, all tenants together; 95 % intervals in brackets. Certified: the highest"
         " rate that passed fresh windows in every repeat. Repeats: how many found a limit, of how"
         " many; where one did not, the interval is open at an end. Load of the client: share of"
@@ -209,7 +205,7 @@ def _costs(rows: list[Row]) -> Iterator[ShownTable]:
         for what in ("at the estimated limit", "at the certified rate", "on dedicated servers")
     ]
     yield ShownTable(
-        title="Costs",
+        title=COSTS,
         note="USD per million inferences, in the proportion of the load line, with the server at"
         " that rate all the time; on dedicated servers: the same mix.",
         columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),

@@ -20,6 +20,7 @@ from perseus.report.answer import answers
 from perseus.report.evidence import WINDOW_COLUMNS, Evidence, read_records, read_windows
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import differences, hosts
+from perseus.report.links import anchor
 from perseus.report.numbers import significant
 from perseus.report.predicted import predicted
 from perseus.report.recommended import recommended
@@ -71,7 +72,9 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(significant=significant, words=words, breakable=_breakable)
+    environment.filters.update(
+        significant=significant, words=words, breakable=_breakable, anchor=anchor
+    )
     evidence = Evidence({record.task.cell: record for record in records}, windows)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     return environment.get_template("page.html").render(

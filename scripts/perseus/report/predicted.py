@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answer import Answer
+from perseus.report.links import to_table
 
 
 def predicted(predictions: pd.DataFrame) -> Iterator[Answer]:
@@ -27,10 +28,11 @@ def predicted(predictions: pd.DataFrame) -> Iterator[Answer]:
             headline,
             (
                 f"{steps} predicts them from {pairs['mixes_known'].max():.0f} mixes that were"
-                " measured (Predicted sharing).",
+                " measured.",
                 f"Of these {best['mix']} shares best, {best['predicted_ratio']:.2f} of dedicated"
                 f" servers; {worst['mix']} worst, {worst['predicted_ratio']:.2f}.",
             ),
+            (to_table("predictions"),),
         )
 
 

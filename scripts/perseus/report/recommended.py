@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answer import Answer
+from perseus.report.links import to_table
 
 KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", "none": "no"}
 """Of an answer, by the verdict of the table."""
@@ -18,4 +19,5 @@ def recommended(recommendations: pd.DataFrame) -> Iterator[Answer]:
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting is to be recommended"
         close = ", but it is too close to tell" if row["verdict"] == "too close to tell" else ""
         headline = f"{row['mix']}: {taken}{close}"
-        yield Answer(KINDS[row["verdict"]], headline, (row["words"],))
+        behind = (to_table("recommendations"),)
+        yield Answer(KINDS[row["verdict"]], headline, (row["words"],), behind)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.answer import QUICK, Answer
+from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
@@ -67,7 +68,8 @@ def _fleet(tables: Tables) -> Answer:
         *_spot(row),
         *_not_sure(points),
     )
-    return Answer("perhaps" if len(late) else "yes", headline, sentences)
+    behind = (to_table("fleets"), *to_lines(points))
+    return Answer("perhaps" if len(late) else "yes", headline, sentences, behind)
 
 
 def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
@@ -189,6 +191,7 @@ def _over_demand(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataF
     if len(rows) > MOST_SAID:
         sentences.append("And so on: see the table of what is the cheapest at which demand.")
     sentences += _not_sure(points)
+    behind = (to_table("crossings"), *to_lines(points))
     if len(names) == 1:
         headline = f"The cheapest server for {who} depends on the demand"
         if stretches["server"].nunique() == 1:
@@ -197,9 +200,9 @@ def _over_demand(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataF
                 " requests/s"
             )
         kind = "yes" if stretches["server"].nunique() == 1 else "unclear"
-        return Answer(kind, headline, tuple(sentences))
+        return Answer(kind, headline, tuple(sentences), behind)
     kind, headline = _whether_to_share(who, rows, most)
-    return Answer(kind, headline, tuple(sentences))
+    return Answer(kind, headline, tuple(sentences), behind)
 
 
 def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[str, str]:

@@ -19,6 +19,7 @@ from pandera.errors import SchemaError, SchemaErrorReason, SchemaErrors
 from perseus.host import parquet
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.between_tables import Images, equations
+from perseus.results.compare import table as compared
 from perseus.results.schema import TOLERANCE, Column, Relation, Schema
 from perseus.results.tables import TABLES, module_of
 
@@ -42,14 +43,14 @@ OF_ROWS: Final = (
 
 
 class ContradictionError(ValueError):
-    """Tables do not hold; `problems` has a line for each reason."""
+    """Tables do not hold; `problems` has a line for each reason. The rule `made_by` made them."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, problems: list[str], made_by: str = "tables") -> None:
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(
             f"The tables do not hold:\n{lines}\n"
-            "Make them again (snakemake --cores 4 all --forcerun tables). If they say the same"
+            f"Make them again (your command with --forcerun {made_by}). If they say the same"
             " then, it is a fault of Perseus: please report these lines."
         )
 
@@ -73,9 +74,19 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
     }
 
 
+def check_comparison(table: pa.Table) -> None:
+    """The same of two results compared."""
+    if found := of_table("comparison", compared.SCHEMA, table):
+        raise ContradictionError(found, made_by="compare")
+
+
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
     """A line for each row in which something does not hold, MOST_TOLD of each such thing."""
-    found = [line for name, table in tables.items() for line in of_table(name, table)]
+    found = [
+        line
+        for name, table in tables.items()
+        for line in of_table(name, module_of(name).SCHEMA, table)
+    ]
     return found + between(tables, images)
 
 
@@ -100,9 +111,8 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
     return {name: table.to_pandas() for name, table in tables.items()}
 
 
-def of_table(name: str, table: pa.Table) -> list[str]:
+def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
     """The same of one table, apart from the others."""
-    schema: Schema = module_of(name).SCHEMA
     if not table.num_rows and table.schema.equals(schema.arrow):
         return []  # which pandera takes as long to say
     frame = table.to_pandas(types_mapper=_PANDAS.get)

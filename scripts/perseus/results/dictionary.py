@@ -62,8 +62,8 @@ def dictionary() -> str:
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "Also as CSV, beside `summary.md` and the figure.\n",
-        _table("comparison.parquet", compared.DESCRIPTION, compared.SCHEMA),
+        "Also as CSV, beside `summary.md` and the figure; checked as the tables of a study are.\n",
+        _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"
 

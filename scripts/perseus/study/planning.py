@@ -27,7 +27,7 @@ from perseus.study.tasks.measure import (
     ServedModel,
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
-from perseus.study.tasks.report import ReportTask
+from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 from perseus.study.tasks.tables import (
     DemandLevel,
@@ -319,8 +319,8 @@ def report_task(study: Study) -> ReportTask:
     used = {tenant.model for tenant in tenants}
     return ReportTask(
         models=tuple(model for model in study.definition.models if model.name in used),
-        tenants=tuple({tenant.name: tenant for tenant in tenants}.values()),
-        servers=tuple(study.servers.values()),
+        tenants=tuple({tenant.name: ReportedTenant(**dict(tenant)) for tenant in tenants}.values()),
+        servers=tuple(ReportedServer(**dict(server)) for server in study.servers.values()),
         measurement=study.definition.measurement,
         demand=study.definition.demand,
     )

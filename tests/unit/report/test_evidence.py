@@ -4,11 +4,12 @@ import io
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report import configuration, evidence, main_tables
+from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import Evidence
 from perseus.report.figure_data import FigureData
@@ -19,11 +20,11 @@ from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand
 from perseus.study.measurement import ArrivalProcess, Client, Measurement
 from perseus.study.model import Model
-from perseus.study.server import PriceRow, Server
+from perseus.study.server import PriceRow
 from perseus.study.sla import Sla
 from perseus.study.tasks.figure import FigureTask
-from perseus.study.tasks.report import ReportTask
-from perseus.study.tenant import DynamicBatching, Tenant
+from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
+from perseus.study.tenant import DynamicBatching
 
 
 def of(made, folder):
@@ -53,6 +54,46 @@ def test_rates_lead_to_the_windows_that_they_were_seen_in(tmp_path):
         assert windows[failing.link][3].text == "fail"
         assert windows[failing.link][2].text == failing.text
         assert values["estimated limit"].link in {cell.id for cell in found.sections()}
+
+
+def behind(page):
+    """The ids that the answers lead to."""
+    said = page.split('<div id="answer"')[1].split("</div>")[0]
+    return re.findall(r'href="#([^"]+)"', said)
+
+
+@pytest.mark.parametrize("rps", [None, 3.0])
+def test_answers_lead_to_the_numbers_behind_them(rps):
+    models = synthetic.TRUTH.capacities
+    asked = synthetic.demand(dict.fromkeys(models, rps)) if rps else None
+    made = synthetic.records(mixes=[(1, 1), (2, 1)], holds=())
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made, task).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    found = behind(page)
+    assert all(f'id="{each}"' in page for each in found)
+    lines = {f"line-cpu1.{model}.peak" for model in models}
+    assert lines < set(found) and found[0] in (
+        "what-to-buy",
+        "what-is-the-cheapest-at-which-demand",
+    )
+    assert set(found) & {f"line-cpu1.shared.mix-{mix}" for mix in ("1-1", "2-1")}
+
+
+def test_a_recommendation_leads_to_its_table():
+    made = synthetic.grid_records()
+    frames = {
+        n: t.to_pandas() for n, t in synthetic_files.tables_of(made, synthetic.grid_task()).items()
+    }
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    assert "recommended-settings" in behind(page) and 'id="recommended-settings"' in page
+
+
+def test_of_many_load_lines_or_those_that_the_page_leaves_out_all_are_behind():
+    peaks = pd.DataFrame({"mix": "a", "scenario": "cpu1.a", "load_line": "peak"}, range(400))
+    assert links.to_lines(peaks.iloc[:2]) == (links.Link("a", "line-cpu1.a.peak"),) * 2
+    for some in (peaks.iloc[:20], peaks.iloc[MOST_ROWS - 1 : MOST_ROWS + 1]):
+        assert links.to_lines(some) == (links.Link("Peaks", "peaks"),)
 
 
 def test_of_more_windows_than_a_page_holds_the_decisive_ones_are_shown(tmp_path, monkeypatch):
@@ -129,15 +170,21 @@ def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_pat
 
 TASK = ReportTask(
     models=(Model(name="a", sla=Sla(latency_ms=100.0)),),
-    tenants=(Tenant(model="a"),),
-    servers=(Server(name="cpu1", cores=1, price=PriceRow(instance="i", region="r")),),
+    tenants=(ReportedTenant(model="a", name="a"),),
+    servers=(ReportedServer(name="cpu1", cores=1, price=PriceRow(instance="i", region="r")),),
     measurement=Measurement(),
 )
 OTHERS = {
-    "instances": {"tenants": (Tenant(model="a", instances=2),)},
-    "batching": {"tenants": (Tenant(model="a", dynamic_batching=DynamicBatching()),)},
+    "instances": {"tenants": (ReportedTenant(model="a", name="a", instances=2),)},
+    "batching": {
+        "tenants": (ReportedTenant(model="a", name="a", dynamic_batching=DynamicBatching()),)
+    },
     "delay": {
-        "tenants": (Tenant(model="a", dynamic_batching=DynamicBatching(max_queue_delay_us=9)),)
+        "tenants": (
+            ReportedTenant(
+                model="a", name="a", dynamic_batching=DynamicBatching(max_queue_delay_us=9)
+            ),
+        )
     },
     "weights": {"models": (Model(name="a", weights="tuned.pth", sla=Sla(latency_ms=100.0)),)},
     "images": {"models": (Model(name="a", images="pictures", sla=Sla(latency_ms=100.0)),)},
@@ -148,7 +195,7 @@ OTHERS = {
     "demand": {"demand": Demand(models=(ModelDemand(name="a", rps=20.0),))},
     "launcher": {
         "servers": (
-            Server(
+            ReportedServer(
                 name="cpu1",
                 cores=1,
                 launcher="docker",

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from perseus.report import drawing, marks
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
-from perseus.report.figures import data_of, frontier, latency_ecdf, peaks, utilisation
+from perseus.report.figures import data_of, frontier, grid, latency_ecdf, peaks, utilisation
 from perseus.report.figures import module_of as figure_module
 from perseus.report.svg import compact
 from perseus.study.tasks.figure import FigureTask
@@ -165,3 +165,10 @@ def test_a_compact_picture_has_the_same_coordinates():
     assert 'x="10.12" y="7"' in small and "stroke-width: 0.12345" in small
     assert "metadata" not in small and "\n" not in small
     ElementTree.fromstring(small)
+
+
+def test_settings_of_a_grid_are_named_by_what_tells_them_apart():
+    named = grid.key(["cores 1, instances 1, batch 8", "cores 1, instances 2, batch 8"])
+    assert named == ["1  instances 1", "2  instances 2", "all: cores 1, batch 8"]
+    assert grid.key(["runtime openvino"]) == ["1  runtime openvino"]
+    assert grid.key(["instances 1", "instances 2"]) == ["1  instances 1", "2  instances 2"]

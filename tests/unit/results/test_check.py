@@ -72,6 +72,11 @@ def test_a_study_without_a_search_holds(tmp_path):
     assert problems(found, {}) == []
 
 
+def alone(name, table):
+    """What does not hold of one table."""
+    return of_table(name, module_of(name).SCHEMA, table)
+
+
 def edited(made, table, where=None, **values):
     """The tables with other values in one row: where these columns have these values."""
     rows = made[table].to_pylist()
@@ -212,7 +217,7 @@ OF_GRIDS = {
 def test_a_planted_fault_is_told(study, fault, said, request):
     table, where, values = fault
     wrong = edited(request.getfixturevalue(study), table, where, **values)
-    found = of_table(table, wrong[table]) + between(wrong, {})
+    found = alone(table, wrong[table]) + between(wrong, {})
     assert any(said in line for line in found), found
     assert not any("Traceback" in line or "\n" in line for line in found)
 
@@ -222,7 +227,7 @@ def test_both_numbers_are_told(made):
     assert (
         "peaks, row 4 (cpu1.shared, mix-1-1): it does not hold that certified_rps <"
         " first_failing_rps (certified_rps 100, first_failing_rps 90)"
-    ) in of_table("peaks", wrong["peaks"])
+    ) in alone("peaks", wrong["peaks"])
 
 
 def test_every_fault_is_told_at_once(made):
@@ -235,9 +240,9 @@ def test_every_fault_is_told_at_once(made):
 def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(made):
     rows = [row | {"requests": -1} for row in made["attainment"].to_pylist()]
     wrong = parquet.table(rows, module_of("attainment").SCHEMA.arrow)
-    mine = [line for line in of_table("attainment", wrong) if "requests is -1" in line]
+    mine = [line for line in alone("attainment", wrong) if "requests is -1" in line]
     assert len(mine) == MOST_TOLD
-    more = [line for line in of_table("attainment", wrong) if "more rows" in line]
+    more = [line for line in alone("attainment", wrong) if "more rows" in line]
     assert f"{len(rows) - MOST_TOLD} more rows" in more[0]
 
 
@@ -253,7 +258,7 @@ def test_of_many_rows_with_one_fault_the_first_are_told_and_the_rest_counted(mad
 )
 def test_other_columns_are_told(made, change, said):
     wrong = {**made, "peaks": change(made["peaks"])}
-    found = of_table("peaks", wrong["peaks"]) + between(wrong, {})
+    found = alone("peaks", wrong["peaks"]) + between(wrong, {})
     assert found and any(said in line for line in found)
     assert all(line.startswith("peaks") for line in found) and len(found) < 5
 

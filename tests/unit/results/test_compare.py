@@ -16,6 +16,7 @@ import synthetic_files
 from perseus.host import parquet
 from perseus.peak.stats import Interval
 from perseus.results import archive
+from perseus.results.check import ContradictionError, check_comparison
 from perseus.results.compare.asked import compare_task
 from perseus.results.compare.gate import WorseError, gate
 from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
@@ -23,7 +24,7 @@ from perseus.results.compare.judge import judge, simultaneous_reach
 from perseus.results.compare.lines import of_interval
 from perseus.results.compare.pairs import PEAK, Pair
 from perseus.results.compare.source import CompareError, read_source
-from perseus.results.compare.table import compare
+from perseus.results.compare.table import SCHEMA, compare
 from perseus.results.repeats import Quantity
 
 TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
@@ -481,3 +482,41 @@ def test_the_table_is_written_with_units_and_read_back(compared, studies, tmp_pa
     parquet.write(found.table, tmp_path / "c.parquet", tmp_path / "c.csv")
     assert len(pd.read_csv(tmp_path / "c.csv")) == len(found.judged)
     assert set(found.table.to_pandas()["metric"]) == {*COMPARED, "overall"}
+
+
+# --- what a comparison must be
+
+
+def checked(table):
+    check_comparison(parquet.table(table.to_dict("records"), SCHEMA.arrow))
+
+
+@pytest.mark.parametrize("new", ["same", "faster", "slower", "dear", "single"])
+def test_a_comparison_is_what_its_definition_says(compared, new):
+    checked(compared("base", new))
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"ratio": 0.9}, "it does not hold that ratio = new / base"),
+        ({"ci_high": 0.1}, "it does not hold that ci_low <= ratio <= ci_high"),
+        ({"verdict": "better"}, "it does not hold that better and worse only where the"),
+        ({"verdict": "not comparable"}, "it does not hold that what is not comparable has no"),
+        ({"verdict": "so-so"}, "verdict is so-so, and must be worse, better"),
+        ({"base": -1.0}, "base is -1, and must be at least 0"),
+    ],
+)
+def test_a_comparison_that_contradicts_itself_is_told(compared, changed, said):
+    table = compared("base", "same")
+    table.loc[0, list(changed)] = list(changed.values())
+    with pytest.raises(ContradictionError) as told:
+        checked(table)
+    assert said in str(told.value) and "--forcerun compare" in str(told.value)
+
+
+def test_the_wrong_way_round_is_told(compared):
+    table = compared("base", "faster")
+    table["verdict"] = table["verdict"].replace("better", "worse")
+    with pytest.raises(ContradictionError, match="the ratio has gone the way that is better"):
+        checked(table)

@@ -1,10 +1,11 @@
 """The plan of a large study: each job's files and task are found without searching all cells."""
 
 import time
-from itertools import combinations
+from itertools import combinations, islice
 from pathlib import Path
 
 import pytest
+import yaml
 
 from perseus.peak.predicted.left_out import FEWEST
 from perseus.study import files, planning
@@ -63,6 +64,38 @@ def test_every_file_of_a_cell_lies_in_its_own_folder():
     study = large_study()
     some = list(study.cells.values())[:50]
     assert len({Path(file).parent for file in files.raw(study, some)}) == 50
+
+
+STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
+
+
+def tasks_of(study):
+    """Of all jobs; of cells, a hundred."""
+    for model in study.models.values():
+        if model.architecture:
+            yield planning.export_task(study, model.name)
+    for id, scenario in study.scenarios.items():
+        for tenant in scenario.tenants:
+            yield planning.repository_task(study, id, tenant.name)
+            if tenant.steps:
+                yield planning.ensemble_task(study, id, tenant.name)
+    yield from (planning.measure_task(study, cell) for cell in islice(study.cells.values(), 100))
+    yield from (planning.ceiling_task(study, name) for name in study.ceilings)
+    for task in ("tables", "check", "figure", "report"):
+        yield getattr(planning, f"{task}_task")(study)
+
+
+@pytest.mark.parametrize("path", STUDIES, ids=lambda path: path.stem)
+def test_what_a_job_is_told_comes_back_from_its_plain_form(path):
+    """As the job reads it; a name of a grid's variant is one that no configuration may have."""
+    default = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
+    study = read_study(
+        default | yaml.safe_load(path.read_text()),
+        prices=ROOT / "config" / "prices.csv",
+        folder=ROOT,
+    )
+    for task in tasks_of(study):
+        assert type(task).model_validate(task.plain()).plain() == task.plain()
 
 
 def test_mixes_are_predicted_where_a_server_has_enough_of_them():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,11 +19,13 @@ CAPTION = (
     "Each mark is a setting, the larger the more it carries, with the 95 % interval of its cost;"
     " left and low is better. Those on the front, which is drawn through them, are not worse than"
     " another one in cost, latency and throughput at once. White marks may not be recommended. An"
-    " arrow: the interval goes on."
+    " arrow: the interval goes on. The numbers are named below."
 )
 
 MOST_PANELS, COLUMNS = 8, 2
-MOST_LABELS = 6
+MOST_LABELS = 8
+HEIGHT_MM, LINE_MM = 60, 4
+"""Of a panel, and of each line below it that names a setting."""
 AREA = 90.0  # of the mark that carries most, in square points
 FRONT = COLOURS[0]
 
@@ -34,7 +37,9 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
     shown = questions[:MOST_PANELS]
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 62)
+    known = [int(rows["usd_per_million_inferences"].count()) for rows in shown]
+    height_mm = HEIGHT_MM + LINE_MM * min(MOST_LABELS, max(known))
+    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), height_mm)
     for panel, rows in zip(axes, shown, strict=True):
         _settings(panel, rows)
     mark: dict[str, Any] = {"marker": "o", "linestyle": "none"}
@@ -65,21 +70,45 @@ def _settings(panel: Axes, rows: pd.DataFrame) -> None:
         _mark(panel, row, AREA * row["estimate_rps"] / largest, rightmost)
     along = front.sort_values("usd_per_million_inferences")
     panel.plot(along["usd_per_million_inferences"], along["p95_ms"], color=FRONT, linewidth=0.8)
-    labelled = known if len(known) <= MOST_LABELS else front.head(MOST_LABELS)
-    for i, (_, row) in enumerate(labelled.sort_values("usd_per_million_inferences").iterrows()):
-        above = i % 2 == 0  # so that neighbours do not write over each other
+    _number(panel, known if len(known) <= MOST_LABELS else front.head(MOST_LABELS))
+    panel.set_xlim(0, rightmost)
+    panel.set_ylim(0, 1.2 * known["p95_ms"].max())
+
+
+def _number(panel: Axes, rows: pd.DataFrame) -> None:
+    """Beside each mark, and below the panel what each number is of."""
+    rows = rows.sort_values("usd_per_million_inferences")
+    for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
-            str(row["setting"]).replace(", ", "\n"),
+            str(number),
             (row["usd_per_million_inferences"], row["p95_ms"]),
             textcoords="offset points",
-            xytext=(0, 9 if above else -9),
-            ha="center",
-            va="bottom" if above else "top",
-            fontsize="x-small",
+            xytext=(5, 5),
+            fontsize="small",
             color=DARK,
+            zorder=4,
         )
-    panel.set_xlim(0, rightmost)
-    panel.set_ylim(0, 1.4 * known["p95_ms"].max())
+    panel.annotate(
+        "\n".join(key([str(setting) for setting in rows["setting"]])),
+        (0, 0),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        xytext=(0, -30),
+        va="top",
+        fontsize="small",
+        color=DARK,
+    )
+
+
+def key(settings: Sequence[str]) -> list[str]:
+    """A line for each, without what all have in common, and one with that."""
+    parts = [setting.split(", ") for setting in settings]
+    common = [part for part in parts[0] if len(parts) > 1 and all(part in each for each in parts)]
+    lines = [
+        f"{number}  {', '.join(part for part in each if part not in common)}"
+        for number, each in enumerate(parts, start=1)
+    ]
+    return [*lines, f"all: {', '.join(common)}"] if common else lines
 
 
 def _mark(panel: Axes, row: pd.Series, area: float, rightmost: float) -> None:

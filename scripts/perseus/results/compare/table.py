@@ -4,31 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from perseus.host import parquet
-from perseus.host.parquet import REAL, TEXT, WHOLE, column
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import with_ends
 from perseus.results.compare.host_noise import HostNoise, host_noise
-from perseus.results.compare.judge import Judged, judge
+from perseus.results.compare.judge import (
+    BETTER,
+    NOT_COMPARABLE,
+    VERDICTS,
+    WORSE,
+    Judged,
+    judge,
+)
 from perseus.results.compare.lines import lines
 from perseus.results.compare.pairs import HIGHER_IS_BETTER, OVERALL, UNITS, pairs
 from perseus.results.compare.source import Source
 from perseus.results.records import Row
+from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
 """Of the base, of the new results, and of what both have in common."""
 
 DESCRIPTION = "One row per pair: the same quantity in both results."
-SCHEMA = pa.schema(
+SCHEMA = Schema(
     [
         column("metric", TEXT, "", "peak (estimated limit), sharing_ratio, overall (geometric mean"
                " over the peaks of a server), p95 (at the certified rates) or cost (per million"
-               " inferences)"),
+               " inferences)", words=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "", "server and tenants; empty of overall"),
         column("load_line", TEXT, "", "name of the load line; empty of overall"),
@@ -36,30 +45,55 @@ SCHEMA = pa.schema(
         column("mix", TEXT, "", "the load line in words"),
         column("tenant", TEXT, "", "of a p95; else empty"),
         column("pricing", TEXT, "", "of a cost; else empty"),
-        column("unit", TEXT, "", "of base and new"),
-        column("better_is", TEXT, "", "higher or lower"),
-        column("base", REAL, "", "value in the base"),
-        column("base_low", REAL, "", "base: lower end of its 95 % interval, by the noise of both"),
-        column("base_high", REAL, "", "base: upper end"),
+        column("unit", TEXT, "", "of base and new", words=dict.fromkeys(UNITS.values())),
+        column("better_is", TEXT, "", "which way", words=("higher", "lower")),
+        column("base", REAL, "", "value in the base", least=0),
+        column("base_low", REAL, "", "base: lower end of its 95 % interval, by the noise of both",
+               least=0),
+        column("base_high", REAL, "", "base: upper end", least=0),
         column("new", REAL, "", "value in the new results; peaks and costs in the proportion of the"
-               " mix that the base has"),
-        column("new_low", REAL, "", "new: lower end of its 95 % interval"),
-        column("new_high", REAL, "", "new: upper end"),
-        column("ratio", REAL, "", "new / base"),
-        column("ci_low", REAL, "", "ratio: lower end of the 95 % interval of this row alone"),
-        column("ci_high", REAL, "", "its upper end"),
+               " mix that the base has", least=0),
+        column("new_low", REAL, "", "new: lower end of its 95 % interval", least=0),
+        column("new_high", REAL, "", "new: upper end", least=0),
+        column("ratio", REAL, "", "new / base", least=0),
+        column("ci_low", REAL, "", "ratio: lower end of the 95 % interval of this row alone",
+               least=0),
+        column("ci_high", REAL, "", "its upper end", least=0),
         column("simultaneous_low", REAL, "", "ratio: lower end of the 95 % interval that holds for"
-               " all rows at once (docs/method.md, Two results compared)"),
-        column("simultaneous_high", REAL, "", "its upper end"),
+               " all rows at once (docs/method.md, Two results compared)", least=0),
+        column("simultaneous_high", REAL, "", "its upper end", least=0),
         column("noise_floor", REAL, "share", "difference that chance exceeds in 5 % of pairs of so"
-               " many repeats, by the experiment aa; null where neither study has one"),
+               " many repeats, by the experiment aa; null where neither study has one", most=inf),
         column("base_repeats", WHOLE, "", "repeats behind the value of the base"),
         column("new_repeats", WHOLE, "", "repeats behind the new value"),
         column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
-        column("verdict", TEXT, "", "better, worse, no difference (none is shown) or not"
-               " comparable"),
+        column("verdict", TEXT, "", "no difference: none is shown", words=VERDICTS),
         column("reason", TEXT, "", "why not comparable, in words"),
-    ]
+    ],
+    key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
+    holds=[
+        holds("ratio = new / base", lambda ratio, new, base: close(ratio, new / base)),
+        ascending("ci_low", "ratio", "ci_high"),
+        ascending("simultaneous_low", "ratio", "simultaneous_high"),
+        holds(
+            "better and worse only where the simultaneous interval leaves 1 out",
+            lambda verdict, simultaneous_low, simultaneous_high: (
+                ~verdict.isin([BETTER, WORSE]) | (simultaneous_low > 1) | (simultaneous_high < 1)
+            ),
+        ),
+        holds(
+            "better is where the ratio has gone the way that is better",
+            lambda verdict, better_is, ratio: (
+                ~verdict.isin([BETTER, WORSE])
+                | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
+            ),
+        ),
+        holds(
+            "what is not comparable has no ratio",
+            lambda verdict, ratio: (verdict == NOT_COMPARABLE) == np.isnan(ratio),
+            null=True,
+        ),
+    ],
 )  # fmt: skip
 
 
@@ -74,7 +108,7 @@ class Comparison:
 
     @property
     def table(self) -> pa.Table:
-        return parquet.table(list(rows(self.judged)), SCHEMA)
+        return parquet.table(list(rows(self.judged)), SCHEMA.arrow)
 
 
 def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from perseus.study.base import Part
+from perseus.study.base import Part, Text
 from perseus.study.demand import Demand
 from perseus.study.measurement import Measurement
 from perseus.study.model import Model
 from perseus.study.server import Server
 from perseus.study.tenant import Tenant
+
+
+class ReportedTenant(Tenant):
+    """A tenant, or a variant of one, whose name no configuration may have."""
+
+    name: Text
+
+
+class ReportedServer(Server):
+    """A server, or a variant of one."""
+
+    name: Text
 
 
 class ReportTask(Part):
@@ -18,7 +30,7 @@ class ReportTask(Part):
     """
 
     models: tuple[Model, ...] = ()
-    tenants: tuple[Tenant, ...] = ()
-    servers: tuple[Server, ...] = ()
+    tenants: tuple[ReportedTenant, ...] = ()
+    servers: tuple[ReportedServer, ...] = ()
     measurement: Measurement = Measurement()
     demand: Demand | None = None
