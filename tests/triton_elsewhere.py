@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import subprocess
 import time
 import urllib.request
@@ -54,6 +55,7 @@ def triton_elsewhere(
     fill_backends(folder, installation, backends)
     (folder / "empty").mkdir()
     ports = free_ports()
+    regions = f"elsewhere-{secrets.token_hex(4)}-"  # no other's, whose test runs beside this one
     command = [
         *prefix,
         str(installation.binary),
@@ -67,7 +69,7 @@ def triton_elsewhere(
         f"--grpc-port={ports.grpc}",
         f"--metrics-address={host}",
         f"--metrics-port={ports.metrics}",
-        f"--backend-config=python,shm-region-prefix-name={folder.name}-",
+        f"--backend-config=python,shm-region-prefix-name={regions}",
         "--backend-config=python,shm-default-byte-size=16777216",
         *arguments,
     ]
@@ -83,7 +85,7 @@ def triton_elsewhere(
         process.kill()
         process.wait()
         time.sleep(0.6)  # the stubs see it and end
-        for region in Path("/dev/shm").glob(f"{folder.name}-*"):
+        for region in Path("/dev/shm").glob(f"{regions}*"):
             region.unlink(missing_ok=True)
 
 

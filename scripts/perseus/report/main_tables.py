@@ -372,7 +372,7 @@ def _sections(
             heading: [_linked(row, columns, shares, evidence) for row in mine[:MOST_ROWS]]
             for heading, columns in module.SHOWN.items()
         }
-        kept = {title: each for title, each in columns.items() if any(e != Entry("") for e in each)}
+        kept = {title: each for title, each in columns.items() if any(map(_is_told, each))}
         yield ShownTable(
             title=module.TITLE,
             note=module.NOTE,
@@ -381,6 +381,10 @@ def _sections(
             total=len(mine),
             file=name,
         )
+
+
+def _is_told(entry: Entry) -> bool:
+    return entry.text not in ("", significant(None))
 
 
 def _linked(

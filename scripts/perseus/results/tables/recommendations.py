@@ -36,7 +36,6 @@ SHOWN = {
     "P(cheapest)": "probability_cheapest",
     "noise of the host": "noise_floor",
     "verdict": "verdict",
-    "in words": "words",
 }
 VERDICTS = ("clear", "too close to tell", "only one", "none")
 SCHEMA = Schema(
