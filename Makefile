@@ -49,8 +49,8 @@ lint: environment
 	@$(BIN)/snakemake --lint
 
 test: lint
-	@echo "== pytest: unit tests, the DAG, servers that are not measured; five at a time =="
-	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 5 --dist worksteal
+	@echo "== pytest: unit tests, the DAG, servers that are not measured; three at a time =="
+	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 
