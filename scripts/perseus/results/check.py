@@ -75,7 +75,7 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
 
 
 def check_comparison(table: pa.Table) -> None:
-    """The same of two results compared."""
+    """Raises ContradictionError with all that does not hold of two results compared."""
     if found := of_table("comparison", compared.SCHEMA, table):
         raise ContradictionError(found, made_by="compare")
 

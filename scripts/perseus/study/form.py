@@ -40,8 +40,7 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
     value, problems, stand_ins = copy.deepcopy(dict(raw)), dict[str, None](), list[Place]()
-    schema = Schema()
-    for place in _left_empty((), raw, raw, schema):
+    for place in _left_empty((), raw, raw):
         problems |= {f"{path(place)}: must have a value, or be left out": None}
     for _ in range(ROUNDS):
         try:
@@ -51,9 +50,9 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
                 if not stands_in(place, stand_ins):
-                    problems |= dict.fromkeys(_explain(place, each, value, schema))
+                    problems |= dict.fromkeys(_explain(place, each, value))
             for place, each in found:
-                if (changed := _repair(value, place, each["type"], schema)) is not None:
+                if (changed := _repair(value, place, each["type"])) is not None:
                     stand_ins.append(changed)
     return None, list(problems), stand_ins
 
@@ -93,9 +92,8 @@ def _at(raw: Json, place: Place) -> Json:
 class Schema:
     """The JSON schema of a definition, looked up by places of a configuration."""
 
-    @property
-    def _root(self) -> dict[str, Json]:
-        return _json_schema()
+    def __init__(self, schema: dict[str, Json]) -> None:
+        self._root = schema
 
     def may_be_null(self, place: Place, raw: Json) -> bool:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
@@ -136,20 +134,20 @@ class Schema:
 
 
 @cache
-def _json_schema() -> dict[str, Json]:
+def _schema() -> Schema:
     """To make it takes longer than to read a study: only for one with something to say of."""
-    return Definition.model_json_schema()
+    return Schema(Definition.model_json_schema())
 
 
 # In words
 
 
-def _explain(place: Place, error: Any, raw: Json, schema: Schema) -> Iterator[str]:
+def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
     where, value, kind = path(place), _at(raw, place), error["type"]
-    part, context = schema.at(place, raw), error.get("ctx", {})
+    part, context = _schema().at(place, raw), error.get("ctx", {})
     match kind:
         case "extra_forbidden" | "invalid_key":
-            yield f"{where}: {_unknown(place, raw, schema)}"
+            yield f"{where}: {_unknown(place, raw)}"
         case "missing":
             yield f"{where}: is missing ({part.get('description', '')})"
         case "union_tag_not_found":
@@ -190,9 +188,9 @@ def _explain(place: Place, error: Any, raw: Json, schema: Schema) -> Iterator[st
             yield f"{where}: must be {_wanted(kind, part)}, not {_short(value)}"
 
 
-def _unknown(place: Place, raw: Json, schema: Schema) -> str:
+def _unknown(place: Place, raw: Json) -> str:
     """A key that is not known there, or is one of another kind of experiment."""
-    key, parent = str(place[-1]), schema.at(place[:-1], raw)
+    key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
         if owners:
@@ -202,14 +200,14 @@ def _unknown(place: Place, raw: Json, schema: Schema) -> str:
     return f"unknown key{hint}"
 
 
-def _left_empty(place: Place, value: Json, raw: Json, schema: Schema) -> Iterator[Place]:
+def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
     """Keys without a value whose absence means something: null would pass for it."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
-        if part is None and schema.may_be_null(inside, raw):
+        if part is None and _schema().may_be_null(inside, raw):
             yield inside
-        yield from _left_empty(inside, part, raw, schema)
+        yield from _left_empty(inside, part, raw)
 
 
 def _wanted(kind: str, part: Mapping[str, Json]) -> str:
@@ -238,25 +236,25 @@ def _short(value: Json) -> str:
 # In spite of problems
 
 
-def _repair(raw: Json, place: Place, kind: str, schema: Schema) -> Place | None:
+def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     """Put something valid where a problem is; the place that changed, None if none did."""
     if kind == "default_factory_not_called" or not place:
         return None
-    if kind == "too_short" and not _is_short(_at(raw, place), schema.at(place, raw)):
+    if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):
         return None  # once its items are mended it is long enough
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
     *outer, key = place
     parent = _at(raw, tuple(outer))
     if isinstance(key, int):
-        examples = schema.at(tuple(outer), raw).get("examples")
+        examples = _schema().at(tuple(outer), raw).get("examples")
         if isinstance(parent, list) and key < len(parent) and examples:
             parent[key] = copy.deepcopy(examples[0][0])
             return place
-        return _repair(raw, tuple(outer), kind, schema)
+        return _repair(raw, tuple(outer), kind)
     if not isinstance(parent, dict):
         return None
-    part = schema.at(place, raw)
+    part = _schema().at(place, raw)
     choices = KINDS if key == "kind" else part.get("enum", [])
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
