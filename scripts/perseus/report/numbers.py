@@ -29,15 +29,23 @@ def chance(probability: float) -> str:
 
 
 def significant(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits, never with an exponent; an en dash for nothing."""
+    """A number with so many significant digits; an en dash for nothing.
+
+    It has an exponent where nobody counts zeros any more, below 0.0001.
+    """
     if value is None or math.isnan(value):
         return "\N{EN DASH}"
     if math.isinf(value):
         return "\N{INFINITY}"
     if value == 0:
         return "0"
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
-    return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
+    magnitude = math.floor(math.log10(abs(value)))
+    if magnitude < -4:
+        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        text = f"{mantissa}e{int(exponent)}"
+    else:
+        text = f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+    return text.replace("-", "\N{MINUS SIGN}")
 
 
 def listed(names: Sequence[str]) -> str:

@@ -369,7 +369,16 @@ def test_versions_that_matter_are_those_of_the_record():
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.0475, "0.0475"), (1234.5, "1234"), (None, "–"), (float("inf"), "∞"), (0.0, "0")],  # noqa: RUF001
+    [
+        (0.0475, "0.0475"),
+        (1234.5, "1234"),
+        (None, "\N{EN DASH}"),
+        (float("inf"), "\N{INFINITY}"),
+        (0.0, "0"),
+        (0.000123, "0.000123"),
+        (0.00000301, "3.01e\N{MINUS SIGN}6"),
+        (-0.00000301, "\N{MINUS SIGN}3.01e\N{MINUS SIGN}6"),
+    ],
 )
 def test_numbers_are_for_people(value, text):
     assert significant(value) == text

@@ -5,7 +5,7 @@ const LONG = 8; // rows from which on a table has a filter
 
 // The number that a value begins with; its bound or its sign may stand before it.
 function number(text) {
-  const found = text.replace(/\u2212/g, "-").match(/^(?:[<>] |p)?(-?\d+(?:\.\d+)?)(?![\d.]*-)/);
+  const found = text.replace(/\u2212/g, "-").match(/^(?:[<>] |p)?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?![\d.]*-)/);
   return found ? Number(found[1]) : null;
 }
 
