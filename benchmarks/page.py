@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -157,19 +158,71 @@ HOST = (
 COLUMNS = ("case", "metric", "ours", "peer", "peer_name", "ratio", "goal", "met")
 
 
+OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
+
+
 def page(results: Path) -> str:
     """The page of those benchmarks that have a table."""
-    names = [name for name in ABOUT if (results / f"{name}.csv").exists()]
-    return "\n".join([HEAD, *(_part(results, name) for name in names)])
+    parts = [_read(results, name) for name in ABOUT if (results / f"{name}.csv").exists()]
+    overview = "\n".join(_table(OVERVIEW, [_row(part) for part in parts]))
+    return "\n".join([HEAD, overview, "", *map(_section, parts)])
 
 
-def _part(results: Path, name: str) -> str:
-    rows = read_cells(results / f"{name}.csv")
+@dataclass(frozen=True)
+class Part:
+    """One benchmark: its rows as they stand in its table, and the record of its host."""
+
+    name: str
+    rows: Sequence[Mapping[str, str]]
+    about: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        return ABOUT[self.name].partition("\n")[0].removeprefix("## ")
+
+    @property
+    def goals(self) -> Sequence[Mapping[str, str]]:
+        return [row for row in self.rows if row["goal"]]
+
+    @property
+    def missed(self) -> Sequence[Mapping[str, str]]:
+        return [row for row in self.goals if row["met"] == "false"]
+
+    @property
+    def met(self) -> str:
+        if not self.goals:
+            return "no goals"
+        return f"{len(self.goals) - len(self.missed)} of {len(self.goals)}"
+
+
+def _read(results: Path, name: str) -> Part:
     about = json.loads((results / f"{name}.json").read_text())
-    goals = [row["met"] for row in rows if row["goal"]]
-    met = f"{goals.count('true')} of {len(goals)} goals are met."
-    tables = ["\n".join(_table(COLUMNS, rows)), "\n".join(_table(("", name), _host(about)))]
-    return "\n".join([ABOUT[name], met, "", "\n\n".join(tables), ""])
+    return Part(name, read_cells(results / f"{name}.csv"), about)
+
+
+def _row(part: Part) -> dict[str, str]:
+    anchor = part.title.lower().replace(" ", "-")
+    return {
+        "part": f"[{part.title}](#{anchor})",
+        "goals met": part.met,
+        "missed": "; ".join(f"{row['case']}: {_figure(row)}" for row in part.missed),
+        "date": part.about["date"],
+        "CPU": part.about["cpu"],
+    }
+
+
+def _figure(row: Mapping[str, str]) -> str:
+    """What a goal is held against."""
+    if row["goal"].startswith("ours "):
+        return f"{row['ours']} ({row['goal'].removeprefix('ours ')})"
+    return f"ratio {row['ratio']} ({row['goal']})"
+
+
+def _section(part: Part) -> str:
+    tables = [_table(COLUMNS, part.rows), _table(("", part.name), _host(part.about))]
+    told = "\n\n".join("\n".join(table) for table in tables)
+    goals = f"Goals met: {part.met}." if part.goals else "It has no goals."
+    return "\n".join([ABOUT[part.name], goals, "", told, ""])
 
 
 def _host(about: Mapping[str, Any]) -> list[dict[str, str]]:

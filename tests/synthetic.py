@@ -622,6 +622,7 @@ def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
                     _tried(1377.0, 2.0, "send lag p99 2.0 ms > 1.0 ms"),
                     _tried(900.0, 0.8, ""),
                 ],
+                "longest_lag_ms": 1.0,
                 "disturbed": "",
             }
         ],

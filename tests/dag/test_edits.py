@@ -243,6 +243,9 @@ def test_how_results_are_priced(edited, downstream):
 def test_the_sla_of_a_model(edited, downstream):
     reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=120))
     assert edited.stale() == {RESNET_PEAK, MIX, *downstream}
+    reconfigured(edited, lambda study: study["models"][0]["sla"].update(latency_ms=300))
+    # A client may be late by a share of it.
+    assert edited.stale() == {RESNET_PEAK, MIX, CEILING, *downstream}
 
 
 def test_a_mix_added(edited, downstream):

@@ -31,7 +31,6 @@ from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.raw_results import RequestsWriter
-from perseus.peak.durations import grace_s
 from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
@@ -50,7 +49,7 @@ ATTEMPTS = 2
 CLOSED_FOREIGN_CPU = 2 * QUIET.foreign_cpu
 """Of all cores: at the rates of a closed loop the kernel's network work may be a tenth of them."""
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
-SLA = Sla(latency_ms=50.0)  # the longest for which the send lag must stay below 1 ms
+GRACE_S = 0.1  # the null model answers at once
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,11 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
         shape = Shape(records[request.model]["input_shape"][1], request.images)
         shapes.setdefault(shape, []).append(request.model)
     return shapes
+
+
+def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
+    """That of the requests of these models, which says how late they may be sent."""
+    return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,9 @@ def measure(
             with tempfile.TemporaryDirectory(prefix="perseus-null-") as folder:
                 write_null_model(Path(folder), shape)
                 with embedded_triton(Path(folder), log_path, server_cores) as server:
-                    bench = _Bench(server, shape, task, (server_cores, client_cores), processes, i)
+                    sla = strictest(task, models)
+                    cores = (server_cores, client_cores)
+                    bench = _Bench(server, shape, sla, task, cores, processes, i)
                     closed, tried, disturbed = bench.run(process, QUIET, say)
                     if disturbed:  # there may be no quiet to wait for
                         say("once more, with more tolerance")
@@ -132,6 +138,7 @@ def measure(
                 | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
                 | {"closed": [asdict(each) for each in closed]}
                 | {"open": [asdict(each) for each in tried]}
+                | {"longest_lag_ms": QUIET.lag_ms(sla.latency_ms)}
                 | {"disturbed": disturbed}
             )
     write_json(
@@ -182,12 +189,13 @@ class _Bench:
         self,
         server: RunningServer,
         shape: Shape,
+        sla: Sla,
         task: CeilingTask,
         cores: tuple[Sequence[int], Sequence[int]],
         processes: int,
         number: int,
     ) -> None:
-        self._server, self._shape, self._task = server, shape, task
+        self._server, self._shape, self._sla, self._task = server, shape, sla, task
         self._server_cores, self._client_cores = cores
         self._processes = processes
         self._streams = [stream(task.seed, number, part) for part in range(2)]
@@ -220,8 +228,8 @@ class _Bench:
             seen: list[TenantWindow] = []
 
             def offer(rate_rps: float) -> Open:
-                seen.append(open_loop(system, rate_rps, tolerance))
-                return judged(seen[-1], tolerance)
+                seen.append(open_loop(system, rate_rps, self._sla, tolerance))
+                return judged(seen[-1], self._sla, tolerance)
 
             tried = highest_valid(fastest_rps, offer)
             disturbed = what_disturbed(closed, seen)
@@ -259,18 +267,17 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
     return Closed(concurrency, count / seconds, 1e6 * cpu_s / max(count, 1))
 
 
-def open_loop(system: LiveSystem, rate_rps: float, tolerance: Tolerance) -> TenantWindow:
-    """A window of Poisson arrivals, judged as any other."""
+def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
+    """A window of the study's arrivals, judged as any other."""
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
-    grace = grace_s([SLA])
     return judge(
         seen,
         0,
-        SLA,
+        sla,
         rate_rps=rate_rps,
         settle_s=SETTLE_S,
-        grace_s=grace,
+        grace_s=GRACE_S,
         confidence=0.9,
         tolerance=tolerance,
     )
@@ -300,9 +307,9 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
     return sorted(tried, key=lambda each: -each.rate_rps)
 
 
-def judged(seen: TenantWindow, tolerance: Tolerance) -> Open:
+def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
     """Valid, and punctual even where the server is late, too, and all but everything answered."""
-    punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(SLA.latency_ms)
+    punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
         rate_rps=seen.offered_rps,

@@ -263,6 +263,7 @@ class RequestShape(BaseModel):
     request_bytes: int
     closed: tuple[ClosedLoop, ...]
     open: tuple[OpenLoop, ...]
+    longest_lag_ms: float = 1.0
     disturbed: str
 
     @property
@@ -286,6 +287,7 @@ class Ceiling(BaseModel):
         description="per size of request: its models; `closed`, the rate and the client's CPU time"
         " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
         " send lag and whether the window was valid: the first that was is the ceiling;"
+        " `longest_lag_ms`, what the p99 of the send lag might be;"
         " `disturbed`, what other processes spoilt, so that the ceiling may be too low; empty if"
         " nothing"
     )

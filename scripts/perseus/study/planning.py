@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study, search_alone
@@ -208,8 +209,17 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
         trace=measurement.arrivals.trace,
         client=_client(measurement.client),
         seed=study.definition.seed,
-        requests=tuple(RequestOfModel(model=m, images=n) for m, n in sorted(requests)),
+        requests=tuple(
+            RequestOfModel(model=m, images=n, sla_ms=_coarse(study.models[m].sla.latency_ms))
+            for m, n in sorted(requests)
+        ),
     )
+
+
+def _coarse(sla_ms: float) -> float:
+    """The largest of 50, 100, 200, 500, 1000, ... that is no more; 50 ms also below."""
+    power = 10.0 ** math.floor(math.log10(sla_ms))
+    return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
 
 def tables_task(study: Study) -> TablesTask:

@@ -18,11 +18,13 @@ from perseus.measurement.ceiling import (
     describe,
     highest_valid,
     judged,
+    strictest,
     what_disturbed,
 )
 from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
 from perseus.results.records import Ceiling
-from perseus.study.tasks.ceiling import CeilingTask
+from perseus.study.sla import Sla
+from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.measure import MeasuredArrivals
 from perseus.traffic.arrivals import Arrivals
 
@@ -34,8 +36,12 @@ TASK = CeilingTask(
     trace=None,
     client=client(),
     seed=0,
-    requests=(),
+    requests=(
+        RequestOfModel(model="resnet18", images=1, sla_ms=50),
+        RequestOfModel(model="resnet34", images=1, sla_ms=500),
+    ),
 )
+STRICT, WIDE = Sla(latency_ms=50), Sla(latency_ms=500)
 
 
 def client_up_to(
@@ -63,9 +69,9 @@ def client_up_to(
     return window
 
 
-def tried_with(client, tolerance=QUIET) -> list[Open]:
+def tried_with(client, tolerance=QUIET, sla=STRICT) -> list[Open]:
     """The rates that are tried with a client that 2000 requests/s are too fast for at all."""
-    return highest_valid(2000, lambda rate_rps: judged(client(rate_rps), tolerance))
+    return highest_valid(2000, lambda rate_rps: judged(client(rate_rps), sla, tolerance))
 
 
 def ceiling_rps(tried) -> float:
@@ -137,7 +143,7 @@ def test_a_closed_loop_that_others_disturbed_is_tried_again(monkeypatch):
     monkeypatch.setattr(ceiling, "read_cpu", lambda cores, root: (tuple(cores), root))
     monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: next(busy))
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
-    bench = ceiling._Bench(None, None, TASK, ([1], [0]), 1, 0)
+    bench = ceiling._Bench(None, None, STRICT, TASK, ([1], [0]), 1, 0)
     assert bench._closed_loop(None, 4).foreign_cpu == 0.0
     assert bench._closed_loop(None, 4).foreign_cpu == 0.6
     assert next(busy) == 0.7
@@ -188,6 +194,13 @@ def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():
     assert ceiling_rps(tried_with(slow, NO_QUIET)) == pytest.approx(0.9 * 2000)
 
 
+def test_how_late_sends_may_be_follows_from_the_sla_of_the_models_that_are_sent_so():
+    slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
+    assert ceiling_rps(tried_with(slow, sla=WIDE)) == pytest.approx(0.9 * 2000)
+    assert strictest(TASK, ["resnet34"]) == WIDE
+    assert strictest(TASK, ["resnet18", "resnet34"]) == STRICT
+
+
 @pytest.mark.parametrize("process", ["poisson", "constant", "gamma", "trace"])
 def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process):
     trace = tmp_path / "trace.csv"
@@ -203,7 +216,7 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
     monkeypatch.setattr(ceiling, "closed_loop", lambda client, n: Closed(n, 900.0, 300.0))
     monkeypatch.setattr(ceiling, "foreign_share", lambda before, after: 0.0)
     window = client_up_to(1000)
-    monkeypatch.setattr(ceiling, "open_loop", lambda system, rate, tolerance: window(rate))
+    monkeypatch.setattr(ceiling, "open_loop", lambda system, rate, sla, tolerance: window(rate))
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())
     monkeypatch.setattr(ceiling, "embedded_triton", lambda *arguments: nullcontext())
     monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))

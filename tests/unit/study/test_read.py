@@ -794,6 +794,17 @@ def test_no_ceiling_is_looked_for_of_pictures():
     assert request.model == "mobilenet_v3_small"
 
 
+@pytest.mark.parametrize(
+    ("sla_ms", "steps_ms"),
+    [(3, 50), (50, 50), (99.9, 50), (100, 100), (750, 500), (1000, 1000), (2500, 2000)],
+)
+def test_a_ceiling_knows_how_late_a_client_may_be_and_not_the_sla_itself(sla_ms, steps_ms):
+    study = load({"models": [model(sla={"latency_ms": sla_ms}), model(PAIR[1])]})
+    of_models = {each.model: each for each in planning.ceiling_task(study, "cpu1").requests}
+    assert of_models["squeezenet1_1"].sla_ms == steps_ms
+    assert of_models[PAIR[1]].sla_ms == 100
+
+
 def test_pictures_are_refused_where_they_cannot_be_preprocessed(tmp_path):
     (tmp_path / "own.onnx").touch()
     models = [model("squeezenet1_1", onnx=str(tmp_path / "own.onnx")), model(PAIR[1])]

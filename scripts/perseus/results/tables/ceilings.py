@@ -31,6 +31,8 @@ SCHEMA = Schema(
                " where it is"),
         column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of the send lag at the ceiling"),
+        column("longest_lag_ms", REAL, "ms", "what it might be: 1 ms, or 2 % of the strictest SLA"
+               " of these models, that in steps of 1, 2 and 5", null=False),
         column("client_cpu", REAL, "cores", "CPU time of the client at the ceiling, of each core"),
         column("closed_loop_rps", REAL, "requests/s", "best rate of a closed loop", null=False),
         column("closed_loop_concurrency", WHOLE, "requests", "requests in flight in that loop"),
@@ -72,6 +74,7 @@ def _row(ceiling: Ceiling, shape: RequestShape, problem: str) -> Row:
         "problem": problem,
         "first_invalid_rps": min((r for r in tried if not r <= ceiling_rps), default=np.nan),
         "send_lag_p99_ms": found.send_lag_p99_ms if found else np.nan,
+        "longest_lag_ms": shape.longest_lag_ms,
         "client_cpu": found.client_cpu if found else np.nan,
         "closed_loop_rps": at_most.rate_rps,
         "closed_loop_concurrency": at_most.concurrency,

@@ -7,10 +7,15 @@ from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient
 
 
 class RequestOfModel(Part):
-    """Requests of so many images of a model's size."""
+    """Requests of so many images of a model's size.
+
+    How late they may be sent follows from `sla_ms`, the model's SLA in coarse steps, so that a
+    small change of it asks for no new ceiling.
+    """
 
     model: str
     images: int
+    sla_ms: float
 
 
 class CeilingTask(Part):
