@@ -65,7 +65,8 @@ rule own_onnx:
 
 
 rule convert:
-    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch."""
+    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch; or why
+    there is none: what cannot be converted ends settings of a grid, not the run."""
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",

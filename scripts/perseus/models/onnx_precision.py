@@ -18,6 +18,7 @@ from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import check_onnx, sha256
+from perseus.models.unmade import OF_THE_MACHINE
 
 if TYPE_CHECKING:
     import onnx
@@ -40,6 +41,8 @@ def convert(
     try:
         model = CONVERTERS[precision](onnx_path, images)
         onnx.checker.check_model(model)
+    except OF_THE_MACHINE:
+        raise
     except Exception as error:  # the converters raise many kinds
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
     with whole(converted_path) as partial:
