@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,18 @@ FAILURES: Final = (
 
 ATTEMPTS: Final = 2
 """How often a cell is measured at most, each time on a fresh server."""
+
+STARTS_MINUTES: Final = 30
+"""For what is not load: an image that is pulled, servers that start, answers that are checked."""
+
+LEAST_MINUTES: Final = 240
+"""What load takes at most is said of usual rates; a search of a slow model may take longer."""
+
+
+def most_minutes(task: MeasureTask) -> int:
+    """How long a scheduler must let the job of a cell run: all attempts at it."""
+    _, most_s = procedure(task.run.kind).load_s(task)
+    return max(LEAST_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
 
 def measure(
