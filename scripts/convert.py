@@ -1,5 +1,6 @@
 """Convert an exported CNN to another precision and measure what that changes."""
 
+import json
 from pathlib import Path
 
 from perseus.host.files import write_json
@@ -16,6 +17,7 @@ with job(snakemake.log[0], *OF_THE_MACHINE) as say:
             Path(snakemake.input.model),
             Path(snakemake.input.reference),
             converted,
+            json.loads(Path(snakemake.input.check).read_text())["batches"],
         ),
         converted,
         say,

@@ -16,7 +16,7 @@ from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
-CHECK = {"input_shape": [3, 224, 224], "classes": 10}
+CHECK = {"input_shape": [3, 224, 224], "classes": 10, "batches": [1, 7]}
 
 
 def test_what_is_made_stays_what_it_is(tmp_path):
@@ -92,12 +92,13 @@ def job(script, folder, **of):
 def converted(folder):
     """What the rule `convert` leaves of a network that is none."""
     (folder / "model.onnx").write_bytes(b"no network")
+    (folder / "check.json").write_text(json.dumps(CHECK))
     with (folder / "reference.npz").open("wb") as file:
         np.savez(file, input=np.zeros((2, 3, 8, 8), np.float32), output=np.zeros((2, 10)))
     job(
         "convert",
         folder,
-        input={"model": "model.onnx", "reference": "reference.npz"},
+        input={"model": "model.onnx", "reference": "reference.npz", "check": "check.json"},
         output={"model": "model.int8.onnx", "check": "check.int8.json"},
         wildcards={"precision": "int8"},
     )
@@ -108,7 +109,6 @@ def converted(folder):
 def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
     reason = converted(tmp_path)
     assert "model.onnx cannot be converted to int8" in reason
-    (tmp_path / "check.json").write_text(json.dumps(CHECK))
     tenant = ServedTenant(name="resnet", model="resnet18")
     served = "repository/resnet/1/model.onnx"
     of = {
