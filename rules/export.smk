@@ -65,10 +65,12 @@ rule own_onnx:
 
 
 rule convert:
-    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch."""
+    """The same ONNX in fp16 or int8, with inputs and outputs in fp32, compared with torch; or why
+    there is none: what cannot be converted ends settings of a grid, not the run."""
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
+        check=f"{RESULTS}/models/{{model}}/check.json",
     output:
         model=f"{RESULTS}/models/{{model}}/model.{{precision}}.onnx",
         check=f"{RESULTS}/models/{{model}}/check.{{precision}}.json",

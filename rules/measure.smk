@@ -33,6 +33,7 @@ rule measure:
     threads: lambda w: slots.threads(STUDY.cells[w.cell])
     resources:
         **SLOTS,
+        **TIME,
         mem_mb=4000,
     params:
         task=lambda w: measure_task(w.cell).plain(),

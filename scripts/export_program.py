@@ -6,9 +6,11 @@ from perseus.host.files import write_json
 from perseus.host.job import job
 from perseus.models.networks import ExportError
 from perseus.models.torch_export import export_program
+from perseus.models.unmade import OF_THE_MACHINE, made
 from perseus.study.tasks.export import ExportTask
 
-with job(snakemake.log[0], ExportError):
+with job(snakemake.log[0], *OF_THE_MACHINE) as say:
     task = ExportTask.model_validate(snakemake.params.task)
-    check = export_program(task, Path(snakemake.output.model))
+    program = Path(snakemake.output.model)
+    check = made(lambda: export_program(task, program), program, say, ExportError)
     write_json(Path(snakemake.output.check), check)

@@ -5,15 +5,20 @@ from pathlib import Path
 
 from perseus.host.job import job
 from perseus.models.repository import RepositoryError, write_tenant
+from perseus.models.unmade import UnmadeError, require_made
+from perseus.study.setting import is_variant
 from perseus.study.tasks.repository import RepositoryTask
 
 task = RepositoryTask.model_validate(snakemake.params.task)
 
-with job(snakemake.log[0], RepositoryError):
+with job(snakemake.log[0], RepositoryError, UnmadeError):
+    model = Path(snakemake.input.model)
+    if not is_variant(snakemake.wildcards.scenario):
+        require_made(model)
     write_tenant(
         Path(snakemake.output.config).parents[1],
         task.tenant,
         task.siblings,
-        Path(snakemake.input.model),
+        model,
         json.loads(Path(snakemake.input.check).read_text()),
     )

@@ -6,17 +6,26 @@ from pathlib import Path
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.job import job
-from perseus.models.tensorrt_plan import TensorRtError, build
+from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build
+from perseus.models.unmade import UnmadeError, made, require_made
 from perseus.study.tasks.tensorrt import TensorRtTask
 
-with job(snakemake.log[0], GpuError, TensorRtError):
-    plan = Path(snakemake.output.model)
-    record = build(
+onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
+
+
+def planned():
+    """The record of what built the plan."""
+    require_made(onnx)
+    return build(
         TensorRtTask.model_validate(snakemake.params.task),
-        Path(snakemake.input.model),
+        onnx,
         json.loads(Path(snakemake.input.check).read_text()),
         plan,
         plan.parents[1] / "timing.cache",
         Path(snakemake.log[0]).with_suffix(".trtexec.log"),
     )
+
+
+with job(snakemake.log[0], GpuError, TensorRtError) as say:
+    record = made(planned, plan, say, NoPlanError, UnmadeError)
     write_json(Path(snakemake.output.record), record)

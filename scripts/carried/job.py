@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from perseus.study.base import Part
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.measure import MeasureTask
@@ -13,7 +15,7 @@ class Job(Part):
     """All tasks of a study: exports by model, tenants by scenario, and the cells in turn.
 
     `dedicated` names, by cell, the cells whose peaks it needs, `earlier` those that decide on its
-    mix.
+    mix. `files` are the traces that tasks name, as they name them.
     """
 
     models: dict[str, ExportTask]
@@ -22,3 +24,10 @@ class Job(Part):
     dedicated: dict[str, tuple[str, ...]]
     earlier: dict[str, tuple[str, ...]]
     tables: TablesTask
+    files: tuple[str, ...]
+
+    def carried(self, folder: Path) -> dict[str, Path]:
+        """Where each file lies below `folder`, that of the archive."""
+        return {
+            name: folder / "files" / str(i) / Path(name).name for i, name in enumerate(self.files)
+        }

@@ -4,7 +4,8 @@ export PYTHONPATH=scripts
 python scripts/carried/pack.py STUDY.yaml FOLDER [--python 3.12] [--libpython FILE]
 
 FOLDER gets perseus-carried.tar.xz: the library, the backends of PyTorch, Triton's server with the
-stub for that machine's Python, the client, and the cells of the study. There:
+stub for that machine's Python, the client, the cells of the study, and the traces that it names.
+There:
 
 tar xf perseus-carried.tar.xz && python3 perseus-carried/run.py RESULTS
 
@@ -29,6 +30,7 @@ import yaml
 from job import Job
 
 from perseus.host.files import whole
+from perseus.study import files as study_files
 from perseus.study import planning
 from perseus.study.cells import Cell, Study
 from perseus.study.experiments.peak import DEDICATED, Run
@@ -59,14 +61,17 @@ def main() -> None:
 
 def pack(study: Study, folder: Path, python: str, libpython: Path | None) -> Path:
     """Write the archive into `folder`; raises ValueError for a study that cannot be carried."""
-    job = json.dumps(job_of(study).plain(), indent=1).encode()
+    job = job_of(study)
+    told = json.dumps(job.plain(), indent=1).encode()
     path = folder / f"{NAME}.tar.xz"
     with whole(path) as partial, tarfile.open(partial, "w:xz", preset=2) as archive:
         for source, name in files(python, libpython):
             archive.add(source, f"{NAME}/{name}", filter=_nobody_s)
+        for named, carried in job.carried(Path(NAME)).items():
+            archive.add((ROOT / named).resolve(), str(carried), filter=_nobody_s)
         entry = tarfile.TarInfo(f"{NAME}/study.json")
-        entry.size = len(job)
-        archive.addfile(entry, io.BytesIO(job))
+        entry.size = len(told)
+        archive.addfile(entry, io.BytesIO(told))
     return path
 
 
@@ -105,7 +110,13 @@ def job_of(study: Study) -> Job:
             for cell in study.cells.values()
         },
         tables=planning.tables_task(study),
+        files=tuple(dict.fromkeys([*study_files.trace(study), *_of_experiments(study)])),
     )
+
+
+def _of_experiments(study: Study) -> Iterator[str]:
+    for cell in study.cells.values():
+        yield from study_files.of_experiment(cell)
 
 
 def in_turn(study: Study) -> list[Cell]:

@@ -151,6 +151,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
         [work / "raw" / each / "record.json" for each in cells[name]]
         for cells in (job.dedicated, job.earlier)
     )
+    carried = job.carried(HERE)
     missing = [path.parent.name for path in [*dedicated, *earlier] if not path.exists()]
     if missing:
         sys.exit(f"not measured: it needs {', '.join(missing)}")
@@ -167,7 +168,8 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
                 },
                 dedicated_records=dedicated,
                 earlier_records=earlier,
-                trace=None,
+                trace=carried[task.trace] if task.trace else None,
+                files=[carried[file] for file in task.run.files],
             ),
             Outputs(**outputs),
             lambda message: print(message, flush=True),
@@ -186,8 +188,9 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
     raw = results / "work" / "raw"
     folders = [raw / task.cell for task in job.cells if task.cell not in missed]
     made = tables.make(StudyResults.read(job.tables, folders, []))
-    for name in ("peaks", "tenants", "costs", "concurrency"):
-        write(made[name], raw / f"{name}.parquet", results / f"{name}.csv")
+    for name, table in made.items():
+        if table.num_rows:
+            write(table, raw / f"{name}.parquet", results / f"{name}.csv")
     shown = [json.loads((folder / "record.json").read_text()) for folder in folders]
     for record in shown:
         record.pop("posterior_scales", None)  # thousands, and in the archive

@@ -422,6 +422,35 @@ def test_a_soak_at_shares_of_peaks_is_measured_again_with_them_and_at_given_rate
     assert measured == {f"{shares}.r1", f"{shares}.r2", f"{given}.r2"}
 
 
+EVERY_KIND = [
+    {"kind": "concurrency", "concurrencies": [1, 4]},
+    {"kind": "startup", "starts": 2},
+    {"kind": "frontier", "points": 2},
+    {"kind": "aa"},
+    {"kind": "slowdown"},
+    {"kind": "background", "search": RESNET, "percents_of_peak": [25]},
+    {"kind": "replay", "process": "mmpp", "rates_rps": [5]},
+    {"kind": "soak", "percents_of_peak": [40, 30]},
+]
+
+
+def test_an_experiment_of_each_kind_removed(edited, downstream):
+    """It measures nothing, and the figure of the kind goes with it."""
+
+    def ask(*others):
+        first = {"kind": "peak", "mixes": [[3, 1]]}
+        reconfigured(edited, lambda s: s["scenarios"][0].update(experiments=[first, *others]))
+        return {("figure", each["kind"]) for each in others if each["kind"] != "frontier"}
+
+    ask(*EVERY_KIND)
+    edited.run("--cores", "2", "all")
+    for i, removed in enumerate(EVERY_KIND):
+        drawn = ask(*EVERY_KIND[:i], *EVERY_KIND[i + 1 :])
+        assert edited.stale() == drawn | downstream, removed["kind"]
+    ask()
+    assert edited.stale() == downstream
+
+
 def varied(edited, **vary):
     grid = {"vary": vary}
     reconfigured(edited, lambda study: study["scenarios"][0].update(grid=grid))

@@ -57,6 +57,11 @@ def test_whatever_measures_has_the_cores_of_a_node_and_no_slot_on_this_machine(n
 
 
 @pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_takes_no_time_from_a_cell_that_asks_for_more(name):
+    assert "runtime" not in profile(name)["set-resources"]["measure"]
+
+
+@pytest.mark.parametrize("name", PROFILES)
 def test_only_rules_that_exist_are_named(name):
     found = profile(name)
     assert set(found.get("groups", {})) <= set(rules())

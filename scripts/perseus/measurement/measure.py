@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 from perseus.host import gpu, machine
@@ -21,10 +23,13 @@ from perseus.measurement.experiments import Experiment, procedure
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.progress.state import OnProgress, ignored
 from perseus.measurement.raw_results import RequestsWriter, write_windows
+from perseus.measurement.server_under_test import without_server
 from perseus.measurement.verify import VerificationError
+from perseus.models.unmade import why_unmade
 from perseus.peak.outcome import Outcome
-from perseus.serving.failures import ServerError
+from perseus.serving.failures import ServerError, in_a_line
 from perseus.serving.launch import cores_of
+from perseus.study.setting import is_variant
 from perseus.study.tasks.measure import MeasureTask
 from perseus.study.traces import TraceError
 from perseus.traffic.client import ClientError
@@ -45,6 +50,18 @@ FAILURES: Final = (
 ATTEMPTS: Final = 2
 """How often a cell is measured at most, each time on a fresh server."""
 
+STARTS_MINUTES: Final = 30
+"""For what is not load: an image that is pulled, servers that start, answers that are checked."""
+
+LEAST_MINUTES: Final = 240
+"""What load takes at most is said of usual rates; a search of a slow model may take longer."""
+
+
+def most_minutes(task: MeasureTask) -> int:
+    """How long a scheduler must let the job of a cell run: all attempts at it."""
+    _, most_s = procedure(task.run.kind).load_s(task)
+    return max(LEAST_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
+
 
 def measure(
     task: MeasureTask,
@@ -56,9 +73,10 @@ def measure(
     """Measure a cell and write its raw results; `say` and `on_progress` hear how it gets on.
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
-    verdict; where the trouble may pass, the cell is measured once more before. Raises one of
-    FAILURES: ServerError when the server does not start, VerificationError when it serves wrong
-    answers, GpuError for a GPU that this machine has not.
+    verdict; where the trouble may pass, the cell is measured once more before. So is a setting of a
+    grid that cannot be served. Raises one of FAILURES: ServerError when another server does not
+    start, VerificationError when it serves wrong answers, GpuError for a GPU that this machine has
+    not.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -121,7 +139,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     Raises one of FAILURES as the first attempt does. A later one without a server is an attempt
     that failed, and what stood before it stands.
     """
-    found, stands = experiment.measure(cell), cell.attempt
+    found, stands = first_attempt(cell, experiment), cell.attempt
     endings = [{"outcome": found.outcome, "reason": found.record["reason"]}]
     while found.outcome.may_pass and len(endings) < ATTEMPTS:
         cell.say(f"{found.outcome}: {found.record['reason']}; once more, with a fresh server")
@@ -132,3 +150,33 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
         except FAILURES as error:
             endings.append({"outcome": Outcome.FAILED, "reason": str(error)})
     return Tried(found, stands, endings)
+
+
+def first_attempt(cell: CellUnderTest, experiment: Experiment) -> Findings:
+    """What an experiment finds, or why a setting of a grid cannot be served.
+
+    Raises one of FAILURES: of a scenario as it is configured, trouble with its server is a mistake
+    of who configured it.
+    """
+    if reason := why_no_model(cell.inputs.repository):
+        return not_served(cell, experiment, Outcome.INFEASIBLE, reason)
+    try:
+        return experiment.measure(cell)
+    except (ServerError, VerificationError) as error:
+        if not is_variant(cell.task.scenario):
+            raise
+        return not_served(cell, experiment, Outcome.FAILED, in_a_line(error))
+
+
+def why_no_model(repository: Path | None) -> str:
+    """Why a model of the repository was not made; empty where all were."""
+    files = sorted(repository.glob("*/1/*")) if repository else []
+    return next(filter(None, map(why_unmade, files)), "")
+
+
+def not_served(
+    cell: CellUnderTest, experiment: Experiment, outcome: Outcome, reason: str
+) -> Findings:
+    """The findings of a cell without a server."""
+    ended = {"outcome": outcome, "reason": reason}
+    return Findings({**without_server(cell), **experiment.nothing(cell), **ended})

@@ -7,7 +7,7 @@ Inputs and outputs stay fp32, so that clients and checks are those of the fp32 f
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,18 +17,28 @@ from numpy.typing import NDArray
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import check_onnx, sha256
+from perseus.models.onnx_export import check_onnx, in_batches, sha256
+from perseus.models.unmade import OF_THE_MACHINE
 
 if TYPE_CHECKING:
     import onnx
 
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
+Images = Sequence[NDArray[np.float32]]
+"""Batches of shape (n, 3, H, W)."""
+
 
 def convert(
-    precision: str, onnx_path: Path, reference_path: Path, converted_path: Path
+    precision: str,
+    onnx_path: Path,
+    reference_path: Path,
+    converted_path: Path,
+    batches: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Write `converted_path`; return the comparison with torch's answers, as plain builtins.
+
+    batches: those of the check of the fp32 file. Where all are of one size, it takes no other.
 
     Raises ExportError when the file cannot be converted, or answers otherwise than rounding to the
     precision explains (under onnxruntime on the CPU).
@@ -37,19 +47,22 @@ def convert(
 
     with np.load(reference_path) as arrays:
         images, expected = arrays["input"], arrays["output"]
+    batch = batches[0] if len(set(batches)) == 1 else None
     try:
-        model = CONVERTERS[precision](onnx_path, images)
+        model = CONVERTERS[precision](onnx_path, in_batches(images, batch or 1))
         onnx.checker.check_model(model)
+    except OF_THE_MACHINE:
+        raise
     except Exception as error:  # the converters raise many kinds
         raise ExportError(f"{onnx_path} cannot be converted to {precision}: {error}") from error
     with whole(converted_path) as partial:
         onnx.save_model(model, str(partial))
         what, tolerance = f"the network in {precision}", TOLERANCES[precision]
-        check = check_onnx(partial, images, expected, what=what, tolerance=tolerance)
+        check = check_onnx(partial, images, expected, what=what, tolerance=tolerance, batch=batch)
         return {**check, "sha256": sha256(partial), "from_sha256": sha256(onnx_path)}
 
 
-def _half(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
+def _half(onnx_path: Path, images: Images) -> onnx.ModelProto:
     import onnx
     from onnxruntime.transformers.float16 import convert_float_to_float16
     from onnxruntime.transformers.onnx_model import OnnxModel
@@ -59,7 +72,7 @@ def _half(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
     return model
 
 
-def _quantised(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
+def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
     """Explicit quantisation (Q/DQ) as TensorRT wants it: symmetric, weights by channel, no bias.
 
     The range of each activation is the largest seen on `images`, those of the export's check.
@@ -68,13 +81,13 @@ def _quantised(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
     from onnxruntime import quantization
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
-    class Images(quantization.CalibrationDataReader):
+    class Reader(quantization.CalibrationDataReader):
         def __init__(self) -> None:
             self._left = iter(images)
 
         def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            image = next(self._left, None)
-            return None if image is None else {"input": image[np.newaxis]}
+            batch = next(self._left, None)
+            return None if batch is None else {"input": batch}
 
     with tempfile.TemporaryDirectory() as folder:
         prepared, quantised = Path(folder, "prepared.onnx"), Path(folder, "quantised.onnx")
@@ -82,7 +95,7 @@ def _quantised(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
         quantization.quantize_static(
             str(prepared),
             str(quantised),
-            Images(),
+            Reader(),
             quant_format=quantization.QuantFormat.QDQ,
             op_types_to_quantize=QUANTISED,
             per_channel=True,
@@ -98,8 +111,8 @@ def _quantised(onnx_path: Path, images: NDArray[np.float32]) -> onnx.ModelProto:
         return onnx.load(str(quantised))
 
 
-CONVERTERS: Final[dict[str, Callable[[Path, NDArray[np.float32]], onnx.ModelProto]]] = {
+CONVERTERS: Final[dict[str, Callable[[Path, Images], onnx.ModelProto]]] = {
     "fp16": _half,
     "int8": _quantised,
 }
-"""By the precision that they convert to; `images` are (n, 3, H, W), for calibration."""
+"""By the precision that they convert to; images are for calibration."""

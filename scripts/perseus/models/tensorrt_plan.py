@@ -34,6 +34,10 @@ class TensorRtError(RuntimeError):
     """A plan cannot be built; the message says what to do."""
 
 
+class NoPlanError(TensorRtError):
+    """TensorRT has tried to build a plan of a network, in vain."""
+
+
 @dataclass(frozen=True)
 class Batches:
     """The batch sizes that a plan serves: the fastest is `best`."""
@@ -67,7 +71,8 @@ def build(
     check: the record of the export (input_shape). timing_cache: of this server, kept from plan to
     plan: a second build of the same layers takes seconds. log_path: all that trtexec says.
 
-    Raises TensorRtError when trtexec is missing, too old or fails, and GpuError without the GPU.
+    Raises TensorRtError when trtexec is missing or too old, NoPlanError when it fails, and GpuError
+    without the GPU.
     """
     # The first: a server's GPUs are alike, for a plan fits them all.
     environment = {**os.environ, **gpu.cuda_environment(task.gpus[:1])}
@@ -95,7 +100,7 @@ def build(
         with log_path.open("ab") as log:
             status = _run(command, environment, log)
         if status != 0 or not partial.exists():
-            raise TensorRtError(
+            raise NoPlanError(
                 f"trtexec could not build a plan (exit code {status}); the end of {log_path}:\n"
                 f"{last_lines(log_path)}"
             )

@@ -131,11 +131,13 @@ class Record(BaseModel):
     outcome: str = Field(
         description="ok, uncertified (an estimate, but no rate passed with confidence), predicted"
         " (not measured: the mixes before it let predict it within what was asked), infeasible"
-        " (the server cannot keep the SLA at any load, or died under that of a soak), blocked (its"
+        " (the server cannot keep the SLA at any load, or died under that of a soak; or the setting"
+        " of a grid has no model to serve), blocked (its"
         " rates are shares of dedicated peaks that were not found), client_limited (the load"
         " generator gave out first),"
         " disturbed (other processes of the host spoilt the windows), unsteady"
-        " (the server's speed changed) or failed (the server died or answered with errors)"
+        " (the server's speed changed) or failed (the server died or answered with errors, or, with"
+        " the setting of a grid, did not start or answered wrongly)"
     )
     reason: str = Field(description="why not ok, in words")
     requests: int = Field(description="requests counted in all windows, of all attempts")

@@ -55,6 +55,14 @@ _HINTS = (
 )
 
 
+def in_a_line(error: Exception) -> str:
+    """The message of an error without the end of a log, but for why models were not loaded."""
+    first, *log = str(error).splitlines()
+    said = re.sub(r"; the (last lines of its log|end of .*):$", "", first)
+    refused = (re.search(r"failed to load '.*", line) for line in log)
+    return "; ".join([said, *dict.fromkeys(each[0].rstrip('"') for each in refused if each)])
+
+
 def early_exit(returncode: int, log_path: Path) -> ServerError:
     if returncode == CORES_REFUSED:
         return ServerError(

@@ -40,6 +40,11 @@ def configured(name: str) -> str:
     return name.partition(MARK)[0]
 
 
+def is_variant(name: str) -> bool:
+    """Whether a server, a tenant or a scenario has another setting than in the configuration."""
+    return MARK in name
+
+
 def of_ceiling(server: str) -> str:
     """The name of the client's ceiling beside a server, whatever its runtime: a model that answers
     at once is served there."""

@@ -1,10 +1,11 @@
-"""A trace of arrivals: a text file with one time in seconds per line."""
+"""A trace of arrivals: a text file with one time per line, in seconds or as a date."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TextIO
 
@@ -43,10 +44,14 @@ def read_column_s(path: Path, column: str) -> NDArray[np.float64]:
 
 
 def to_times_s(path: Path, numbers: Sequence[int], texts: Sequence[str]) -> NDArray[np.float64]:
-    """Seconds of what stands in lines with these numbers; raises as `read_gaps_s` does."""
+    """Seconds of what stands in lines with these numbers, all in seconds or all dates with times
+    (ISO 8601); raises as `read_gaps_s` does."""
     times_s = np.array([_number(text) for text in texts])
+    if not np.isfinite(times_s).any():
+        times_s = np.array([_moment_s(text) for text in texts])
     bad = np.flatnonzero(~np.isfinite(times_s)).tolist()
-    refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} is not a time in s" for i in bad])
+    what = "is not a time in s, nor are all of them dates with times (ISO 8601)"
+    refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} {what}" for i in bad])
     if len(times_s) == 0 or times_s.min() == times_s.max():
         raise TraceError(f"{path} needs arrivals at two different times, at least")
     return times_s
@@ -57,6 +62,15 @@ def _number(text: str) -> float:
         return float(text)
     except ValueError:
         return np.nan
+
+
+def _moment_s(text: str) -> float:
+    """Seconds since 1970; of UTC where the date names no zone."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return np.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import peak, procedure
 from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
+from perseus.measurement.measure import most_minutes
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, no_peak
@@ -195,6 +196,12 @@ def test_what_measuring_takes_is_known_beforehand():
     # each window also settles for a second, and ends 0.1 s after what counts
     hour = procedure("soak").load_s(measure_task(tenant("a"), run=soak))
     assert hour == pytest.approx((3600, 3600))
+
+
+@pytest.mark.parametrize(("hours", "minutes"), [(1, 240), (10, 1230), (24, 2910)])
+def test_a_scheduler_is_asked_for_all_attempts_at_a_cell_and_four_hours_at_least(hours, minutes):
+    soak = Soak(name="soak", duration_s=3600 * hours, window_s=58.9, rates_rps=(5.0,))
+    assert most_minutes(measure_task(tenant("a"), run=soak)) == pytest.approx(minutes, abs=2)
 
 
 def test_the_rate_of_answers_has_an_interval():

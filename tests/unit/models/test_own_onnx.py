@@ -9,6 +9,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
+from perseus.models.onnx_precision import convert
 from perseus.models.own_onnx import take_onnx
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
@@ -73,6 +74,14 @@ def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path
 def test_a_batch_that_stays_fixed_is_taken_where_nothing_else_is_asked_for(tmp_path, batch):
     record, _ = taken(network(batch, by=batch), tmp_path, batches=(batch,))
     assert set(record["batches"]) == {batch}
+
+
+@pytest.mark.parametrize("precision", ["fp16", "int8"])
+def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
+    record, served = taken(network(3, by=3), tmp_path, batches=(3,))
+    files = served, tmp_path / "reference.npz", tmp_path / f"model.{precision}.onnx"
+    converted = convert(precision, *files, record["batches"])
+    assert set(converted["batches"]) == {3}
 
 
 def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):

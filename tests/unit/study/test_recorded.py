@@ -45,6 +45,21 @@ def test_times_may_be_a_column(tmp_path):
 
 
 @pytest.mark.parametrize(
+    "stamps",
+    [
+        # As in the Azure LLM inference traces, which have seven digits.
+        ["2023-11-16 18:17:03.9799600", "2023-11-16 18:17:05.4799600", "2023-11-16 18:17:04.0"],
+        ["2024-03-31T23:59:59.98Z", "2024-04-01T02:00:01.48+02:00", "2024-04-01T00:00:00"],
+    ],
+)
+def test_times_may_be_dates(tmp_path, stamps):
+    path = written(tmp_path, "TIMESTAMP,ContextTokens\n" + "".join(f"{s},1\n" for s in stamps))
+    found = read_recorded(path, "times", "TIMESTAMP")
+    assert found.starts_s.tolist() == pytest.approx([0, 0.02, 1.5], abs=1e-4)
+    assert read_recorded(written(tmp_path, "\n".join(stamps)), "times").length_s > 0
+
+
+@pytest.mark.parametrize(
     ("function", "expected"),
     [(None, [111, 20, 33]), ("f1", [101, 0, 3]), ("f2", [10, 20, 30])],
 )
@@ -84,6 +99,8 @@ MINUTES = r"line 1: the columns are not HashOwner,HashApp,HashFunction,Trigger,1
         ("times", "at", "", r"line 1: '' has no column 'at'"),
         ("times", "at", "size,at\n1,2\n3\n", r"line 3: has 1 of 2 columns"),
         ("times", "at", "size,at\n1,2\n3,x\n", r"line 3: 'x' is not a time in s"),
+        ("times", None, "2024-03-31\n12\n", r"line 1: '2024-03-31' is not a time in s, nor are"),
+        ("times", None, "2024-03-31\n31.3.2024\n", r"line 2: '31.3.2024' is not a time in s"),
         ("times", "at", "at\n1\n1\n", r"needs arrivals at two different times"),
         ("azure_functions", None, "1\n2\n", MINUTES),
         ("azure_functions", None, "", MINUTES),

@@ -139,9 +139,12 @@ def asking(**experiment):
         (tenant(dynamic_batching={}), "tenants[0].dynamic_batching: is what the server has set"),
         (tenant(priority=1), "tenants[0].priority: is what the server has set of 'text_encoder'"),
         (tenant(intra_op_threads=1), "tenants[0].intra_op_threads: is what the server has set"),
-        (
-            tenant(preprocessing="client"),
-            "tenants[0].preprocessing: 'mine' is a served_model, and only of torchvision's models",
+        *(
+            (
+                tenant(preprocessing=side),
+                "tenants[0].preprocessing: 'mine' is a served_model, and only of torchvision's",
+            )
+            for side in ("client", "server")
         ),
         (asking(kind="startup"), "experiments[0]: 'startup' starts servers with their models,"),
         (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers with their models"),

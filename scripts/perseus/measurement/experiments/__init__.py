@@ -7,8 +7,9 @@ returns its `Findings`: what stands in record.json besides what every cell has.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.study.tasks.measure import MeasureTask
@@ -20,6 +21,9 @@ class Experiment(Protocol):
     def measure(self, cell: CellUnderTest) -> Findings:
         """Measure the cell. Raises ServerError, VerificationError,
         ClientError and RouteError where nothing can be measured."""
+
+    def nothing(self, cell: CellUnderTest) -> Mapping[str, Any]:
+        """Its own keys of record.json, of a cell whose server could not be had."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
         """Seconds of load that measuring the cell takes: about, and at most."""

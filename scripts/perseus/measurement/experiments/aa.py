@@ -52,6 +52,11 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings({**record, **found})
 
 
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No capacities."""
+    return {"capacities_rps": []}
+
+
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Every window is equally long; at most, all are tried as often as they may be."""
     run = cast(Run, task.run)

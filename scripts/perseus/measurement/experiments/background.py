@@ -3,6 +3,6 @@
 It is the search of a peak; what is its own is the load line, which its run makes.
 """
 
-from perseus.measurement.experiments.peak import load_s, measure
+from perseus.measurement.experiments.peak import load_s, measure, nothing
 
-__all__ = ["load_s", "measure"]
+__all__ = ["load_s", "measure", "nothing"]

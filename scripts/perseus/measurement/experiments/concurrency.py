@@ -7,10 +7,10 @@ can carry at all, and compares with tools that measure that way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,6 +39,11 @@ def measure(cell: CellUnderTest) -> Findings:
             outcome, reason = Outcome.FAILED, str(error)
     levels = [asdict(each) for each in throughputs]
     return Findings({**server.record, "outcome": outcome, "reason": reason, "levels": levels})
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No levels."""
+    return {"levels": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

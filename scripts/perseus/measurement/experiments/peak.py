@@ -65,6 +65,14 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings({**server.record, **of_limit(run, names, peak, line, dedicated_rps)}, certified)
 
 
+def nothing(cell: CellUnderTest) -> dict[str, Any]:
+    """No peak on its load line."""
+    names, dedicated_rps = cell.task.tenant_names, dedicated_peaks(cell.inputs.dedicated_records)
+    run = with_weights(cell)
+    line, _ = load_line(run, names, dedicated_rps, dict.fromkeys(names, np.nan))
+    return of_limit(run, names, no_peak(Outcome.FAILED, ""), line, dedicated_rps)
+
+
 def of_limit(
     run: Run,
     names: Sequence[str],

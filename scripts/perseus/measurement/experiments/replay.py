@@ -6,9 +6,9 @@ is the others' doing (docs/method.md, "Bursts and traces").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -104,6 +104,11 @@ def measure(cell: CellUnderTest) -> Findings:
     busiest = run.phases(len(task.tenants))[0].name
     watched = next((each.window for each in offered if each.phase == busiest), -1)
     return Findings({**server.record, **found}, watched_window=watched)
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No windows."""
+    return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

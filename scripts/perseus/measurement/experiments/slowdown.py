@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -101,6 +101,12 @@ def measure(cell: CellUnderTest) -> Findings:
         "steps": [asdict(step) for step in steps],
     }
     return Findings(record)
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No rates, and no steps."""
+    names = cell.task.tenant_names
+    return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

@@ -7,6 +7,7 @@ is not what requests in flight need.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -60,6 +61,11 @@ def measure(cell: CellUnderTest) -> Findings:
         "readings": soaked.readings,
     }
     return Findings({**server.record, **found})
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No rates, and no readings."""
+    return {"rates_rps": dict.fromkeys(cell.task.tenant_names, math.nan), "readings": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from perseus.host.page_cache import evict, resident_share
 from perseus.measurement.cell import CellUnderTest, Findings
@@ -74,6 +74,11 @@ def measure(cell: CellUnderTest) -> Findings:
         outcome, reason = Outcome.FAILED, f"start {len(starts) + 1}: {error}"
     told = [asdict(start) for start in starts]
     return Findings({**record, "outcome": outcome, "reason": reason, "starts": told})
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No starts."""
+    return {"starts": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:

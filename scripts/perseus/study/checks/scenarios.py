@@ -144,6 +144,7 @@ def _preprocessing_problems(
             f"{model.name!r} is {kind}, and only of torchvision's models it is known what pictures"
             " must become (leave it out, or give the model an architecture:)",
         )
+        return  # once it is left out, its server has nothing against it
     if tenant.preprocessing != "server":
         return
     if tenant.priority is not None:

@@ -150,8 +150,9 @@ class Settings(ExperimentSettings):
     )
     format: Format | None = Field(
         default=None,
-        description="Of the files; trace only. `times`, the default: a time in seconds per line, or"
-        " in a column. `azure_functions` and `burstgpt`: those public traces.",
+        description="Of the files; trace only. `times`, the default: a time in seconds, or a date"
+        " and time, per line or in a column. `azure_functions` and `burstgpt`: those public"
+        " traces.",
     )
     column: Words | None = Field(
         default=None, description="The column of a CSV that has the times; times only."

@@ -1,0 +1,53 @@
+"""On a cluster a measurement asks its scheduler for the time that its cell needs at most."""
+
+import re
+
+import pytest
+
+STUDY = """
+study: times
+models:
+  - {name: squeezenet1_1, sla: {latency_ms: 100}}
+servers:
+  - {name: cpu1, cores: 1, price: {instance: n1-standard-1, region: us-central1}}
+scenarios:
+  - name: squeezenet1_1
+    servers: [cpu1]
+    tenants: [{model: squeezenet1_1}]
+    experiments: [{kind: soak, duration_s: 36000, rates_rps: [5]}]
+measurement: {preset: quick}
+"""
+CELL = re.compile(
+    r"^rule measure:$.*?raw/cpu1\.squeezenet1_1\.(\w+).*?resources: (.*?)$", re.M | re.S
+)
+
+ON_A_CLUSTER = ("--jobs", "2", "--cores", "2")
+
+
+@pytest.fixture(scope="module")
+def asked(empty, tmp_path_factory):
+    """A function from the options of a dry run to the resources of each measurement, in words."""
+    workflow = empty.copy(tmp_path_factory.mktemp("times") / "workflow")
+    (workflow.root / "config" / "config.yaml").write_text(STUDY)
+    # With a message of its own a job does not say what it asks for.
+    workflow.edit("rules/measure.smk", '    message:\n        "Measuring {wildcards.cell}"\n', "")
+
+    def plan(*options):
+        code, output, errors = workflow.plan("measurements", *options)
+        assert code == 0, errors
+        return dict(CELL.findall(output + errors))
+
+    return plan
+
+
+def test_a_long_soak_has_the_time_of_both_attempts_and_a_search_four_hours(asked):
+    found = asked(*ON_A_CLUSTER)
+    minutes = {name: int(re.search(r"\bruntime=(\d+)", said)[1]) for name, said in found.items()}
+    assert minutes["peak"] == 240
+    assert minutes["soak"] == pytest.approx(2 * 600 + 30, abs=5)
+
+
+def test_on_this_machine_nothing_asks_for_time(asked):
+    found = asked("--cores", "2")
+    assert sorted(found) == ["peak", "soak"]
+    assert not any("runtime=" in said for said in found.values())

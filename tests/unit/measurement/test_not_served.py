@@ -1,0 +1,152 @@
+"""A setting of a grid that cannot be served ends as a row with its reason, whatever was asked."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.host import parquet
+from perseus.measurement import measure as frame
+from perseus.measurement import server_under_test
+from perseus.measurement.cell import Inputs, Outputs
+from perseus.models.unmade import made
+from perseus.report import drawing
+from perseus.report.figures import FIGURES
+from perseus.results import tables
+from perseus.results.check import problems
+from perseus.results.records import Record
+from perseus.results.study_results import StudyResults
+from perseus.serving.failures import ServerError
+from perseus.study.tasks.figure import FigureTask
+from perseus.study.tasks.measure import MeasureTask
+
+LOG = """\
+the server ended before it was ready (exit code 1); the last lines of its log:
+E1123 00:00:01.000000 7 model_lifecycle.cc:642] "failed to load 'resnet18' version 1: Internal: no"
+error: creating server: Internal - failed to load all models"""
+NOT_LOADED = (
+    "the server ended before it was ready (exit code 1);"
+    " failed to load 'resnet18' version 1: Internal: no"
+)
+RUNTIME = "openvino"
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+
+
+@pytest.fixture
+def refused(monkeypatch):
+    """The logs of servers that ended before they were ready."""
+    logs = []
+
+    @contextmanager
+    def launch(server, repository, log_path, cores, **more):
+        logs.append(log_path)
+        log_path.write_text("what it said\n")
+        raise ServerError(LOG)
+        yield
+
+    @contextmanager
+    def cores_of(server, owner, say):
+        yield [0], [0]
+
+    monkeypatch.setattr(server_under_test, "launch", launch)
+    monkeypatch.setattr(frame, "cores_of", cores_of)
+    monkeypatch.setattr(frame.os, "sched_setaffinity", lambda *arguments: None)
+    return logs
+
+
+def tasks(runtime=RUNTIME):
+    """A cell of each kind, on a server with this runtime; dedicated ones first."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    found = [
+        *synthetic.records(truth, mixes=[(1, 1)]),
+        *synthetic.background_records(truth, percents=(50,)),
+        synthetic.sweep_record(),
+        synthetic.startup_record(),
+        synthetic.aa_record(),
+        synthetic.slowdown_record(),
+        synthetic.replay_record(),
+        synthetic.soak_record(),
+    ]
+    name = synthetic._server_with(runtime, synthetic.RUNTIMES)
+    moved = (synthetic._on_server(record, name, runtime) for record in found)
+    return [MeasureTask.model_validate(record["cell"]) for record in moved]
+
+
+def measured(folder, task):
+    """The folder of a cell's raw results."""
+    raw = folder / "raw"
+    alone = [raw / f"{task.server.name}.{name}.peak.r1" for name in task.tenant_names]
+    needed = [cell / "record.json" for cell in alone if task.run.needs_dedicated_peaks]
+    (raw / task.cell).mkdir(parents=True)
+    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
+    names |= {"record": "record.json", "server_log": "server.log"}
+    outputs = Outputs(**{name: raw / task.cell / file for name, file in names.items()})
+    frame.measure(task, Inputs(folder / "repository", {}, needed, None), outputs, lambda _: None)
+    return raw / task.cell
+
+
+def unmade_model(folder):
+    def make():
+        raise ValueError("resnet18 cannot be converted to int8: no range")
+
+    (folder / "repository/resnet18/1").mkdir(parents=True)
+    made(make, folder / "repository/resnet18/1/model.onnx", lambda _: None, ValueError)
+
+
+@pytest.mark.parametrize("converted", [True, False], ids=["not loaded", "not converted"])
+def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refused, converted):
+    if not converted:
+        unmade_model(tmp_path)
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    served = [*synthetic.records(truth, mixes=[(1, 1)], holds=())]
+    folders = [
+        *synthetic_files.write(tmp_path, served),
+        *(measured(tmp_path, task) for task in tasks()),
+    ]
+    factors = {"onnxruntime": 1.0, RUNTIME: 1.0}
+    results = StudyResults.read(synthetic.grid_task(factors), folders, [])
+    found = tables.make(results)
+    assert problems(found, {}) == []
+    rows = [row for row in found["grid"].to_pylist() if row["runtime"] == RUNTIME]
+    assert len(rows) == 3
+    verdict, reason = (
+        ("failed", NOT_LOADED)
+        if converted
+        else ("infeasible", "resnet18 cannot be converted to int8: no range")
+    )
+    for row in rows:
+        assert (row["verdict"], row["excluded"]) == (verdict, f"{verdict}: {reason}")
+    assert {row["setting"] for row in found["recommendations"].to_pylist()} == {
+        "runtime onnxruntime"
+    }
+    paths = {}
+    for name, table in found.items():
+        paths[name] = tmp_path / f"{name}.parquet"
+        parquet.write(table, paths[name], tmp_path / f"{name}.csv")
+    for name, facts in FIGURES.items():
+        cells = [path for path in folders if Record.read(path).task.run.kind == facts.kind]
+        svg, png, csv = (tmp_path / f"{name}.{kind}" for kind in ("svg", "png", "csv"))
+        drawing.draw(name, paths, cells, STYLE, svg, png, csv)
+
+
+def test_a_model_that_is_not_loaded_is_tried_twice_and_one_that_is_not_there_never(
+    tmp_path, refused
+):
+    first, second = tasks()[:2]
+    folder = measured(tmp_path, first)
+    record = json.loads((folder / "record.json").read_text())
+    assert len(refused) == 2 and len(record["attempts"]) == 2
+    assert (folder / "server.log").read_text() == "what it said\n"
+    unmade_model(tmp_path)
+    folder = measured(tmp_path, second)
+    assert len(refused) == 2
+    assert (folder / "server.log").read_text() == "No server was started.\n"
+
+
+def test_as_it_is_configured_a_server_that_does_not_start_stops_the_run(tmp_path, refused):
+    with pytest.raises(ServerError, match="failed to load 'resnet18'"):
+        measured(tmp_path, tasks("onnxruntime")[0])

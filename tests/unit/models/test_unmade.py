@@ -1,0 +1,127 @@
+"""In the place of a model that cannot be made stands why, and it goes the way of a model."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from perseus.models import onnx_precision, repository
+from perseus.models.networks import ExportError
+from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
+from perseus.study.tasks.repository import RepositoryTask, ServedTenant
+
+SCRIPTS = Path(__file__).parents[3] / "scripts"
+CHECK = {"input_shape": [3, 224, 224], "classes": 10, "batches": [1, 7]}
+
+
+def test_what_is_made_stays_what_it_is(tmp_path):
+    path = tmp_path / "model.onnx"
+
+    def make():
+        path.write_bytes(b"a network")
+        return {"sha256": "ab"}
+
+    assert made(make, path, pytest.fail, ExportError) == {"sha256": "ab"}
+    assert (path.read_bytes(), why_unmade(path)) == (b"a network", "")
+    require_made(path)
+
+
+def test_a_refusal_goes_on_in_the_place_of_the_model_to_the_repository(tmp_path):
+    path, said = tmp_path / "model.onnx", []
+
+    def make():
+        raise ExportError("it has no range: Größe")
+
+    assert made(make, path, said.append, ExportError) == {"unmade": "it has no range: Größe"}
+    assert said == ["it has no range: Größe"]
+    tenant = ServedTenant(name="resnet~precision-int8", model="resnet18")
+    repository.write_tenant(tmp_path / "repository", tenant, [tenant.name], path, CHECK)
+    served = tmp_path / "repository/resnet~precision-int8/1/model.onnx"
+    assert why_unmade(served) == "it has no range: Größe"
+    with pytest.raises(UnmadeError, match="it has no range"):
+        require_made(served)
+
+
+def test_any_other_exception_leaves_no_file(tmp_path):
+    def make():
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        made(make, tmp_path / "model.onnx", pytest.fail, ExportError)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("raised", "seen"),
+    [
+        (ValueError("no range"), ExportError),
+        (MemoryError(), MemoryError),
+        (OSError(28, "No space left on device"), OSError),
+    ],
+    ids=lambda case: getattr(case, "__name__", str(case)),
+)
+def test_trouble_of_the_machine_is_not_taken_for_the_network_s(
+    exported, tmp_path, monkeypatch, raised, seen
+):
+    def converter(onnx_path, images):
+        raise raised
+
+    monkeypatch.setitem(onnx_precision.CONVERTERS, "int8", converter)
+    folder, _ = exported
+    files = folder / "model.onnx", folder / "reference.npz", tmp_path / "model.onnx"
+    with pytest.raises(seen):
+        onnx_precision.convert("int8", *files)
+
+
+def job(script, folder, **of):
+    """Run the script of a rule."""
+    paths = {
+        key: SimpleNamespace(**{name: str(folder / path) for name, path in of[key].items()})
+        for key in ("input", "output")
+    }
+    others = {key: SimpleNamespace(**of.get(key, {})) for key in ("params", "wildcards")}
+    snakemake = SimpleNamespace(log=[str(folder / "logs/job.log")], **paths, **others)
+    runpy.run_path(str(SCRIPTS / f"{script}.py"), {"snakemake": snakemake})
+
+
+def converted(folder):
+    """What the rule `convert` leaves of a network that is none."""
+    (folder / "model.onnx").write_bytes(b"no network")
+    (folder / "check.json").write_text(json.dumps(CHECK))
+    with (folder / "reference.npz").open("wb") as file:
+        np.savez(file, input=np.zeros((2, 3, 8, 8), np.float32), output=np.zeros((2, 10)))
+    job(
+        "convert",
+        folder,
+        input={"model": "model.onnx", "reference": "reference.npz", "check": "check.json"},
+        output={"model": "model.int8.onnx", "check": "check.int8.json"},
+        wildcards={"precision": "int8"},
+    )
+    return json.loads((folder / "check.int8.json").read_text())["unmade"]
+
+
+@pytest.mark.parametrize("scenario", ["cpu1.resnet", "cpu1~runtime-openvino.resnet"])
+def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
+    reason = converted(tmp_path)
+    assert "model.onnx cannot be converted to int8" in reason
+    tenant = ServedTenant(name="resnet", model="resnet18")
+    served = "repository/resnet/1/model.onnx"
+    of = {
+        "input": {"model": "model.int8.onnx", "check": "check.json"},
+        "output": {"config": "repository/resnet/config.pbtxt", "model": served},
+        "params": {"task": RepositoryTask(tenant=tenant, siblings=("resnet",)).plain()},
+        "wildcards": {"scenario": scenario},
+    }
+    if "~" in scenario:
+        job("repository", tmp_path, **of)
+        assert why_unmade(tmp_path / served) == reason
+        return
+    with pytest.raises(SystemExit, match="cannot be converted to int8"):
+        job("repository", tmp_path, **of)
+    assert not (tmp_path / served).exists()
+    assert "cannot be converted" in (tmp_path / "logs/job.error").read_text()

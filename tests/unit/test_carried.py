@@ -1,0 +1,79 @@
+"""A study that is packed for a machine without Snakemake takes the traces along that it names."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from perseus.measurement import measure as frame
+from perseus.study.read import read_study
+
+ROOT = Path(__file__).parents[2]
+MODULES = ("job", "pack", "run")
+
+
+@pytest.fixture
+def carried(monkeypatch):
+    """The modules of scripts/carried, by name; they look beside themselves for each other."""
+    monkeypatch.syspath_prepend(str(ROOT / "scripts" / "carried"))
+    yield {name: importlib.import_module(name) for name in MODULES}
+    for name in MODULES:
+        del sys.modules[name]
+
+
+def study_of(folder: Path):
+    """One model, whose arrivals and whose replay come from two files of the same name."""
+    names = []
+    for number in range(2):
+        (folder / str(number)).mkdir()
+        names.append(str(folder / str(number) / "times.csv"))
+        Path(names[-1]).write_text(f"time_s\n0\n{number + 1}\n9\n")
+    price = {"instance": "n1-standard-1", "region": "us-central1"}
+    replay = {"kind": "replay", "process": "trace", "traces": [names[1]], "duration_s": 5}
+    raw = {
+        "study": "carried",
+        "models": [{"name": "squeezenet1_1", "sla": {"latency_ms": 50}}],
+        "servers": [{"name": "cpu1", "runtime": "pytorch", "cores": 1, "price": price}],
+        "scenarios": [
+            {
+                "name": "squeezenet1_1",
+                "servers": ["cpu1"],
+                "tenants": [{"model": "squeezenet1_1"}],
+                "experiments": [{**replay, "percents_of_peak": [30]}],
+            }
+        ],
+        "measurement": {"preset": "smoke", "arrivals": {"process": "trace", "trace": names[0]}},
+    }
+    return read_study(raw, prices=ROOT / "config/prices.csv", folder=ROOT), names
+
+
+def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monkeypatch):
+    study, names = study_of(tmp_path)
+    monkeypatch.setattr(carried["pack"], "files", lambda python, libpython: [])
+    archive = carried["pack"].pack(study, tmp_path, "3.12", None)
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    unpacked = tmp_path / "perseus-carried"
+    monkeypatch.setattr(carried["run"], "HERE", unpacked)
+    asked = {}
+    monkeypatch.setattr(
+        frame, "measure", lambda task, inputs, *others: asked.update({task.run.kind: inputs})
+    )
+    job = carried["run"].read_job(unpacked / "study.json")
+    raw = tmp_path / "results/work/raw"
+    for task in job.cells:
+        carried["run"].measure_cell(job, task.cell, tmp_path / "results")
+        (raw / task.cell).mkdir(parents=True)
+        (raw / task.cell / "record.json").touch()
+    assert sorted(asked) == ["peak", "replay"]
+    for inputs in asked.values():
+        assert inputs.trace.is_relative_to(unpacked)
+        assert inputs.trace.read_text() == Path(names[0]).read_text()
+    assert asked["peak"].files == []
+    (recorded,) = asked["replay"].files
+    assert recorded.is_relative_to(unpacked)
+    assert recorded.read_text() == Path(names[1]).read_text()
