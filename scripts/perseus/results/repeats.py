@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.solo import usual_speed_rps
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 DRAWS = 2000
-CONFIDENCE = 0.95
-TAIL = (1 - CONFIDENCE) / 2
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY)
 """Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = (
@@ -50,8 +48,8 @@ class Quantity:
 
     value: float
     draws: Floats
-    open_below: bool
-    open_above: bool
+    open_below: bool = False
+    open_above: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -64,6 +62,26 @@ class Quantity:
         low, high = np.quantile(self.draws, [tail, 1 - tail])
         low, high = 0.0 if self.open_below else low, np.inf if self.open_above else high
         return Interval(self.value, float(low), float(high))
+
+    def times(self, factor: float) -> Quantity:
+        return replace(self, value=factor * self.value, draws=factor * self.draws)
+
+    def dividing(self, by: float) -> Quantity:
+        """by / self."""
+        return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
+
+    def over(self, other: Quantity) -> Quantity:
+        """self / other, draw by draw; with the open ends of both."""
+        return Quantity(
+            self.value / other.value,
+            self.draws / other.draws,
+            open_below=self.open_below or other.open_above,
+            open_above=self.open_above or other.open_below,
+        )
+
+
+NOTHING = Quantity(np.nan, np.empty(0))
+"""What is not known."""
 
 
 @dataclass(frozen=True)
@@ -278,7 +296,7 @@ def sharing_ratio(
     of_loaded = [alone[i] for i in loaded]
     known = [each for each in of_loaded if each is not None and each.is_known]
     if len(known) < len(loaded) or not peak.is_known:
-        return Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
+        return NOTHING
     changes = speed_changes(peak, known)
     capacity = changes * np.array([each.rates_rps[0] for each in known])
     capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])

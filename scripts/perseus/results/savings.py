@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perseus.peak.stats import Floats, Interval
-from perseus.results.repeats import CONFIDENCE, TAIL, Quantity, RepeatedPeak, sharing_ratio
+from perseus.peak.stats import CONFIDENCE, TAIL, Floats, Interval
+from perseus.results.repeats import Quantity, RepeatedPeak, sharing_ratio
 
 
 @dataclass(frozen=True)

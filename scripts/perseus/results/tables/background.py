@@ -9,7 +9,7 @@ import numpy as np
 
 from perseus.host.parquet import REAL, TEXT
 from perseus.peak.outcome import Outcome
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import UNKNOWN, Floats, Interval
 from perseus.results.columns import CELL, CI, cell, with_ends
 from perseus.results.records import PeakRecord, Row
 from perseus.results.repeats import RepeatedPeak, key, sharing_ratio, speed_changes
@@ -131,7 +131,7 @@ def _with_ends(name: str, unit: str, found: Interval) -> Row:
 
 
 def _interval(dedicated: RepeatedPeak | None) -> Interval:
-    return dedicated.total().interval() if dedicated else Interval(np.nan, np.nan, np.nan)
+    return dedicated.total().interval() if dedicated else UNKNOWN
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
