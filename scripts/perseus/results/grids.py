@@ -14,7 +14,7 @@ from perseus.peak.stats import Floats
 from perseus.peak.window import Phase
 from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import number
-from perseus.results.repeats import NOTHING, Quantity, RepeatedPeak
+from perseus.results.repeats import NOTHING, Quantity, RepeatedPeak, known_peaks
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import GridQuestion, GridSetting
 
@@ -138,7 +138,7 @@ def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults)
     tenant alone it is the images of a request.
     """
     for peak in peaks:
-        known = [each for each in results.alone(peak) if each is not None and each.is_known]
+        known = known_peaks(results.alone(peak))
         if peak.is_known and len(known) == len(peak.tenants):
             alone_rps = np.array([each.rates_rps[0] for each in known])
             inferences = peak.rates_rps @ peak.images_per_request

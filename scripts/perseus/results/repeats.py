@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.solo import usual_speed_rps
+from perseus.peak.predicted.solo import speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
@@ -214,6 +214,9 @@ class RepeatedPeak:
 Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
 """Dedicated peaks by the names of server, tenant and preset."""
 
+Alone = Sequence[RepeatedPeak | None]
+"""The dedicated peaks of the tenants of a load line, in their order, where they were measured."""
+
 
 def key(task: MeasureTask) -> tuple[str, str]:
     """What the repeats of one load line have in common."""
@@ -273,28 +276,25 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
-def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | None]:
-    """The dedicated peak of each of its tenants on the same server, where measured.
-
-    With the same preset: what is compared has the same evidence.
-    """
+def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
+    """On the same server, and with the same preset: what is compared has the same evidence."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
-def sharing_ratio(
-    peak: RepeatedPeak,
-    alone: Sequence[RepeatedPeak | None],
-    weights: Floats | float = 1.0,
-) -> Quantity:
+def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
+    """Those that were measured, and of which a limit was found."""
+    return [each for each in peaks if each is not None and each.is_known]
+
+
+def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
     """sum(r_i / C_i) at the limit, the C_i as they would have been at the host's speed then.
 
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
     is seen in both. `weights` multiply each tenant's part of the sum.
     """
     loaded = np.flatnonzero(peak.rates_rps != 0)  # all where the peak is not known
-    of_loaded = [alone[i] for i in loaded]
-    known = [each for each in of_loaded if each is not None and each.is_known]
+    known = known_peaks([alone[i] for i in loaded])
     if len(known) < len(loaded) or not peak.is_known:
         return NOTHING
     changes = speed_changes(peak, known)
@@ -310,11 +310,6 @@ def sharing_ratio(
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """How many times as fast the server was as when each of these tenants was measured alone.
-
-    1 where that was not seen.
-    """
-    names = [each.tenants[0] for each in alone]
-    pairs = zip(names, alone, strict=True)
-    changes = np.array([peak.speed_rps(name) / each.speed_rps(name) for name, each in pairs])
-    return np.where(np.isfinite(changes), changes, 1.0)
+    """How many times as fast the server was as when each of these tenants was measured alone."""
+    named = [(each.tenants[0], each) for each in alone]
+    return np.array([speed_change(peak.speed_rps(n), each.speed_rps(n)) for n, each in named])

@@ -3,7 +3,7 @@ found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.source import Source
 from perseus.results.repeats import (
     NOTHING,
+    Alone,
     Dedicated,
     Quantity,
     RepeatedPeak,
@@ -44,7 +45,7 @@ class Line:
     tenants: pd.DataFrame
     costs: pd.DataFrame
     peak: RepeatedPeak | None
-    alone: Sequence[RepeatedPeak | None]
+    alone: Alone
     facts: Mapping[Fact, str]
 
     @property
