@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+from matplotlib.lines import Line2D
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -71,6 +72,15 @@ class FigureData:
 
     def marker(self, tenant: str) -> str:
         return MARKERS[self.names.index(tenant) % len(MARKERS)]
+
+    def look(self, tenant: str) -> dict[str, Any]:
+        """Of its marks."""
+        return {"color": self.colour(tenant), "marker": self.marker(tenant)}
+
+    def handles(self, among: pd.Series) -> list[Line2D]:
+        """Those of a legend, of the tenants that are in the series."""
+        there = set(among)
+        return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]
 
     def dashes(self, tenant: str) -> Dashes:
         return DASHES[self.names.index(tenant) % len(DASHES)]

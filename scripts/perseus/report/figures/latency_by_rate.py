@@ -67,8 +67,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("offered rate, all tenants (requests/s)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), marker=results.marker(n),
-                 linestyle=results.dashes(n), label=n) for n in results.names),
+        *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)
+          for n in results.names),
         *(Line2D([], [], marker="o", color=DARK, linestyle="none", label=label, fillstyle=fill,
                  markerfacecoloralt="white") for fill, label in LOOKS.values()),
         Line2D([], [], marker="x", color=GREY, linestyle="none", label="invalid"),

@@ -50,8 +50,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("latency from the intended send (ms)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), linestyle=results.dashes(n), label=n,
-                 marker=results.marker(n)) for n in results.names),
+        *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)
+          for n in results.names),
         Line2D([], [], color=DARK, linestyle=":", linewidth=0.8, marker="o",
                label="SLA: latency, and the share within it"),
     ]  # fmt: skip
