@@ -28,15 +28,15 @@ def chance(probability: float) -> str:
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
-def significant(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits, never with an exponent; an en dash for nothing."""
+def significant(value: float | None) -> str:
+    """A number with three significant digits, never with an exponent; an en dash for nothing."""
     if value is None or math.isnan(value):
         return "\N{EN DASH}"
     if math.isinf(value):
         return "\N{INFINITY}"
     if value == 0:
         return "0"
-    decimals = max(digits - 1 - math.floor(math.log10(abs(value))), 0)
+    decimals = max(2 - math.floor(math.log10(abs(value))), 0)
     return f"{value:.{decimals}f}".replace("-", "\N{MINUS SIGN}")
 
 
