@@ -28,6 +28,12 @@ DASHES: tuple[Dashes, ...] = (
 )
 
 
+def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
+    """The rows of the load line that a row of any table is of."""
+    same = (frame["scenario"] == line["scenario"]) & (frame["load_line"] == line["load_line"])
+    return frame[same]
+
+
 @dataclass(frozen=True)
 class FigureData:
     """The tables of a study by name, and the folders of the raw results that a figure reads."""
@@ -45,19 +51,14 @@ class FigureData:
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
         """The rows of the tenants on a load line, a row of the peaks."""
-        same = (self.tenants["scenario"] == line["scenario"]) & (
-            self.tenants["load_line"] == line["load_line"]
-        )
-        return self.tenants[same]
+        return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
         """The row of the peaks of a tenant alone that a shared load line is held against."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
-        peaks = self.peaks
-        same = (peaks["scenario"] == mine["scenario"]) & (peaks["load_line"] == mine["load_line"])
-        return peaks[same].iloc[0]
+        return of_line(self.peaks, mine).iloc[0]
 
     @property
     def names(self) -> list[str]:

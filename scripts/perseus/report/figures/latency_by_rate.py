@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import FillStyleType as FillStyle
 
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
     COLUMNS,
     by_line,
     folders,
-    of_line,
     of_lines,
     plain_ticks,
     title,

@@ -10,12 +10,11 @@ from matplotlib.lines import Line2D
 
 from perseus.peak.durations import grace_s
 from perseus.peak.stats import Floats
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
     COLUMNS,
     by_line,
     folders,
-    of_line,
     of_lines,
     plain_ticks,
     title,

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from perseus.study.checks.files import trace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
 from perseus.study.demand import ModelDemand
 from perseus.study.hints import meant_or_known
-from perseus.study.problems import Place, Problems
+from perseus.study.problems import Place, Problems, duplicates
 
 FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
 

@@ -8,12 +8,11 @@ import re
 from pathlib import Path
 
 from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
 from perseus.study.hints import did_you_mean, meant_or_known
 from perseus.study.image_files import image_files
 from perseus.study.model import Model
-from perseus.study.problems import Place, Problems
+from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:

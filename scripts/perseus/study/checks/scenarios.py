@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
 from perseus.study.experiments import peak
 from perseus.study.hints import meant_or_known
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.model import Model, Precision
-from perseus.study.problems import Place, Problems, path
+from perseus.study.problems import Place, Problems, duplicates, path
 from perseus.study.runtimes import PROGRAM, RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
