@@ -41,6 +41,7 @@ from perseus.host.files import whole, write_json
 from perseus.host.signals import terminate_as_exit
 
 SCRATCH = Path(".bench")
+Benchmark = Callable[[Place, Say], Iterator[Row]]
 
 
 def main(names: list[str]) -> int:
@@ -79,66 +80,31 @@ def run(name: str, at: Place) -> None:
         partial.write_text(page(RESULTS))
 
 
-def _client(at: Place, say: Say) -> Iterator[Row]:
-    return client.run(at, _peer(at), say)
+def _beside_peer(of: Callable[[Place, PerfAnalyzer, Say], Iterator[Row]]) -> Benchmark:
+    return lambda at, say: of(at, install(at.folder, [at.client_core]), say)
 
 
-def _honesty(at: Place, say: Say) -> Iterator[Row]:
-    return honesty.run(at, _peer(at), say)
+def _live(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
+    return (replace(row, benchmark="live") for row in search_live.run(at, peer, say))
 
 
-def _search(at: Place, say: Say) -> Iterator[Row]:
-    return search_cost.run(say)
-
-
-def _live(at: Place, say: Say) -> Iterator[Row]:
-    return (replace(row, benchmark="live") for row in search_live.run(at, _peer(at), say))
-
-
-def _coverage(at: Place, say: Say) -> Iterator[Row]:
-    os.sched_setaffinity(0, [at.client_core, at.server_core])
-    return coverage.run(say)
-
-
-def _ablation(at: Place, say: Say) -> Iterator[Row]:
-    os.sched_setaffinity(0, [at.client_core, at.server_core])
-    return ablation.run(say)
-
-
-def _repeats(at: Place, say: Say) -> Iterator[Row]:
-    return repeats.run(say)
-
-
-def _compare(at: Place, say: Say) -> Iterator[Row]:
-    return compare.run(say)
-
-
-def _prediction(at: Place, say: Say) -> Iterator[Row]:
-    return prediction.run(say)
-
-
-def _peer(at: Place) -> PerfAnalyzer:
-    return install(at.folder, [at.client_core])
-
-
-BENCHMARKS: dict[str, Callable[[Place, Say], Iterator[Row]]] = {
-    "client": _client,
-    "honesty": _honesty,
-    "search": _search,
-    "live": _live,
+BENCHMARKS: dict[str, Benchmark] = {
+    "client": _beside_peer(client.run),
+    "honesty": _beside_peer(honesty.run),
+    "search": search_cost.run,
+    "live": _beside_peer(_live),
     "limit": limit.run,
-    "coverage": _coverage,
-    "ablation": _ablation,
-    "repeats": _repeats,
+    "coverage": coverage.run,
+    "ablation": ablation.run,
+    "repeats": repeats.run,
     "repeatability": repeatability.run,
     "noise": noise.run,
     "planning": planning.run,
     "aggregation": aggregation.run,
     "planner": planner.run,
-    "compare": _compare,
-    "prediction": _prediction,
+    "compare": compare.run,
+    "prediction": prediction.run,
 }
-
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

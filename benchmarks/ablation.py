@@ -18,7 +18,7 @@ import numpy as np
 
 from benchmarks.results import Row
 from benchmarks.servers import GAPS, HELD_OUT, KNOWN, Found, Server, limit_rps, search
-from benchmarks.serving import Say
+from benchmarks.serving import Place, Say
 from perseus.peak import replay, tenant_limit
 from perseus.peak.evidence import Evidence
 from perseus.peak.exceedance_curve import ExceedanceCurve
@@ -129,7 +129,8 @@ MORE_WINDOWS = "more windows where the interval is wide"
 """This rule belongs to the course of a search, which is run anew without it."""
 
 
-def run(say: Say) -> Iterator[Row]:
+def run(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for group, servers in GROUPS.items():
             found: list[list[dict[str, Found]]] = []

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.records import record_of
 from benchmarks.results import Goal, Row
-from benchmarks.serving import Say
+from benchmarks.serving import Place, Say
 from perseus.peak.stats import Floats, mean_interval
 from perseus.results.compare.judge import BETTER, WORSE
 from perseus.results.compare.pairs import PEAK
@@ -90,7 +91,7 @@ HIDDEN = "half the width of the interval of the ratio of two peaks"
 FEW, MOST = Goal("<=", 0.05, "ours"), Goal(">=", 0.8, "ours")
 
 
-def run(say: Say) -> Iterator[Row]:
+def run(at: Place, say: Say) -> Iterator[Row]:
     for name, case in CASES.items():
         say(name)
         same = [compared(case, seed, 1.0) for seed in range(SAME)]
@@ -173,28 +174,10 @@ def _record(
     rng: np.random.Generator,
 ) -> PeakRecord:
     names = task.tenant_names
-    nothing: dict[str, Any] = dict.fromkeys(names)
     return PeakRecord.model_validate(
-        {
+        record_of(task)
+        | {
             "folder": Path(task.cell),
-            "cell": task.plain(),
-            "host": {},
-            "gpu_watts": None,
-            "started": {"unix_ns": 0, "monotonic_ns": 0},
-            "finished_monotonic_ns": 0,
-            "attempt": 1,
-            "attempts": [{"outcome": "ok", "reason": ""}],
-            "startup_s": 1.0,
-            "triton_version": "",
-            "round_trip_p50_ms": None,
-            "first_inference_ms": nothing,
-            "relative_errors": nothing,
-            "outcome": "ok",
-            "reason": "",
-            "requests": 0,
-            "measured_s": 0.0,
-            "unloaded_p50_ms": nothing,
-            "errors": {},
             "line": {"base_rps": [0.0] * len(names), "direction_rps": direction.tolist()},
             "weights": Run.model_validate(task.run).weights,
             "dedicated_rps": dict(peaks),

@@ -30,7 +30,7 @@ from benchmarks.servers import (
     search,
     single,
 )
-from benchmarks.serving import Say
+from benchmarks.serving import Place, Say
 from benchmarks.simulation import Host, RecordedHost, deterministic
 from perseus.study.sla import Sla
 
@@ -74,7 +74,8 @@ LATE = {
 CASES = {**ORDINARY, **GAPS, **LATE}
 
 
-def run(say: Say) -> Iterator[Row]:
+def run(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         for name, server in CASES.items():
             limit, seeds = limit_rps(server), SEEDS if name in ORDINARY else MORE_SEEDS

@@ -12,6 +12,7 @@ import numpy as np
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
+from benchmarks.records import record_of
 from perseus.host.files import write_json
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter, write_windows
@@ -201,38 +202,7 @@ def _record(
     names = task.tenant_names
     capacity = dict(zip(names, _capacity_rps(task).tolist(), strict=True))
     estimate = limit * float(np.exp(rng.normal(0, 0.01)))
-    return {
-        "cell": task.plain(),
-        "host": {
-            "cpu": "none",
-            "cpus": 2,
-            "memory_bytes": 25 * 2**30,
-            "kernel": "",
-            "topology": {
-                "tells_siblings": True,
-                "shared_by_server_and_client": [],
-                "server_nodes": [0],
-                "client_nodes": [0],
-            },
-            "cpu_governor": None,
-            "server_cores": [1],
-            "client_cores": [0],
-            "python": "",
-            "packages": {},
-        },
-        "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
-        "finished_monotonic_ns": 10**12 + 100 * 10**9,
-        "attempt": 1,
-        "attempts": [{"outcome": "ok", "reason": ""}],
-        "startup_s": 1.0,
-        "triton_version": "",
-        "image_id": None,
-        "round_trip_p50_ms": 0.3,
-        "first_inference_ms": dict.fromkeys(names, 30.0),
-        "relative_errors": dict.fromkeys(names, 1e-6),
-        "served_models": {},
-        "outcome": "ok",
-        "reason": "",
+    return record_of(task) | {
         "line": {"base_rps": [0.0] * len(names), "direction_rps": direction.tolist()},
         "weights": list(_run(task).weights),
         "dedicated_rps": {} if _run(task) == DEDICATED else capacity,
@@ -243,12 +213,4 @@ def _record(
         "cliff": "",
         "speeds_rps": {name: [1.1 * rate] * 4 for name, rate in capacity.items()},
         "posterior_scales": (estimate * np.exp(rng.normal(0, 0.02, POSTERIOR))).tolist(),
-        "requests": 0,
-        "measured_s": 90.0,
-        "unloaded_p50_ms": {tenant.name: tenant.sla.latency_ms / 5 for tenant in task.tenants},
-        "request_bytes": dict.fromkeys(names, 602112.0),
-        "client_preprocess_ms": {},
-        "errors": {name: {} for name in names},
-        "gpu_watts": None,
-        "host_watts": None,
     }

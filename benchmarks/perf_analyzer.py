@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 NAME = "perf_analyzer 2.46.0"
-PIP = (sys.executable, "-m", "pip", "download")
-UNSETTLED = ("stable measurement", "went over the set limit")
+UNSETTLED = ("stable", "went over the set limit")
 """What it says when it ends with an error because of the server, not of its own."""
 
 
@@ -99,11 +98,7 @@ class PerfAnalyzer:
         start_s = time.monotonic()
         with self.running(address, model, [*options, "-f", str(table)]) as process:
             output, _ = process.communicate()
-        if (
-            process.returncode
-            and "stable" not in output
-            and "went over the set limit" not in output
-        ):
+        if process.returncode and not any(said in output for said in UNSETTLED):
             raise RuntimeError(f"perf_analyzer ended with {process.returncode}:\n{output}")
         levels = parse_levels(table.read_text()) if table.exists() else ()
         return Report(levels, time.monotonic() - start_s, output)

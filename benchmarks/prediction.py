@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results import Goal, Row
-from benchmarks.serving import Say
+from benchmarks.serving import Place, Say
 from perseus.host.files import write_json
 from perseus.peak.predicted.ladder import Known, Shared, Step
 from perseus.peak.predicted.left_out import Out, errors
@@ -33,7 +33,7 @@ BENCHMARK = "prediction"
 FOLDER = Path(__file__).parent / "pairs"
 
 
-def run(say: Say) -> Iterator[Row]:
+def run(at: Place, say: Say) -> Iterator[Row]:
     """The goals are of the best step, for pairs that are left out."""
     known = {path.stem: read(path) for path in sorted(FOLDER.glob("*.json"))}
     for out in Out:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from benchmarks.results import Goal, Row
-from benchmarks.serving import Say
+from benchmarks.serving import Place, Say
 from perseus.peak.stats import Floats
 from perseus.results.between_repeats import limit_draws
 
@@ -19,7 +19,7 @@ WITHIN = 0.02
 NOMINAL = Goal(">=", 0.95, "ours")
 
 
-def run(say: Say) -> Iterator[Row]:
+def run(at: Place, say: Say) -> Iterator[Row]:
     for repeats in (2, 3, 5):
         for between in (0.0, WITHIN, 5**0.5 * WITHIN, 0.1, 0.2):
             case = f"{repeats} repeats that differ by {100 * between:.3g} %"

@@ -6,7 +6,7 @@ In virtual time against simulated servers, over many seeds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -16,7 +16,7 @@ from benchmarks import peer_search, queueing, ramp
 from benchmarks.peer_search import Mode
 from benchmarks.perf_analyzer import NAME
 from benchmarks.results import Goal, Row
-from benchmarks.serving import SEED, Say
+from benchmarks.serving import SEED, Place, Say
 from benchmarks.simulation import Service, SimulatedServer, deterministic, exponential
 from perseus.peak.load_line import LoadLine
 from perseus.peak.search import find_peak
@@ -86,8 +86,16 @@ class Cost:
     seconds: float
     error: float
 
+    @classmethod
+    def mean(cls, costs: Sequence[Cost]) -> Cost:
+        return cls(
+            float(np.mean([cost.requests for cost in costs])),
+            float(np.mean([cost.seconds for cost in costs])),
+            float(np.median([cost.error for cost in costs])),
+        )
 
-def run(say: Say) -> Iterator[Row]:
+
+def run(at: Place, say: Say) -> Iterator[Row]:
     for case in CASES:
         say(f"{case.name}: {SEEDS} searches of each kind in virtual time")
         yield from rows_of(case, SEEDS)
@@ -97,12 +105,7 @@ def rows_of(case: Case, seeds: int) -> Iterator[Row]:
     limit_rps = queueing.limit_rps(case.service, case.sla)
 
     def mean(search: Callable[[np.random.Generator], Cost]) -> Cost:
-        costs = [search(np.random.default_rng([SEED, seed])) for seed in range(seeds)]
-        return Cost(
-            float(np.mean([cost.requests for cost in costs])),
-            float(np.mean([cost.seconds for cost in costs])),
-            float(np.median([cost.error for cost in costs])),
-        )
+        return Cost.mean([search(np.random.default_rng([SEED, seed])) for seed in range(seeds)])
 
     ours = {
         preset: mean(partial(_perseus, case, preset, limit_rps)) for preset in ("quick", "standard")

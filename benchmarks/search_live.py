@@ -90,11 +90,7 @@ def _perseus(known: Known, limit_rps: float, say: Say) -> Cost:
         requests = server_times(known.server, known.model).requests - before
         say(f"Perseus: {peak.estimate:.1f}/s after {requests} requests, {seconds:.0f} s")
         costs.append(Cost(requests, seconds, error(peak.estimate, limit_rps)))
-    return Cost(
-        float(np.mean([cost.requests for cost in costs])),
-        float(np.mean([cost.seconds for cost in costs])),
-        float(np.median([cost.error for cost in costs])),
-    )
+    return Cost.mean(costs)
 
 
 def _ramp_error(known: Known, case: str, ours: Cost, limit_rps: float, say: Say) -> Row:

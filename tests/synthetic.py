@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measure_tasks import measure_task, tenant
 
+from benchmarks.records import record_of
 from perseus.measurement.pairs import all_pairs
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
@@ -29,13 +31,7 @@ from perseus.study.experiments.soak import Run as SoakRun
 from perseus.study.experiments.startup import Run as StartupRun
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
-from perseus.study.tasks.measure import (
-    MeasuredArrivals,
-    MeasuredClient,
-    MeasuredServer,
-    MeasuredTenant,
-    MeasureTask,
-)
+from perseus.study.tasks.measure import MeasureTask
 from perseus.study.tasks.tables import (
     DemandLevel,
     FleetDemand,
@@ -154,38 +150,8 @@ def _repeats(
         scatter = np.exp(rng.normal(0, truth.within, truth.bootstraps))
         task = _task(names, scenario, run, repeat, truth.preset)
         cells.append(
-            {
-                "cell": task.plain(),
-                "host": {
-                    "cpu": "A processor",
-                    "cpus": 2,
-                    "memory_bytes": 25 * 2**30,
-                    "kernel": "6.1",
-                    "topology": {
-                        "tells_siblings": True,
-                        "shared_by_server_and_client": [],
-                        "server_nodes": [0],
-                        "client_nodes": [0],
-                    },
-                    "cpu_governor": None,
-                    "server_cores": [1],
-                    "client_cores": [0],
-                    "python": "3.11.7",
-                    "packages": {"numpy": "1.26.4", "nvidia-pytriton": "0.7.0"},
-                },
-                "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
-                "finished_monotonic_ns": 10**12 + 100 * 10**9,
-                "attempt": 1,
-                "attempts": [{"outcome": "ok", "reason": ""}],
-                "startup_s": 1.1,
-                "triton_version": "2.51.0",
-                "image_id": None,
-                "round_trip_p50_ms": 0.3,
-                "first_inference_ms": dict.fromkeys(names, 30.0),
-                "relative_errors": dict.fromkeys(names, 1e-6),
-                "served_models": {},
-                "outcome": "ok",
-                "reason": "",
+            record_of(task)
+            | {
                 "line": {"base_rps": list(base), "direction_rps": list(direction)},
                 "weights": list(run.weights),
                 "estimate_scale": float(estimate),
@@ -196,15 +162,7 @@ def _repeats(
                 "speeds_rps": {name: [1.1 * speed * truth.capacities[name]] * 4 for name in names},
                 "work_ms": {},
                 "posterior_scales": (estimate * scatter).tolist(),
-                "requests": 20000,
-                "measured_s": 90.0,
-                "unloaded_p50_ms": {name: SLA_MS.get(name, 100.0) / 5 for name in names},
-                "request_bytes": dict.fromkeys(names, 602112.0),
-                "client_preprocess_ms": {},
                 "dedicated_rps": dict(peaks),
-                "errors": {name: {} for name in names},
-                "gpu_watts": None,
-                "host_watts": None,
             }
         )
     return cells
@@ -242,42 +200,20 @@ def _sure(record: Plain) -> Plain:
 def _task(
     names: tuple[str, ...], scenario: str, run: ExperimentRun, repeat: int, preset: str = "quick"
 ) -> MeasureTask:
-    return MeasureTask(
+    tenants = (
+        tenant(name, max_batch_size=8, sla=Sla(latency_ms=SLA_MS.get(name, 100.0)))
+        for name in names
+    )
+    return measure_task(
+        *tenants,
+        run=run,
         study="synthetic",
         cell=f"cpu1.{scenario}.{run.name}.r{repeat}",
         scenario=f"cpu1.{scenario}",
         repeat=repeat,
         seed=1,
-        run=run,
-        server=MeasuredServer(
-            name="cpu1",
-            device="cpu",
-            launcher="embedded",
-            image=None,
-            runtime="onnxruntime",
-            cores=1,
-            gpus=(),
-            remote=None,
-        ),
-        tenants=tuple(
-            MeasuredTenant(
-                name=name,
-                model=name,
-                max_batch_size=8,
-                request_batch_size=1,
-                dynamic_batching=False,
-                precision="fp32",
-                priority=None,
-                preprocessing=None,
-                sla=Sla(latency_ms=SLA_MS.get(name, 100.0)),
-            )
-            for name in names
-        ),
         preset=preset,
         search=PRESETS[preset].settings,
-        arrivals=MeasuredArrivals(process="poisson", cv=1.0),
-        trace=None,
-        client=MeasuredClient(protocol="grpc", shared_memory=False, processes=None),
     )
 
 
@@ -333,20 +269,15 @@ def with_failures(made: Sequence[Plain]) -> list[Plain]:
 LEVELS = (1, 4, 16)
 
 
+def _of_kind(
+    run: ExperimentRun, names: Sequence[str] = tuple(TRUTH.capacities), **found: Any
+) -> Plain:
+    """The record of a cell that ran with these tenants, and what it found."""
+    return record_of(_task(tuple(names), "shared", run, 1)) | found
+
+
 def sweep_record() -> Plain:
     """A closed loop of both tenants on a server that carries 100 requests/s of each."""
-    search = with_failures(records(Truth(TRUTH.capacities, repeats=1)))[-1]
-    run = ConcurrencyRun(concurrencies=LEVELS)
-    parts = ("line", "weights", "dedicated_rps", "estimate_scale", "certified_scale")
-    found = {
-        "certified_window",
-        "first_failing_scale",
-        "cliff",
-        "posterior_scales",
-        "speeds_rps",
-        "work_ms",
-    }
-    searched = {*parts, *found}
     levels = [
         {
             "concurrency": level,
@@ -358,13 +289,7 @@ def sweep_record() -> Plain:
         for level in LEVELS
         for tenant in TRUTH.capacities
     ]
-    kept = {key: value for key, value in search.items() if key not in searched}
-    return kept | {
-        "cell": _task(tuple(TRUTH.capacities), "shared", run, 1).plain(),
-        "outcome": "ok",
-        "reason": "",
-        "levels": levels,
-    }
+    return _of_kind(ConcurrencyRun(concurrencies=LEVELS), levels=levels)
 
 
 STARTS = 8
@@ -372,8 +297,6 @@ STARTS = 8
 
 def startup_record() -> Plain:
     """Starts of both tenants' server, which takes a second more with a cold page cache."""
-    sweep = sweep_record()
-    del sweep["levels"]
     run = StartupRun(starts=STARTS, page_cache=("warm", "cold"))
     starts = [
         {
@@ -387,8 +310,7 @@ def startup_record() -> Plain:
         for i in range(STARTS)
         for state in run.page_cache
     ]
-    task = _task(tuple(TRUTH.capacities), "shared", run, 1)
-    return sweep | {"cell": task.plain(), "starts": starts}
+    return _of_kind(run, starts=starts)
 
 
 AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0, 100.0, 101.0))
@@ -396,11 +318,8 @@ AA_RPS = ((98.0, 100.0, 102.0), (104.0, 106.0, 108.0), (92.0, 94.0, 96.0), (99.0
 
 def aa_record() -> Plain:
     """Four servers that carry 100 requests/s on average, but for the noise of their host."""
-    sweep = sweep_record()
-    del sweep["levels"]
     run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
-    task = _task(tuple(TRUTH.capacities), "shared", run, 1)
-    return sweep | {"cell": task.plain(), "capacities_rps": [list(rates) for rates in AA_RPS]}
+    return _of_kind(run, capacities_rps=[list(rates) for rates in AA_RPS])
 
 
 PAIR_SLOWDOWN, ROUNDS = 1.6, 3
@@ -411,8 +330,7 @@ def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
 
     Alone, it has a mean latency of 10 ms.
     """
-    rng, sweep = np.random.default_rng(0), sweep_record()
-    del sweep["levels"]
+    rng = np.random.default_rng(0)
     run = SlowdownRun(name="slowdown-30", percent_of_peak=30, rate_rps=None, rounds=ROUNDS)
     steps = [
         {
@@ -425,12 +343,8 @@ def slowdown_record(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
         for number in range(1, ROUNDS + 1)
         for step in all_pairs(len(names), rng)
     ]
-    return sweep | {
-        "cell": _task(tuple(names), "shared", run, 1).plain(),
-        "rates_rps": dict.fromkeys(names, 9.0),
-        "dedicated_rps": dict.fromkeys(names, 30.0),
-        "steps": steps,
-    }
+    rates_rps, dedicated_rps = dict.fromkeys(names, 9.0), dict.fromkeys(names, 30.0)
+    return _of_kind(run, names, rates_rps=rates_rps, dedicated_rps=dedicated_rps, steps=steps)
 
 
 def _latency(rng: np.random.Generator, usual_ms: float) -> Plain:
@@ -452,8 +366,6 @@ REPLAYED_S, BURST_S, BURST_AT = 150, 4, (20, 90)
 def replay_record(names: tuple[str, ...] = tuple(TRUTH.capacities)) -> Plain:
     """Ten requests/s and fifty in bursts: of these a fifth is late alone, and half of them shared,
     when those of the second after a burst are late, too."""
-    sweep = sweep_record()
-    del sweep["levels"]
     run = ReplayRun(
         name="replay-mmpp",
         process="mmpp",
@@ -466,8 +378,7 @@ def replay_record(names: tuple[str, ...] = tuple(TRUTH.capacities)) -> Plain:
         for window, phase in enumerate(run.phases(len(names)), start=1)
         for i in phase.loaded
     ]
-    task = _task(names, "shared", run, 1)
-    return sweep | {"cell": task.plain(), "offered": offered}
+    return _of_kind(run, names, offered=offered)
 
 
 def _offered(phase: str, tenant: str, window: int) -> Plain:
@@ -518,9 +429,7 @@ LEAK_MB_PER_HOUR, LEAK_FILES_PER_HOUR = 12.0, 30.0
 
 def soak_record() -> Plain:
     """An hour on a server that leaks memory and file descriptors, and has 500 MB and 60 of them."""
-    sweep, rng = sweep_record(), np.random.default_rng(0)
-    del sweep["levels"]
-    names = tuple(TRUTH.capacities)
+    rng = np.random.default_rng(0)
     run = SoakRun(name="soak-40-40", duration_s=3600, window_s=58.0, percents_of_peak=(40, 40))
     readings = []
     for window in range(1, SOAK_WINDOWS + 1):
@@ -533,9 +442,8 @@ def soak_record() -> Plain:
                 "open_files": 60 + int(LEAK_FILES_PER_HOUR * seconds / 3600),
             }
         )
-    found = {"rates_rps": {name: 0.4 * TRUTH.capacities[name] for name in names}}
-    task = _task(names, "shared", run, 1)
-    return sweep | {"cell": task.plain(), "readings": readings} | found
+    rates_rps = {name: 0.4 * rate for name, rate in TRUTH.capacities.items()}
+    return _of_kind(run, readings=readings, rates_rps=rates_rps)
 
 
 RUNTIMES = {"onnxruntime": 1.0, "openvino": 1.5, "pytorch": 0.7}

@@ -129,17 +129,29 @@ def write(results: Path, made: Sequence[Plain]) -> list[Path]:
     """All raw files of the cells; returns their folders."""
     folders = []
     for record in made:
-        folder = results / "raw" / record["cell"]["cell"]
-        folders.append(folder)
         rows = window_rows(record)
-        write_json(folder / "record.json", record)
-        raw_results.write_windows(folder / "windows.parquet", [row for row, _ in rows])
+        folder = _write_cell(results, record, [row for row, _ in rows])
+        folders.append(folder)
         with raw_results.RequestsWriter(folder / "requests.parquet") as writer:
             for window in sorted({row["window"] for row, _ in rows}):
                 here = [(row["tenant"], part) for row, part in rows if row["window"] == window]
                 writer.add(*map(list, zip(*here, strict=True)))
         _write_monitor(folder / "monitor.parquet", len(rows))
     return folders
+
+
+def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
+    """Its record and its windows; returns the folder."""
+    folder = results / "raw" / record["cell"]["cell"]
+    write_json(folder / "record.json", record)
+    raw_results.write_windows(folder / "windows.parquet", windows)
+    return folder
+
+
+def _confirmed() -> list[Plain]:
+    """The rows of a window that certified both tenants together."""
+    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
+    return [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
 
 
 def _write_monitor(path: Path, windows: int) -> None:
@@ -179,42 +191,29 @@ def write_scaling(results: Path, answered_rps: Mapping[int, float]) -> Path:
 
 
 def _write_levels(results: Path, record: Plain, invalid: Collection[int] = ()) -> Path:
-    folder, rows = results / "raw/cpu1.shared.concurrency.r1", []
-    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
-    like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    rows, like = [], _confirmed()
     levels = dict.fromkeys(each["concurrency"] for each in record["levels"])
     for window, level in enumerate(levels):
         verdict = "invalid" if level in invalid else "pass"
         told = {"phase": "concurrency", "scale": float(level), "window": window}
         told |= {"window_verdict": verdict, "reason": "the client used 90% of its core"}
         rows += [row | told for row in like]
-    write_json(folder / "record.json", record)
-    raw_results.write_windows(folder / "windows.parquet", rows)
-    return folder
+    return _write_cell(results, record, rows)
 
 
 def write_startup(results: Path) -> Path:
     """Its files; no window is part of it. Returns the folder."""
-    folder = results / "raw/cpu1.shared.startup.r1"
-    write_json(folder / "record.json", synthetic.startup_record())
-    raw_results.write_windows(folder / "windows.parquet", [])
-    return folder
+    return _write_cell(results, synthetic.startup_record(), [])
 
 
 def write_aa(results: Path) -> Path:
     """Its files; the table needs no window. Returns the folder."""
-    folder = results / "raw/cpu1.shared.aa.r1"
-    write_json(folder / "record.json", synthetic.aa_record())
-    raw_results.write_windows(folder / "windows.parquet", [])
-    return folder
+    return _write_cell(results, synthetic.aa_record(), [])
 
 
 def write_slowdown(results: Path) -> Path:
     """Its files; the table needs no window. Returns the folder."""
-    folder = results / "raw/cpu1.shared.slowdown-30.r1"
-    write_json(folder / "record.json", synthetic.slowdown_record())
-    raw_results.write_windows(folder / "windows.parquet", [])
-    return folder
+    return _write_cell(results, synthetic.slowdown_record(), [])
 
 
 def write_background(results: Path) -> Path:
@@ -226,23 +225,17 @@ def write_background(results: Path) -> Path:
 def write_replay(results: Path, record: Plain | None = None) -> Path:
     """Its files, by default those of synthetic.replay_record. Returns the folder."""
     record = record or synthetic.replay_record()
-    folder, rows = results / "raw" / record["cell"]["cell"], []
-    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
-    like = next(row for row, _ in window_rows(searched) if row["phase"] == "confirm")
+    rows, like = [], _confirmed()[0]
     for each in record["offered"]:
         told = {name: each[name] for name in ("window", "phase", "tenant")}
         rows.append(like | told | {"scale": np.nan, "requests": sum(each["requests_each_s"])})
-    write_json(folder / "record.json", record)
-    raw_results.write_windows(folder / "windows.parquet", rows)
-    return folder
+    return _write_cell(results, record, rows)
 
 
 def write_soak(results: Path) -> Path:
     """Its files: latencies that scatter by 3 %, and a first window that is invalid, far too slow.
     Returns the folder."""
-    folder, rows = results / "raw/cpu1.shared.soak-40-40.r1", []
-    searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
-    like = [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    rows, like = [], _confirmed()
     rng, seconds = np.random.default_rng(0), synthetic.SOAK_WINDOW_S
     for window in range(synthetic.SOAK_WINDOWS):
         told = {"phase": "soak", "scale": np.nan, "window": window, "elapsed_s": seconds}
@@ -252,9 +245,7 @@ def write_soak(results: Path) -> Path:
             verdict = "pass" if window else "invalid"
             latency_ms = {name: slow * row[name] for name in ("p50_ms", "sla_percentile_ms")}
             rows.append(row | told | latency_ms | {"verdict": verdict, "window_verdict": verdict})
-    write_json(folder / "record.json", synthetic.soak_record())
-    raw_results.write_windows(folder / "windows.parquet", rows)
-    return folder
+    return _write_cell(results, synthetic.soak_record(), rows)
 
 
 OF_KIND = {
@@ -275,13 +266,10 @@ def results_of(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
 ) -> StudyResults:
     """The results of a study, with the windows that the tables read, but not its requests."""
-    cells = []
-    for record in made:
-        cells.append(folder / "raw" / record["cell"]["cell"])
-        write_json(cells[-1] / "record.json", record)
-        raw_results.write_windows(
-            cells[-1] / "windows.parquet", [row for row, _ in window_rows(record, IN_TABLES)]
-        )
+    cells = [
+        _write_cell(folder, record, [row for row, _ in window_rows(record, IN_TABLES)])
+        for record in made
+    ]
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     return StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import synthetic
 import synthetic_files
-from workflow_copy import ROOT
+from workflow_files import ROOT
 
 TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=2)
 SLOWER = {name: rps / 2 for name, rps in TRUTH.capacities.items()}

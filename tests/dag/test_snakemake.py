@@ -12,7 +12,8 @@ from pathlib import Path
 import browser
 import pytest
 import yaml
-from workflow_copy import MAKE_OUTPUTS, ROOT, Workflow
+from workflow_copy import MAKE_OUTPUTS, Workflow
+from workflow_files import ROOT
 
 CACHED = ("--cores", "2", "--cache")
 EXPORTS = {"export": 2}

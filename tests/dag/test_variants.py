@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from workflow_copy import ROOT
+from workflow_files import ROOT
 
 SQUEEZE, MOBILENET = {"model": "squeezenet1_1"}, {"model": "mobilenet_v3_small"}
 CPU1 = {"name": "cpu1", "cores": 1, "price": {"instance": "n1-standard-1", "region": "us-central1"}}

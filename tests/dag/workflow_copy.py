@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dag.warm_snakemake import run_script, run_snakemake
+from workflow_files import ROOT, copy_workflow
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
 UPGRADES = "upgrades"  # a folder before those of the packages that are installed
 MAKE_OUTPUTS = """
 from pathlib import Path
@@ -38,13 +37,7 @@ class Workflow:
     @classmethod
     def copied_to(cls, root: Path) -> Workflow:
         """The workflow without results; every entry script only makes its outputs."""
-        for part in PARTS:
-            if (ROOT / part).is_dir():
-                shutil.copytree(
-                    ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__")
-                )
-            else:
-                shutil.copy2(ROOT / part, root / part)
+        copy_workflow(root)
         (root / "config" / "prices.csv").chmod(0o644)
         workflow = cls(root)
         for script in (root / "scripts").glob("*.py"):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from live.smoke_study import kill_server, running, workflow_copy
+from live.smoke_study import kill_server, running
+from workflow_files import copy_workflow
 
 
 @pytest.fixture(scope="session")
@@ -14,7 +15,7 @@ def finished(tmp_path_factory) -> tuple[Path, str]:
 
     To read only.
     """
-    root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     with running(root, "all") as process:
         kill_server(root, process, "warm_up ")
         status = process.wait(800)  # 400 for each attempt at all cells

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,21 +13,9 @@ from pathlib import Path
 
 import psutil
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
 RECORD = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
-
-
-def workflow_copy(root: Path) -> Path:
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, root / part, ignore=ignore)
-        else:
-            shutil.copy2(ROOT / part, root / part)
-    return root
 
 
 def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

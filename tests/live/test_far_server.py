@@ -10,10 +10,11 @@ import pyarrow.parquet as pq
 import pytest
 from e2e.test_remote import BATCH, loaded, repository, served
 from e2e.test_server import backends, wait_until, write_repository
-from live.smoke_study import SNAKEMAKE, workflow_copy
+from live.smoke_study import SNAKEMAKE
 from measure_tasks import client
 from slow_link import far_host
 from triton_elsewhere import triton_elsewhere
+from workflow_files import copy_workflow
 
 from perseus.serving.server_facts import server_facts
 from perseus.traffic.client import sequential_ms
@@ -64,7 +65,7 @@ def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
     """The server is in no model control, and nothing is exported."""
     for name in ("own", "elsewhere", "workflow"):
         (tmp_path / name).mkdir()
-    root = workflow_copy(tmp_path / "workflow")
+    root = copy_workflow(tmp_path / "workflow")
     with triton_elsewhere(
         tmp_path / "elsewhere",
         backends=backends,
@@ -116,7 +117,7 @@ SECRET = "t0ken-of-the-test"
 def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "workflow").mkdir()
-    root = workflow_copy(tmp_path / "workflow")
+    root = copy_workflow(tmp_path / "workflow")
     with triton_elsewhere(tmp_path / "elsewhere") as elsewhere:
         ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
         study = STUDY.format(**ports, metrics=elsewhere.metrics_port)

@@ -8,7 +8,8 @@ from pathlib import Path
 import killing
 import pyarrow.parquet as pq
 import pytest
-from live.smoke_study import SMOKE, SNAKEMAKE, left_behind, snakemake, workflow_copy
+from live.smoke_study import SMOKE, SNAKEMAKE, left_behind, snakemake
+from workflow_files import copy_workflow
 
 from perseus.results.check import check
 
@@ -24,7 +25,7 @@ def tables(root: Path) -> dict[str, object]:
 
 def test_killed_at_random_the_study_ends_whole(tmp_path):
     (tmp_path / "smoke").mkdir()
-    root = workflow_copy(tmp_path / "smoke")
+    root = copy_workflow(tmp_path / "smoke")
 
     def is_whole() -> None:
         assert left_behind(root) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -14,9 +13,8 @@ import one_node
 import psutil
 import pytest
 import yaml
+from workflow_files import copy_workflow
 
-ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "rules", "scripts", "config", "profiles", "envs", "report")
 CPUS = len(os.sched_getaffinity(0))
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
 # What a profile says of nodes of 16 CPUs, for the CPUs of this machine.
@@ -59,7 +57,7 @@ def finished(slurm, tmp_path_factory) -> Path:
     The study is smoke with one model and one experiment beside its peak: more models, and cells of
     other kinds, are the same to Slurm.
     """
-    root = workflow_copy(tmp_path_factory.mktemp("smoke"))
+    root = copy_workflow(tmp_path_factory.mktemp("smoke"))
     reduce_study(root)
     process = start(root, "slurm", "all")
     assert process.wait(900) == 0, said(root)
@@ -71,16 +69,6 @@ def reduce_study(root: Path) -> None:
     study = yaml.safe_load(path.read_text())
     study["models"], study["scenarios"] = study["models"][:1], [ALONE]
     path.write_text(yaml.safe_dump(study))
-
-
-def workflow_copy(root: Path) -> Path:
-    for part in PARTS:
-        if (ROOT / part).is_dir():
-            ignore = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / part, root / part, ignore=ignore)
-        else:
-            shutil.copy2(ROOT / part, root / part)
-    return root
 
 
 def start(root: Path, profile: str, *arguments: str) -> subprocess.Popen[bytes]:

@@ -15,9 +15,11 @@ from perseus.host.files import whole
 TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 
 
-def column(name: str, kind: pa.DataType, unit: str, meaning: str) -> pa.Field:
+def column(
+    name: str, kind: pa.DataType, unit: str, meaning: str, *, nullable: bool = True
+) -> pa.Field:
     """A column whose unit ("" for none) and meaning stand in the field's metadata."""
-    return pa.field(name, kind, metadata={"unit": unit, "meaning": meaning})
+    return pa.field(name, kind, nullable, metadata={"unit": unit, "meaning": meaning})
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from perseus.measurement.live_system import LiveSystem
 from perseus.peak import stats
 from perseus.peak.durations import grace_s, loop_s, settle_s
-from perseus.peak.verdict import QUIET, Tolerance, judge
+from perseus.peak.verdict import QUIET, Tolerance, judge_each
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
@@ -43,18 +43,14 @@ def closed_loop(
     for name, requests in zip(task.tenant_names, seen.requests, strict=True):
         rate = answered_rps(requests.done_ns[requests.answered], settled_ns, seen.now_ns)
         throughputs.append(Throughput(concurrency, name, rate.value, rate.low, rate.high))
-    tenants = tuple(
-        judge(
-            seen,
-            i,
-            sla,
-            rate_rps=each.answered_rps,
-            settle_s=settle,
-            grace_s=grace,
-            confidence=task.search.confidence,
-            tolerance=tolerance,
-        )
-        for i, (sla, each) in enumerate(zip(task.slas, throughputs, strict=True))
+    tenants = judge_each(
+        seen,
+        task.slas,
+        [each.answered_rps for each in throughputs],
+        settle_s=settle,
+        grace_s=grace,
+        confidence=task.search.confidence,
+        tolerance=tolerance,
     )
     window = Window(phase, float(concurrency), settle, elapsed_s, tenants, seen)
     return window, throughputs

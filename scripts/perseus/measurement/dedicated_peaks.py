@@ -50,12 +50,14 @@ def dedicated_peaks(records: Sequence[Path]) -> dict[str, float]:
     return {name: float(np.mean(peaks)) if peaks else float("nan") for name, peaks in found.items()}
 
 
-def blocked_by(records: Sequence[Path], dedicated_rps: Mapping[str, float]) -> str:
+def why_blocked(records: Sequence[Path], dedicated_rps: Mapping[str, float]) -> str:
     """Which cells left one of these tenants without its peak, and how they ended; empty if none
     did."""
     read = [DedicatedRecord.model_validate_json(path.read_bytes()) for path in records]
-    return ", ".join(
+    cells = [
         f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
         for record in read
         if record.tenant in dedicated_rps and not dedicated_rps[record.tenant] > 0
-    )
+    ]
+    what = "its rates are shares of dedicated peaks that were not found"
+    return f"{what}: {', '.join(cells)}" if cells else ""

@@ -73,8 +73,7 @@ class LiveSystem:
             ]
         )
 
-    @contextmanager
-    def offer_at(self, times_s: Sequence[Floats]) -> Iterator[LiveLoad]:
+    def offer_at(self, times_s: Sequence[Floats]) -> AbstractContextManager[LiveLoad]:
         """A window with requests of each tenant at these seconds since its start, ascending; raises
         as `offer` does."""
 
@@ -82,19 +81,18 @@ class LiveSystem:
             for client, offsets_s in zip(self._clients, times_s, strict=True):
                 client.start(start_ns, offsets_s)
 
-        with self._window(start) as load:
-            yield load
+        return self._window(start)
 
-    @contextmanager
-    def offer_closed(self, in_flight: Sequence[int], duration_s: float) -> Iterator[LiveLoad]:
+    def offer_closed(
+        self, in_flight: Sequence[int], duration_s: float
+    ) -> AbstractContextManager[LiveLoad]:
         """A window with so many requests of each tenant in flight; raises as `offer` does."""
 
         def start(start_ns: int) -> None:
             for client, concurrency in zip(self._clients, in_flight, strict=True):
                 client.start_closed(start_ns, duration_s, concurrency)
 
-        with self._window(start) as load:
-            yield load
+        return self._window(start)
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from perseus.measurement.dedicated_peaks import SearchRecord
 from perseus.peak.frontier import MeasuredMix
-from perseus.peak.stats import Interval
+from perseus.peak.stats import UNKNOWN, Interval
 
 
 class MixRecord(SearchRecord):
@@ -32,7 +32,7 @@ def _ratio(repeats: Sequence[MixRecord]) -> Interval:
     """The mean estimate, and the quantiles of all posteriors' draws."""
     limits = [record.limit_scale for record in repeats if record.limit_scale is not None]
     if not limits:
-        return Interval(np.nan, np.nan, np.nan)
+        return UNKNOWN
     draws = [scale for record in repeats for scale in record.posterior_scales]
     low, high = np.quantile(draws, [0.025, 0.975])
     return Interval(float(np.mean(limits)), float(low), float(high))

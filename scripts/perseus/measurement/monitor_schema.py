@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from perseus.host import gpu, powercap
+from perseus.host.parquet import REAL, TEXT, WHOLE, column
 
 METRICS = {
     "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
@@ -32,37 +33,15 @@ METRICS = {
 }
 """Every metric with its unit and meaning; `*` stands for the rest of a name that Triton gives."""
 
+_NAME = pa.dictionary(pa.int32(), TEXT)
 
 MONITOR_SCHEMA = pa.schema(
     [
-        pa.field(
-            "time_ns",
-            pa.int64(),
-            nullable=False,
-            metadata={"unit": "ns", "meaning": "time of the sample, time.monotonic_ns()"},
-        ),
-        pa.field(
-            "metric",
-            pa.dictionary(pa.int32(), pa.string()),
-            nullable=False,
-            metadata={"unit": "", "meaning": "name of the metric"},
-        ),
-        pa.field(
-            "tenant",
-            pa.string(),
-            metadata={"unit": "", "meaning": "Triton model; null for metrics of the host"},
-        ),
-        pa.field(
-            "value",
-            pa.float64(),
-            nullable=False,
-            metadata={"unit": "per metric", **METRICS},
-        ),
-        pa.field(
-            "gpu",
-            pa.int32(),
-            metadata={"unit": "", "meaning": "number of the GPU; null for all other metrics"},
-        ),
+        column("time_ns", WHOLE, "ns", "time of the sample, time.monotonic_ns()", nullable=False),
+        column("metric", _NAME, "", "name of the metric", nullable=False),
+        column("tenant", TEXT, "", "Triton model; null for metrics of the host"),
+        pa.field("value", REAL, nullable=False, metadata={"unit": "per metric", **METRICS}),
+        column("gpu", pa.int32(), "", "number of the GPU; null for all other metrics"),
     ]
 )
 """Schema of monitor.parquet, with units in the fields' metadata."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perseus.measurement.live_system import LiveSystem
 from perseus.peak.durations import grace_s, settle_s
-from perseus.peak.verdict import Tolerance, judge
+from perseus.peak.system import System
+from perseus.peak.verdict import Tolerance, judge_each
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
@@ -18,28 +18,23 @@ def open_loop_s(task: MeasureTask, counted_s: float) -> float:
 
 def open_loop(
     task: MeasureTask,
-    system: LiveSystem,
+    system: System,
     phase: str,
     rates_rps: Sequence[float],
-    counted_s: float,
+    elapsed_s: float,
     tolerance: Tolerance,
 ) -> Window:
     """A window with a rate per tenant, judged by its SLA."""
-    elapsed_s = open_loop_s(task, counted_s)
     with system.offer(rates_rps, elapsed_s) as load:
         seen = load.until(elapsed_s)
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
-    tenants = tuple(
-        judge(
-            seen,
-            i,
-            sla,
-            rate_rps=rate,
-            settle_s=settle,
-            grace_s=grace,
-            confidence=task.search.confidence,
-            tolerance=tolerance,
-        )
-        for i, (sla, rate) in enumerate(zip(task.slas, rates_rps, strict=True))
+    tenants = judge_each(
+        seen,
+        task.slas,
+        rates_rps,
+        settle_s=settle,
+        grace_s=grace,
+        confidence=task.search.confidence,
+        tolerance=tolerance,
     )
     return Window(phase, float("nan"), settle, elapsed_s, tenants, seen)

@@ -15,7 +15,7 @@ from perseus.measurement.measured_mixes import MixRecord
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import best, errors_by_step
-from perseus.peak.predicted.solo import Solo, usual_speed_rps
+from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.study.experiments.peak import Run
 from perseus.traffic.arrivals import Arrivals
 
@@ -91,7 +91,8 @@ def _ratio(
     record: MixRecord, scale: float, names: Sequence[str], solos: Mapping[str, Solo]
 ) -> float:
     """The sharing ratio, each dedicated peak at the speed that the host had in the shared cell."""
-    changes = [usual_speed_rps([record], name) / solos[name].busy_rps for name in names]
-    pairs = zip(record.weights, changes, strict=True)
-    parts = [weight / (change if np.isfinite(change) else 1.0) for weight, change in pairs]
+    parts = [
+        weight / speed_change(usual_speed_rps([record], name), solos[name].busy_rps)
+        for weight, name in zip(record.weights, names, strict=True)
+    ]
     return scale * sum(parts) / sum(record.weights)

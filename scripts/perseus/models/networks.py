@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perseus.models.answers import Array
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import meant_or_known
 
 if TYPE_CHECKING:
     import torch
@@ -89,10 +89,9 @@ def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:
 
 def require_known(kind: str, name: str, known: Sequence[str]) -> None:
     """Raises ExportError, with a hint, for a name that is not known."""
-    if name in known:
-        return
-    hint = did_you_mean(name, known) or f" (known: {', '.join(known)})"
-    raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
+    if name not in known:
+        hint = meant_or_known(name, known)
+        raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
 
 
 def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:

@@ -64,21 +64,14 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         opset, ir_version = _write_onnx(network, images[:2], onnx_file)
         check = check_onnx(onnx_file, images, output, what=task.architecture)
-        with npz.open("wb") as stream:
-            np.savez(stream, input=images, output=output)
-        digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
-        cost = network_cost(onnx_file, images.shape[1:])
+        kept = keep_answers(onnx_file, images, output, npz)
     return {
         "architecture": task.architecture,
         "weights": task.weights,
         "seed": task.seed,
         "images": list(task.images),
-        "input_shape": [int(n) for n in images.shape[1:]],
-        "classes": int(output.shape[1]),
         **check,
-        "sha256": digest,
-        "size_bytes": size_bytes,
-        "cost": asdict(cost),
+        **kept,
         "opset": opset,
         "ir_version": ir_version,
         "versions": {
@@ -163,6 +156,19 @@ def check_onnx(
         "signal": scale,
         "tolerance": tolerance,
         "batches": [len(part) for part in parts],
+    }
+
+
+def keep_answers(onnx_path: Path, images: Array, output: Array, npz: Path) -> dict[str, Any]:
+    """Write the reference of an ONNX file; return what the record says of both."""
+    with npz.open("wb") as stream:
+        np.savez(stream, input=images, output=output)
+    return {
+        "input_shape": [int(n) for n in images.shape[1:]],
+        "classes": int(output.shape[1]),
+        "sha256": sha256(onnx_path),
+        "size_bytes": onnx_path.stat().st_size,
+        "cost": asdict(network_cost(onnx_path, images.shape[1:])),
     }
 
 

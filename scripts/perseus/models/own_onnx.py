@@ -6,7 +6,6 @@ Nothing of the file is executed but by ONNX Runtime, which knows no code in mode
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +13,13 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import Array
-from perseus.models.network_cost import network_cost
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
     check_onnx,
     images_to_ask,
     in_batches,
+    keep_answers,
     onnx_session,
     sha256,
 )
@@ -65,20 +64,8 @@ def take_onnx(
                     f" or give them max_batch_size: {batch} and request_batch_size: {batch}"
                 ) from error
             check = check_onnx(onnx_file, images, output, what=source.name, batch=batch)
-        with npz.open("wb") as stream:
-            np.savez(stream, input=images, output=output)
-        digest, size_bytes = sha256(onnx_file), onnx_file.stat().st_size
-        cost = network_cost(onnx_file, (3, size, size))
-    return {
-        "source_sha256": sha256(source),
-        "images": list(task.images),
-        "input_shape": [3, size, size],
-        "classes": int(output.shape[1]),
-        **check,
-        "sha256": digest,
-        "size_bytes": size_bytes,
-        "cost": asdict(cost),
-    }
+        kept = keep_answers(onnx_file, images, output, npz)
+    return {"source_sha256": sha256(source), "images": list(task.images), **check, **kept}
 
 
 def _read(source: Path) -> onnx.ModelProto:

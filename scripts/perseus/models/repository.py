@@ -86,7 +86,8 @@ def model_config(
 
     Raises RepositoryError for a tenant that Triton or its runtime would refuse.
     """
-    _valid(tenant)
+    if problem := next(_problems(tenant), None):
+        raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
     platform = RUNTIMES[tenant.runtime].platform
     config = pb.ModelConfig(
         name=tenant.name,
@@ -116,13 +117,6 @@ def model_config(
     for key, value in sorted(parameters_of(tenant).items()):
         config.parameters[key].string_value = value
     return config
-
-
-def _valid(tenant: ServedTenant) -> ServedTenant:
-    problem = next(_problems(tenant), None)
-    if problem:
-        raise RepositoryError(f"tenant {tenant.name!r} of model {tenant.model!r}: {problem}")
-    return tenant
 
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:

@@ -27,6 +27,19 @@ class Interval:
     high: float
 
 
+UNKNOWN = Interval(np.nan, np.nan, np.nan)
+"""Where there is nothing to state."""
+
+CONFIDENCE = 0.95
+"""Of the intervals that are stated, where nothing else is said."""
+
+TAIL = (1 - CONFIDENCE) / 2
+"""What lies beyond each of their ends."""
+
+NORMAL_ENDS = float(stats.norm.ppf(1 - TAIL))
+"""How many standard deviations the ends of a normal one lie from its middle."""
+
+
 def percentile(values: ArrayLike, percent: float) -> float:
     """The smallest observed value with at least `percent` % of the values at or below it.
 
@@ -41,8 +54,8 @@ def percentile(values: ArrayLike, percent: float) -> float:
     return float(ordered[max(rank, 1) - 1])
 
 
-def percentile_interval(latency_ms: Floats, percent: float, confidence: float = 0.95) -> Interval:
-    """A percentile of latencies in the order of their requests, with a two-sided interval.
+def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
+    """A percentile of latencies in the order of their requests, with its 95 % interval.
 
     The interval is that of order statistics (binomial ranks), for as many independent requests as
     the requests above the percentile are worth: they come in episodes (`dispersion`). Its upper end
@@ -53,22 +66,21 @@ def percentile_interval(latency_ms: Floats, percent: float, confidence: float = 
         return Interval(value, float("nan"), value)
     above = exceedances(latency_ms, value)
     worth = max(1, int(len(latency_ms) / dispersion([above], [1.0])))
-    tail = (1 - confidence) / 2
-    first, last = stats.binom.ppf([tail, 1 - tail], worth, percent / 100)
+    first, last = stats.binom.ppf([TAIL, 1 - TAIL], worth, percent / 100)
     low = percentile(latency_ms, 100 * first / worth) if first > 0 else 0.0
     high = percentile(latency_ms, 100 * (last + 1) / worth) if last < worth else float("inf")
     return Interval(value, low, high)
 
 
 @cache
-def fewest_requests(allowed: float, confidence: float = 0.99) -> int:
+def fewest_requests(allowed: float) -> int:
     """Requests below which a window says nothing of its SLA: one late request must be allowed.
 
-    The smallest n of which, at an exceedance of `allowed`, at most one is late with probability
-    1 - confidence: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
+    The smallest n of which, at an exceedance of `allowed`, at most one is late with a probability
+    of 1 %: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
     """
     n = int(np.ceil(1 / allowed))
-    while stats.binom.cdf(1, n, allowed) > 1 - confidence:
+    while stats.binom.cdf(1, n, allowed) > 1 - 0.99:
         n += 1
     return n
 
@@ -200,12 +212,12 @@ def exceedance(
     return Interval(share, max(0.0, low), min(1.0, high))
 
 
-def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """The mean of independent values with a two-sided t interval; NaN ends below two values."""
+def mean_interval(values: ArrayLike) -> Interval:
+    """The mean of independent values with its 95 % interval (Student's); NaN ends below two."""
     found = np.asarray(values, float)
     if len(found) < 2:
         return Interval(float(np.mean(found)) if len(found) else np.nan, np.nan, np.nan)
-    half = stats.t.ppf((1 + confidence) / 2, len(found) - 1) * found.std(ddof=1)
+    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1)
     half /= np.sqrt(len(found))
     return Interval(float(found.mean()), float(found.mean() - half), float(found.mean() + half))
 

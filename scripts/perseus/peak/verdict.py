@@ -216,6 +216,32 @@ def judge(
     )
 
 
+def judge_each(
+    seen: Observation,
+    slas: Sequence[Sla],
+    rates_rps: Sequence[float],
+    *,
+    settle_s: float,
+    grace_s: float,
+    confidence: float,
+    tolerance: Tolerance,
+) -> tuple[TenantWindow, ...]:
+    """All tenants of a window, as `judge` does without similar windows."""
+    return tuple(
+        judge(
+            seen,
+            i,
+            sla,
+            rate_rps=rate_rps,
+            settle_s=settle_s,
+            grace_s=grace_s,
+            confidence=confidence,
+            tolerance=tolerance,
+        )
+        for i, (sla, rate_rps) in enumerate(zip(slas, rates_rps, strict=True))
+    )
+
+
 @dataclass(frozen=True)
 class _Findings:
     """What the verdict on one tenant in one window is made from."""

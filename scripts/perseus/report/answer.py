@@ -169,10 +169,7 @@ def _without_result(savings: pd.DataFrame) -> Iterator[str]:
 
 
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
-    mine = costs[
-        (costs["scenario"] == best["scenario"]) & (costs["load_line"] == best["load_line"])
-    ]
-    for _, row in mine.iterrows():
+    for _, row in costs[_on_line(costs, best)].iterrows():
         yield (
             f"A million inferences in this proportion cost"
             f" {significant(row['usd_per_million_inferences'])} USD shared"
@@ -194,10 +191,11 @@ def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
     """The peaks that a saving rests on: of its line, and of its models alone."""
     names = set(str(best["models"]).split(" + "))
     with_it = (peaks["server"] == best["server"]) & (peaks["preset"] == best["preset"])
-    return peaks[
-        ((peaks["scenario"] == best["scenario"]) & (peaks["load_line"] == best["load_line"]))
-        | (with_it & peaks["models"].isin(names))
-    ]
+    return peaks[_on_line(peaks, best) | (with_it & peaks["models"].isin(names))]
+
+
+def _on_line(frame: pd.DataFrame, of: pd.Series) -> pd.Series:
+    return (frame["scenario"] == of["scenario"]) & (frame["load_line"] == of["load_line"])
 
 
 def _caveats(used: pd.DataFrame) -> Iterator[str]:

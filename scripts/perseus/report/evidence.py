@@ -67,8 +67,15 @@ class Evidence:
         """The id of a cell's section; "" where it has none."""
         return f"cell-{cell}" if cell in self.shown else ""
 
-    def window_link(self, cell: str, number: int | None) -> str:
-        """The id of a window of a cell, of its cell where the window is not known."""
+    def certified_link(self, cell: str) -> str:
+        """The id of the window that certified the rate of a search, else of its cell."""
+        return self._window_link(cell, self.certified(cell))
+
+    def failing_link(self, cell: str) -> str:
+        """The same of the window that failed above it."""
+        return self._window_link(cell, self.failing(cell))
+
+    def _window_link(self, cell: str, number: int | None) -> str:
         frame = self.windows.get(cell)
         if number is None or frame is None or number not in set(frame["window"]):
             return self.link(cell)

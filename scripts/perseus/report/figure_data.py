@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+from matplotlib.lines import Line2D
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -25,6 +26,12 @@ DASHES: tuple[Dashes, ...] = (
     (0, (2.5, 2.5)),
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
+
+
+def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
+    """The rows of the load line that a row of any table is of."""
+    same = (frame["scenario"] == line["scenario"]) & (frame["load_line"] == line["load_line"])
+    return frame[same]
 
 
 @dataclass(frozen=True)
@@ -44,19 +51,14 @@ class FigureData:
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
         """The rows of the tenants on a load line, a row of the peaks."""
-        same = (self.tenants["scenario"] == line["scenario"]) & (
-            self.tenants["load_line"] == line["load_line"]
-        )
-        return self.tenants[same]
+        return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
         """The row of the peaks of a tenant alone that a shared load line is held against."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
-        peaks = self.peaks
-        same = (peaks["scenario"] == mine["scenario"]) & (peaks["load_line"] == mine["load_line"])
-        return peaks[same].iloc[0]
+        return of_line(self.peaks, mine).iloc[0]
 
     @property
     def names(self) -> list[str]:
@@ -71,6 +73,15 @@ class FigureData:
 
     def marker(self, tenant: str) -> str:
         return MARKERS[self.names.index(tenant) % len(MARKERS)]
+
+    def look(self, tenant: str) -> dict[str, Any]:
+        """Of its marks."""
+        return {"color": self.colour(tenant), "marker": self.marker(tenant)}
+
+    def handles(self, among: pd.Series) -> list[Line2D]:
+        """Those of a legend, of the tenants that are in the series."""
+        there = set(among)
+        return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]
 
     def dashes(self, tenant: str) -> Dashes:
         return DASHES[self.names.index(tenant) % len(DASHES)]

@@ -1,9 +1,10 @@
-"""The hosts and the software that measured, and in what the cells of a study differ there."""
+"""When and by which hosts and software cells were measured, and in what they differ there."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from perseus.results.records import Record
@@ -37,6 +38,13 @@ def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
         entry = found.setdefault(shown, {"host": record.host, "cells": 0})
         entry["cells"] += 1
     return list(found.values())
+
+
+def days(records: Sequence[Record]) -> str:
+    """Those (UTC) on which the first and the last of the cells began."""
+    starts = [record.started.unix_ns / 1e9 for record in records]
+    ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
+    return " to ".join(dict.fromkeys(ends))
 
 
 def differences(records: Sequence[Record]) -> list[str]:

@@ -59,11 +59,6 @@ def title(results: FigureData, row: pd.Series) -> str:
     return f"{row['server']}: {short(row)}" if several else short(row)
 
 
-def of_line(data: pd.DataFrame, row: pd.Series) -> pd.DataFrame:
-    """The rows of a load line."""
-    return data[(data["scenario"] == row["scenario"]) & (data["load_line"] == row["load_line"])]
-
-
 def folders(results: FigureData, row: pd.Series) -> list[Path]:
     """The raw results of the repeats of a load line."""
     wanted = set(results.tenants_of(row)["cell"])

@@ -147,14 +147,9 @@ def _decisive(row: Row, evidence: Evidence) -> tuple[str, str]:
         default=None,
     )
     return (
-        "" if certified is None else _window(evidence, certified.task.cell, is_failing=False),
-        "" if failing is None else _window(evidence, failing.task.cell, is_failing=True),
+        "" if certified is None else evidence.certified_link(certified.task.cell),
+        "" if failing is None else evidence.failing_link(failing.task.cell),
     )
-
-
-def _window(evidence: Evidence, cell: str, *, is_failing: bool) -> str:
-    number = evidence.failing(cell) if is_failing else evidence.certified(cell)
-    return evidence.window_link(cell, number)
 
 
 def _savings(rows: list[Row]) -> ShownTable:
@@ -307,7 +302,7 @@ def _response_times(rows: list[Row], evidence: Evidence) -> ShownTable:
 
 def _response_time(row: Row, evidence: Evidence) -> list[Entry]:
     cell = str(row["cell"])
-    window = _window(evidence, cell, is_failing=False) if evidence.link(cell) else ""
+    window = evidence.certified_link(cell) if evidence.link(cell) else ""
     times = [Entry(significant(row[name])) for name in ("p50_ms", "p95_ms", "p99_ms")]
     parts = [Entry(significant(row[name])) for name in ("queue_ms", "compute_ms", "client_ms")]
     return [

@@ -28,8 +28,8 @@ def chance(probability: float) -> str:
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
-def significant(value: float | None, digits: int = 3) -> str:
-    """A number with so many significant digits; an en dash for nothing.
+def significant(value: float | None) -> str:
+    """A number with three significant digits; an en dash for nothing.
 
     It has an exponent where nobody counts zeros any more, below 0.0001.
     """
@@ -41,10 +41,10 @@ def significant(value: float | None, digits: int = 3) -> str:
         return "0"
     magnitude = math.floor(math.log10(abs(value)))
     if magnitude < -4:
-        mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+        mantissa, exponent = f"{value:.2e}".split("e")
         text = f"{mantissa}e{int(exponent)}"
     else:
-        text = f"{value:.{max(digits - 1 - magnitude, 0)}f}"
+        text = f"{value:.{max(2 - magnitude, 0)}f}"
     return text.replace("-", "\N{MINUS SIGN}")
 
 

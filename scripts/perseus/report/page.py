@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -19,7 +18,7 @@ from perseus.report import configuration, main_tables
 from perseus.report.answer import answers
 from perseus.report.evidence import WINDOW_COLUMNS, Evidence, read_records, read_windows
 from perseus.report.figures import FIGURES, module_of
-from perseus.report.hosts import differences, hosts
+from perseus.report.hosts import days, differences, hosts
 from perseus.report.links import anchor
 from perseus.report.numbers import significant
 from perseus.report.predicted import predicted
@@ -80,7 +79,7 @@ def render(
     return environment.get_template("page.html").render(
         study=evidence.study,
         seed=records[0].task.seed,
-        measured=_when(records),
+        measured=days(records),
         answers=[
             *to_buy(tables),
             *recommended(tables["recommendations"]),
@@ -125,10 +124,3 @@ def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:
 
 def _is_empty(svg: bytes) -> bool:
     return f'id="{NOTHING}"'.encode() in svg
-
-
-def _when(records: Sequence[Record]) -> str:
-    """The days (UTC) on which the cells were measured."""
-    starts = [record.started.unix_ns / 1e9 for record in records]
-    ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
-    return " to ".join(dict.fromkeys(ends))

@@ -62,6 +62,13 @@ def short(row: pd.Series) -> str:
     return str(row["mix"]).partition(" beside ")[2]
 
 
+def name_rows(axes: Axes, names: Sequence[str]) -> None:
+    """Rows of the same kind, the first of them on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+
+
 def verdict(row: pd.Series) -> str:
     return str(row["verdict"]).replace("_", " ")
 

@@ -11,6 +11,7 @@ from pyarrow import ArrowInvalid
 from perseus.report.answer import answers
 from perseus.report.numbers import bounds, significant
 from perseus.report.recommended import recommended
+from perseus.report.shown import words
 from perseus.report.to_buy import to_buy
 from perseus.results.tables import TABLES
 
@@ -52,7 +53,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
                 if pd.notna(row["ci_low_rps"])
                 else "",
                 significant(row["certified_rps"]),
-                str(row["verdict"]).replace("_", " "),
+                words(row["verdict"]),
             )
             for _, row in peaks.iterrows()
         ),

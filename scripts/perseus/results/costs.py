@@ -51,8 +51,3 @@ def energy_per_inference(peak: RepeatedPeak) -> Energy:
     if not counted or not len(known) or (peak.task.server.gpus and "GPUs" not in counted):
         return Energy(np.nan, "")
     return Energy(float(known.mean()), " + ".join(counted))
-
-
-def joules_per_inference(peak: RepeatedPeak) -> float:
-    """The same without what was counted."""
-    return energy_per_inference(peak).joules

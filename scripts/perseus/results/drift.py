@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
-from perseus.peak.stats import Floats, Interval, batches, mean_interval
+from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
 """Into so many blocks, at most, the values are joined: what neighbours have in common is in one."""
@@ -23,9 +23,6 @@ STEADY = 0.1
 LEAST = 0.01
 """Change over the whole time, as a share of the level, that is a drift: the memory of a healthy
 server was seen to settle by 0.4 % in a minute."""
-
-CONFIDENCE = 0.95
-TAIL = (1 - CONFIDENCE) / 2
 
 
 class Trend(StrEnum):
@@ -67,7 +64,7 @@ def drift(hours: Floats, values: Floats) -> Drift:
     times, medians = blocks(hours[first:]), blocks(values[first:])
     length = float(hours[-1] - hours[first]) if len(hours) else 0.0
     if len(medians) < FEWEST:
-        return Drift(first, length, np.nan, Interval(np.nan, np.nan, np.nan))
+        return Drift(first, length, np.nan, UNKNOWN)
     slope = sen(times, medians) or random_walk(times, medians)
     level = np.median(medians - slope.value * (times - hours[first]))
     return Drift(first, length, float(level), slope)
@@ -127,7 +124,7 @@ def random_walk(times: Floats, values: Floats) -> Interval:
     but for the quarter that neighbouring blocks of a walk have in common (Working, Econometrica 28,
     1960). If values return to a level after all, the interval is wider than it need be.
     """
-    found = mean_interval(np.diff(values) / np.diff(times), CONFIDENCE)
+    found = mean_interval(np.diff(values) / np.diff(times))
     half = np.sqrt(1 + 2 * 0.25) * (found.high - found.value)
     return Interval(found.value, found.value - half, found.value + half)
 

@@ -10,15 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from perseus.peak.outcome import Outcome
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import Floats
 from perseus.peak.window import Phase
-from perseus.results.costs import joules_per_inference, usd_per_million
+from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import number
-from perseus.results.repeats import Quantity, RepeatedPeak
+from perseus.results.repeats import NOTHING, Quantity, RepeatedPeak, known_peaks
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import GridQuestion, GridSetting
-
-NOTHING = Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
 
 
 @dataclass(frozen=True)
@@ -107,16 +105,6 @@ def on_front(points: Floats) -> tuple[bool, ...]:
     return tuple(map(bool, ~dominated))
 
 
-def cost_ratio(of: Quantity, to: Quantity) -> Interval:
-    """How many times as much the one costs, from draws that go together."""
-    return Quantity(
-        of.value / to.value,
-        of.draws / to.draws,
-        open_below=of.open_below or to.open_above,
-        open_above=of.open_above or to.open_below,
-    ).interval()
-
-
 def _objectives(of: Contender) -> tuple[float, float, float]:
     return of.usd.value, of.measured["p95_ms"], -of.inferences.value
 
@@ -134,7 +122,7 @@ def _contenders(
             measured = {
                 "p95_ms": _p95_ms(peak),
                 "relative_error": _relative_error(peak),
-                "joules_per_inference": joules_per_inference(peak),
+                "joules_per_inference": energy_per_inference(peak).joules,
             }
         excluded = _excluded(setting, peak, usd, measured, question.at_most)
         found.append(Contender(setting, peak, inferences, usd, measured, excluded))
@@ -150,7 +138,7 @@ def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults)
     tenant alone it is the images of a request.
     """
     for peak in peaks:
-        known = [each for each in results.alone(peak) if each is not None and each.is_known]
+        known = known_peaks(results.alone(peak))
         if peak.is_known and len(known) == len(peak.tenants):
             alone_rps = np.array([each.rates_rps[0] for each in known])
             inferences = peak.rates_rps @ peak.images_per_request
@@ -162,12 +150,7 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
     usd_per_hour = results.task.prices[server].usd_per_hour(results.task.pricing[0])
     if usd_per_hour is None or not inferences.is_known:
         return NOTHING
-    return Quantity(
-        usd_per_million(usd_per_hour, inferences.value),
-        usd_per_million(usd_per_hour, 1.0) / inferences.draws,
-        open_below=inferences.open_above,
-        open_above=inferences.open_below,
-    )
+    return inferences.dividing(usd_per_million(usd_per_hour, 1.0))
 
 
 def _p95_ms(peak: RepeatedPeak) -> float:

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from perseus.peak.stats import Interval
-
-CONFIDENCE = 0.95
-TAIL = (1 - CONFIDENCE) / 2
+from perseus.peak.stats import TAIL, Interval
 
 
 @dataclass(frozen=True)

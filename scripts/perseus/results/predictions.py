@@ -13,7 +13,7 @@ from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step
 from perseus.peak.predicted.solo import Solo
-from perseus.peak.stats import Interval
+from perseus.peak.stats import UNKNOWN, Interval
 from perseus.results.repeats import (
     Dedicated,
     Quantity,
@@ -64,7 +64,7 @@ class PredictedMix:
     def predicted(self) -> Interval:
         """The sharing ratio by that step; NaN without."""
         if self.best is None:
-            return Interval(np.nan, np.nan, np.nan)
+            return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
 
 

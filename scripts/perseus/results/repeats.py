@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.solo import usual_speed_rps
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.predicted.solo import speed_change, usual_speed_rps
+from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
 DRAWS = 2000
-CONFIDENCE = 0.95
-TAIL = (1 - CONFIDENCE) / 2
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY)
 """Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = (
@@ -50,8 +48,8 @@ class Quantity:
 
     value: float
     draws: Floats
-    open_below: bool
-    open_above: bool
+    open_below: bool = False
+    open_above: bool = False
 
     @property
     def is_known(self) -> bool:
@@ -64,6 +62,26 @@ class Quantity:
         low, high = np.quantile(self.draws, [tail, 1 - tail])
         low, high = 0.0 if self.open_below else low, np.inf if self.open_above else high
         return Interval(self.value, float(low), float(high))
+
+    def times(self, factor: float) -> Quantity:
+        return replace(self, value=factor * self.value, draws=factor * self.draws)
+
+    def dividing(self, by: float) -> Quantity:
+        """by / self."""
+        return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
+
+    def over(self, other: Quantity) -> Quantity:
+        """self / other, draw by draw; with the open ends of both."""
+        return Quantity(
+            self.value / other.value,
+            self.draws / other.draws,
+            open_below=self.open_below or other.open_above,
+            open_above=self.open_above or other.open_below,
+        )
+
+
+NOTHING = Quantity(np.nan, np.empty(0))
+"""What is not known."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +214,9 @@ class RepeatedPeak:
 Dedicated = Mapping[tuple[str, str, str], RepeatedPeak]
 """Dedicated peaks by the names of server, tenant and preset."""
 
+Alone = Sequence[RepeatedPeak | None]
+"""The dedicated peaks of the tenants of a load line, in their order, where they were measured."""
+
 
 def key(task: MeasureTask) -> tuple[str, str]:
     """What the repeats of one load line have in common."""
@@ -255,30 +276,27 @@ def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
-def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> list[RepeatedPeak | None]:
-    """The dedicated peak of each of its tenants on the same server, where measured.
-
-    With the same preset: what is compared has the same evidence.
-    """
+def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
+    """On the same server, and with the same preset: what is compared has the same evidence."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
-def sharing_ratio(
-    peak: RepeatedPeak,
-    alone: Sequence[RepeatedPeak | None],
-    weights: Floats | float = 1.0,
-) -> Quantity:
+def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
+    """Those that were measured, and of which a limit was found."""
+    return [each for each in peaks if each is not None and each.is_known]
+
+
+def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
     """sum(r_i / C_i) at the limit, the C_i as they would have been at the host's speed then.
 
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
     is seen in both. `weights` multiply each tenant's part of the sum.
     """
     loaded = np.flatnonzero(peak.rates_rps != 0)  # all where the peak is not known
-    of_loaded = [alone[i] for i in loaded]
-    known = [each for each in of_loaded if each is not None and each.is_known]
+    known = known_peaks([alone[i] for i in loaded])
     if len(known) < len(loaded) or not peak.is_known:
-        return Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
+        return NOTHING
     changes = speed_changes(peak, known)
     capacity = changes * np.array([each.rates_rps[0] for each in known])
     capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
@@ -292,11 +310,6 @@ def sharing_ratio(
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """How many times as fast the server was as when each of these tenants was measured alone.
-
-    1 where that was not seen.
-    """
-    names = [each.tenants[0] for each in alone]
-    pairs = zip(names, alone, strict=True)
-    changes = np.array([peak.speed_rps(name) / each.speed_rps(name) for name, each in pairs])
-    return np.where(np.isfinite(changes), changes, 1.0)
+    """How many times as fast the server was as when each of these tenants was measured alone."""
+    named = [(each.tenants[0], each) for each in alone]
+    return np.array([speed_change(peak.speed_rps(n), each.speed_rps(n)) for n, each in named])

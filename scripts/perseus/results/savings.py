@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perseus.peak.stats import Floats, Interval
-from perseus.results.repeats import CONFIDENCE, TAIL, Quantity, RepeatedPeak, sharing_ratio
+from perseus.peak.stats import CONFIDENCE, TAIL, Floats, Interval
+from perseus.results.repeats import Alone, Quantity, RepeatedPeak, sharing_ratio
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Saving:
     compared: int
 
 
-def savings(shared: Sequence[RepeatedPeak], alone: Sequence[RepeatedPeak | None]) -> list[Saving]:
+def savings(shared: Sequence[RepeatedPeak], alone: Alone) -> list[Saving]:
     """The saving of each shared line of one scenario; NaN where a peak is missing.
 
     Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.

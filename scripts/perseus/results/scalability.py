@@ -15,9 +15,8 @@ from typing import Final
 import numpy as np
 from scipy import stats
 
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
-CONFIDENCE = 0.95
 FEWEST_LEVELS, FEWEST_UNIVERSAL = 3, 6
 """Levels for the queueing network, which has two parameters, and for a choice between both laws."""
 

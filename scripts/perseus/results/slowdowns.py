@@ -10,20 +10,16 @@ from typing import Self
 
 import numpy as np
 from pydantic import BaseModel
-from scipy import stats
 
 from perseus.peak.outcome import Outcome
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.peak.verdict import ANSWERED, Verdict
 from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.records import Number
-from perseus.results.repeats import DRAWS, TAIL, Quantity
+from perseus.results.repeats import DRAWS, Quantity
 
 Pair = tuple[str, str]
 """The tenant that is slowed down, and the one beside it; twice the same where it is alone."""
-
-ENDS = float(stats.norm.ppf(1 - TAIL))
-"""How many standard deviations the ends of a normal interval lie from its middle."""
 
 
 class Ends(BaseModel):
@@ -147,16 +143,6 @@ def of_rounds(
     return {pair: each.combined(deviations, rng) for pair, each in found.items()}
 
 
-def divided(found: Quantity, by: Quantity) -> Quantity:
-    """One by the other, draw by draw; with the open ends of both."""
-    return Quantity(
-        found.value / by.value,
-        found.draws / by.draws,
-        open_below=found.open_below or by.open_above,
-        open_above=found.open_above or by.open_below,
-    )
-
-
 @dataclass(frozen=True)
 class _Rounds:
     """A ratio in R rounds: its logarithms, shape (R,), and their standard errors below and above,
@@ -169,7 +155,7 @@ class _Rounds:
     def of(cls, rounds: Sequence[Interval]) -> Self:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.log([[each.low, each.value, each.high] for each in rounds])
-            errors = np.diff(logs, axis=1) / ENDS
+            errors = np.diff(logs, axis=1) / NORMAL_ENDS
         return cls(logs[:, 1], errors)
 
     @property
@@ -190,4 +176,4 @@ class _Rounds:
         within = np.where(normal < 0, self.errors[:, 0], self.errors[:, 1]) * normal
         between = deviations * rng.standard_normal(DRAWS) / np.sqrt(rounds)
         draws = np.exp((self.logs + within).mean(axis=1) + between)
-        return Quantity(value, draws, open_below=False, open_above=False)
+        return Quantity(value, draws)

@@ -16,7 +16,14 @@ from perseus.results.fleets.operating_points import OperatingPoint, operating_po
 from perseus.results.fleets.plans import Plan, plans
 from perseus.results.predictions import SharedServer, shared_servers
 from perseus.results.records import Ceiling, PeakRecord, Record
-from perseus.results.repeats import Dedicated, RepeatedPeak, dedicated_peaks, each_alone, group
+from perseus.results.repeats import (
+    Alone,
+    Dedicated,
+    RepeatedPeak,
+    dedicated_peaks,
+    each_alone,
+    group,
+)
 from perseus.study.experiments import run_of
 from perseus.study.tasks.tables import TablesTask
 
@@ -101,6 +108,6 @@ class StudyResults:
     def _dedicated(self) -> Dedicated:
         return dedicated_peaks(list(self.peaks.values()))
 
-    def alone(self, peak: RepeatedPeak) -> list[RepeatedPeak | None]:
+    def alone(self, peak: RepeatedPeak) -> Alone:
         """The dedicated peak of each tenant of a load line on the same server, where measured."""
         return each_alone(peak, self._dedicated)

@@ -32,13 +32,12 @@ from perseus.serving.container_engine import (
 )
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.serving.triton_command import BACKENDS, Ports, arguments, check_served
+from perseus.serving.triton_command import BACKENDS, SHM_MIB, Ports, arguments, check_served
 from perseus.serving.triton_process import answers_to, find_server, models_ready, serving
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.measure import MeasuredServer
 
 READY_S = 300.0
-SHM_MIB = 16
 _GRACE_S = 2.0
 
 

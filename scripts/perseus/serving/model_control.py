@@ -147,10 +147,8 @@ class Control:
     def _owner(self, name: str) -> str:
         """Whose a loaded model is; empty if it is not ours, or gone by now."""
         try:
-            config = self._client.get_model_config(
-                name, headers=self._access.values(), client_timeout=ANSWER_S
-            ).config
-        except InferenceServerException:
+            config = self.config(name)
+        except ServerError:
             return ""
         return config.parameters[MARK].string_value if MARK in config.parameters else ""
 

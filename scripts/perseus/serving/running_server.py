@@ -28,21 +28,20 @@ class RunningServer:
 
     def alive(self) -> bool:
         """Whether the server's own process still runs; on another host only its answers tell."""
-        if self.pid is None:
-            return True
-        try:
-            return psutil.Process(self.pid).status() != psutil.STATUS_ZOMBIE
-        except psutil.NoSuchProcess:
-            return False
+        return self.pid is None or self._status() not in (None, psutil.STATUS_ZOMBIE)
 
     def stopped(self) -> bool:
         """Whether a signal has stopped the server's own process."""
+        return self._status() == psutil.STATUS_STOPPED
+
+    def _status(self) -> str | None:
+        """Of the server's own process; None where it has ended or cannot be seen."""
         if self.pid is None:
-            return False
+            return None
         try:
-            return psutil.Process(self.pid).status() == psutil.STATUS_STOPPED
+            return psutil.Process(self.pid).status()
         except psutil.NoSuchProcess:
-            return False
+            return None
 
     def pids(self) -> list[int]:
         """Ids of the server and of its stub processes; empty once the server has ended."""

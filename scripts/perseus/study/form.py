@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from perseus.study.base import NAME
 from perseus.study.definition import Definition
 from perseus.study.experiments import KINDS, settings_of
-from perseus.study.hints import closest, did_you_mean
+from perseus.study.hints import closest, did_you_mean, meant_or_known
 from perseus.study.model import MODEL_OF_SERVER
 from perseus.study.problems import Place, path
 from perseus.study.remote import ADDRESS
@@ -196,8 +196,7 @@ def _unknown(place: Place, raw: Json) -> str:
         if owners:
             return f"is of kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
-    hint = did_you_mean(key, known) or f" (known: {', '.join(known)})"
-    return f"unknown key{hint}"
+    return f"unknown key{meant_or_known(key, known)}"
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:

@@ -15,3 +15,8 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     """A hint at that word; empty if none is close."""
     meant = closest(word, known)
     return f" (did you mean {meant!r}?)" if meant is not None else ""
+
+
+def meant_or_known(word: str, known: Sequence[str]) -> str:
+    """The same or, if none is close, all of them."""
+    return did_you_mean(word, known) or f" (known: {', '.join(known)})"

@@ -19,6 +19,14 @@ def path(place: Place) -> str:
     return text or "the configuration"
 
 
+def duplicates(key: str, names: Sequence[str]) -> Problems:
+    """An item of the section `key` that is named like one before it."""
+    for i, name in enumerate(names):
+        first = names.index(name)
+        if first < i:
+            yield (key, i, "name"), f"{name!r} is already the name of {path((key, first))}"
+
+
 class ConfigError(ValueError):
     """The configuration cannot be used; `problems` has one line for each reason."""
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import meant_or_known
 from perseus.study.traces import (
     TraceError,
     read_column_s,
@@ -117,8 +117,7 @@ def _burstgpt(path: Path, llm: str | None) -> Recorded:
     times_s = to_times_s(path, numbers, stamps)
     known = list(dict.fromkeys(models))
     if llm not in (None, *known):
-        hint = did_you_mean(str(llm), known) or f" (known: {', '.join(known)})"
-        raise TraceError(f"{path} has no request to {llm!r}{hint}")
+        raise TraceError(f"{path} has no request to {llm!r}{meant_or_known(str(llm), known)}")
     mine_s = np.sort(times_s[np.array([llm in (None, model) for model in models])])
     # Within its second, a request may have come at any time.
     length_s = float(np.ptp(times_s)) + 1.0

@@ -92,7 +92,7 @@ def measured(monkeypatch):
         window = SimpleNamespace(phase="warm_up")
         monkeypatch.setattr(replay, "closed_loop", lambda *arguments: (window, []))
         monkeypatch.setattr(replay, "keep", lambda *arguments: kept.append(arguments[2:]))
-        for name in ("dedicated_peaks", "blocked_by"):
+        for name in ("dedicated_peaks", "why_blocked"):
             given = dict(dedicated) if name == "dedicated_peaks" else changes.pop("blocked", "")
             monkeypatch.setattr(replay, name, lambda *arguments, given=given: given)
         tenants = tenants or (tenant("a", sla=SLA), tenant("b", sla=SLA))
@@ -234,9 +234,9 @@ def test_a_server_that_dies_keeps_the_phases_before_it(measured):
 def test_shares_of_a_peak_that_was_not_found_are_blocked(measured):
     run = RUN.model_copy(update={"rates_rps": (), "percents_of_peak": (30,)})
     system = OneWorker()
-    record = measured(system, run=run, dedicated={"a": 50.0}, blocked="b.peak.r1 (failed)")
+    record = measured(system, run=run, dedicated={"a": 50.0}, blocked="not found: b.peak.r1")
     assert record["outcome"] == "blocked" and record["offered"] == [] and system.offered == []
-    assert record["reason"].endswith("that were not found: b.peak.r1 (failed)")
+    assert record["reason"] == "not found: b.peak.r1"
 
 
 def drawn(run, files=(), dedicated=(), seed=0):

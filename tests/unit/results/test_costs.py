@@ -5,7 +5,7 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.results.costs import energy_per_inference, joules_per_inference, usd_per_million
+from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.repeats import combine
 
 
@@ -51,7 +51,7 @@ def test_a_server_without_a_spot_price_has_no_spot_rows():
 
 def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
     made = [r for r in synthetic.records() if r["cell"]["cell"].startswith("cpu1.resnet18.")]
-    assert np.isnan(joules_per_inference(combine(synthetic.loaded(made), seed=1)))
+    assert np.isnan(energy_per_inference(combine(synthetic.loaded(made), seed=1)).joules)
     for record in made:
         record["gpu_watts"] = 300.0
         record["cell"]["tenants"][0]["request_batch_size"] = 4
@@ -59,7 +59,7 @@ def test_costs_have_the_energy_of_an_inference_at_the_certified_rate():
     rates = [4 * record["certified_scale"] for record in made[1:]]
     expected = np.mean([300.0 / rate for rate in rates])
     found = combine(synthetic.loaded(made), seed=1)
-    assert joules_per_inference(found) == pytest.approx(expected)
+    assert energy_per_inference(found).joules == pytest.approx(expected)
 
 
 def with_watts(gpu, host, gpus=()):

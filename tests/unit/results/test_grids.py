@@ -11,7 +11,7 @@ from scipy import stats
 
 from perseus.host import parquet
 from perseus.results import tables
-from perseus.results.grids import cheapest, cost_ratio, on_front
+from perseus.results.grids import cheapest, on_front
 from perseus.results.repeats import Quantity
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.grid import WHOLE_NUMBERS, WORDS
@@ -58,15 +58,15 @@ def test_draws_go_together():
     luck = np.random.default_rng(1).lognormal(0, 0.5, 2000)
     one, dearer = quantity(luck, 1.0), quantity(1.02 * luck, 1.02)
     assert cheapest([one, dearer]) == (1.0, 0.0)
-    ratio = cost_ratio(dearer, one)
+    ratio = dearer.over(one).interval()
     assert (ratio.low, ratio.high) == pytest.approx((1.02, 1.02))
 
 
 def test_without_a_bound_to_a_cost_there_is_no_probability():
     costs = [quantity([1.0, 2.0]), quantity([2.0, 3.0], above=True)]
     assert np.isnan(cheapest(costs)).all() and len(cheapest(costs)) == 2
-    assert cost_ratio(costs[1], costs[0]).high == np.inf
-    assert cost_ratio(costs[0], costs[1]).low == 0
+    assert costs[1].over(costs[0]).interval().high == np.inf
+    assert costs[0].over(costs[1]).interval().low == 0
     assert cheapest([]) == ()
 
 

@@ -14,7 +14,7 @@ from measure_tasks import measure_task, tenant
 from benchmarks.simulation import SimulatedServer, drifting, exponential
 from perseus.measurement.experiments.slowdown import offered
 from perseus.peak.stats import Interval
-from perseus.results.slowdowns import Step, closed, divided, of_rounds, ratio
+from perseus.results.slowdowns import Step, closed, of_rounds, ratio
 from perseus.results.tables.slowdown import of_pairs
 from perseus.study.experiments.slowdown import Run
 from perseus.study.presets import PRESETS
@@ -92,7 +92,7 @@ def test_noise_is_seldom_taken_for_a_slowdown():
             for _ in range(2)
         )
         found = of_rounds({("a", "b"): pair, ("a", "a"): noise}, rng)
-        ends = divided(found["a", "b"], found["a", "a"]).interval()
+        ends = found["a", "b"].over(found["a", "a"]).interval()
         beyond.append(ends.low > 1 or ends.high < 1)
     assert np.mean(beyond) < 0.05
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.client_advice import what_would_help
-from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.measured_mixes import measured_mixes
 from perseus.measurement.predicted_mix import predicted_peak
 from perseus.measurement.progress.words import describe_peak
@@ -48,8 +48,7 @@ def measure(cell: CellUnderTest) -> Findings:
         return Findings(without_server(cell) | of_limit(run, names, foretold, line, dedicated_rps))
     with server_under_test(cell) as server:
         line, start = load_line(run, names, dedicated_rps, server.unloaded_p50_ms)
-        if cells := blocked_by(cell.inputs.dedicated_records, needed_rps):
-            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+        if reason := why_blocked(cell.inputs.dedicated_records, needed_rps):
             peak = no_peak(Outcome.BLOCKED, reason)
         elif reason := infeasible(task, server.unloaded_p50_ms):
             peak = no_peak(Outcome.INFEASIBLE, reason)

@@ -15,7 +15,7 @@ import numpy as np
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.closed_loop import closed_loop
-from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.schedules import Schedule, schedules
 from perseus.measurement.server_under_test import server_under_test
@@ -33,7 +33,7 @@ from perseus.peak.fidelity import Fidelity, fidelity
 from perseus.peak.outcome import Outcome
 from perseus.peak.recovery import Burst, most_in_flight, recoveries
 from perseus.peak.speed import IN_FLIGHT
-from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict, judge
+from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import Phase, Run
@@ -84,9 +84,8 @@ def measure(cell: CellUnderTest) -> Findings:
     outcome, reason, offered = Outcome.OK, "", list[Offered]()
     dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
     with server_under_test(cell) as server:
-        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+        if reason := why_blocked(cell.inputs.dedicated_records, dedicated_rps):
             outcome = Outcome.BLOCKED
-            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
         else:
             drawn = schedules(cell, run, dedicated_rps)
             try:
@@ -174,18 +173,14 @@ def one_window(
         last_s = seen.elapsed_s + DRAIN_S
         while any(each.count(Status.PENDING) for each in seen.requests) and seen.elapsed_s < last_s:
             seen = load.until(min(seen.elapsed_s + LOOKS_S, last_s))
-    tenants = tuple(
-        judge(
-            seen,
-            i,
-            sla,
-            rate_rps=len(times) / duration_s,
-            settle_s=0.0,
-            grace_s=seen.elapsed_s - duration_s,  # so that all requests count
-            confidence=task.search.confidence,
-            tolerance=tolerance,
-        )
-        for i, (sla, times) in enumerate(zip(task.slas, times_s, strict=True))
+    tenants = judge_each(
+        seen,
+        task.slas,
+        [len(times) / duration_s for times in times_s],
+        settle_s=0.0,
+        grace_s=seen.elapsed_s - duration_s,  # so that all requests count
+        confidence=task.search.confidence,
+        tolerance=tolerance,
     )
     return Window(phase.name, np.nan, 0.0, seen.elapsed_s, tenants, seen)
 

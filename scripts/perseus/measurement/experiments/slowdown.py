@@ -15,17 +15,18 @@ import numpy as np
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
-from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
+from perseus.measurement.open_loop import open_loop
 from perseus.measurement.pairs import all_pairs
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
 from perseus.peak import stats
-from perseus.peak.durations import ATTEMPTS, grace_s, loop_s, settle_s, window_s
+from perseus.peak.durations import ATTEMPTS, grace_s, loop_s, window_s
 from perseus.peak.outcome import Outcome
 from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.system import System
-from perseus.peak.verdict import Tolerance, Verdict, counted, judge
+from perseus.peak.verdict import Tolerance, Verdict, counted
 from perseus.peak.window import Phase, Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.slowdown import Run
@@ -75,9 +76,8 @@ def measure(cell: CellUnderTest) -> Findings:
     rates_rps = offered_rps(cast(Run, task.run), task.tenant_names, dedicated_rps)
     outcome, reason, steps = Outcome.OK, "", list[Step]()
     with server_under_test(cell) as server:
-        if cells := blocked_by(cell.inputs.dedicated_records, dedicated_rps):
+        if reason := why_blocked(cell.inputs.dedicated_records, dedicated_rps):
             outcome = Outcome.BLOCKED
-            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
         else:
             try:
                 with server.under_load() as system:
@@ -157,11 +157,15 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """A step of the round with that number; a window that client or host spoil is tried again."""
+    """A step of the round with that number; a window that client or host spoil is tried again.
+
+    It is as long as those of each tenant alone after a search, and judged as they are.
+    """
     loaded = {name: i for i, name in enumerate(task.tenant_names) if rates_rps[i] > 0}
+    elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
 
     def offer(tolerance: Tolerance) -> Window:
-        window = one_window(task, system, rates_rps, tolerance)
+        window = open_loop(task, system, PHASE, rates_rps, elapsed_s, tolerance)
         on_window(window, seconds_left)
         return window
 
@@ -171,30 +175,6 @@ def one_step(
         return Step(number, tuple(loaded), error.outcome, str(error), {})
     seen = {name: seen_of(window, i, grace_s(task.slas)) for name, i in loaded.items()}
     return Step(number, tuple(loaded), Outcome.OK, "", seen)
-
-
-def one_window(
-    task: MeasureTask, system: System, rates_rps: tuple[float, ...], tolerance: Tolerance
-) -> Window:
-    """As long as those of each tenant alone after a search, and judged as they are."""
-    settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
-    elapsed_s = window_s(Phase.ALONE, task.search, task.slas, rates_rps)
-    with system.offer(rates_rps, elapsed_s) as load:
-        seen = load.until(elapsed_s)
-    tenants = tuple(
-        judge(
-            seen,
-            i,
-            sla,
-            rate_rps=rate,
-            settle_s=settle,
-            grace_s=grace,
-            confidence=task.search.confidence,
-            tolerance=tolerance,
-        )
-        for i, (sla, rate) in enumerate(zip(task.slas, rates_rps, strict=True))
-    )
-    return Window(PHASE, float("nan"), settle, elapsed_s, tenants, seen)
 
 
 def seen_of(window: Window, tenant: int, grace: float) -> Seen:

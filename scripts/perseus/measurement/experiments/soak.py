@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from perseus.host.procfs import held, process_table, tree
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.measurement.dedicated_peaks import blocked_by, dedicated_peaks
+from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.open_loop import open_loop, open_loop_s
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
@@ -49,8 +49,7 @@ def measure(cell: CellUnderTest) -> Findings:
     dedicated_rps = dedicated_peaks(records)
     rates_rps = rates(cast(Run, task.run), task.tenant_names, dedicated_rps)
     with server_under_test(cell) as server:
-        if cells := blocked_by(records, dedicated_rps):
-            reason = f"its rates are shares of dedicated peaks that were not found: {cells}"
+        if reason := why_blocked(records, dedicated_rps):
             soaked = Soaked(Outcome.BLOCKED, reason)
         else:
             soaked = soak(cell, server, rates_rps)
@@ -94,18 +93,18 @@ def soak(cell: CellUnderTest, server: ServerUnderTest, rates_rps: Sequence[float
     There is no quiet to wait for in hours, so that more is tolerated from the beginning than in a
     search: late sends are noise here, not a trend.
     """
-    run, count = cast(Run, cell.task.run), windows_of(cell.task)
+    count = windows_of(cell.task)
+    elapsed_s = open_loop_s(cell.task, cast(Run, cell.task.run).window_s)
     readings, spoilt = list[Mapping[str, Any]](), list[Spoilt]()
     try:
         with server.under_load() as system:
             for left in reversed(range(count)):
-                window = open_loop(cell.task, system, PHASE, rates_rps, run.window_s, NO_QUIET)
+                window = open_loop(cell.task, system, PHASE, rates_rps, elapsed_s, NO_QUIET)
                 keep(cell, system, window, left * window.elapsed_s)
                 readings.append(reading(server.server))
                 spoilt += what_spoilt(window)
     except ServerError as error:
-        lived_s = len(readings) * open_loop_s(cell.task, run.window_s)
-        return Soaked(*how_it_died(error, lived_s), readings)
+        return Soaked(*how_it_died(error, len(readings) * elapsed_s), readings)
     return Soaked(*how_it_went(spoilt, count), readings)
 
 

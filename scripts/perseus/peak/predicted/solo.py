@@ -90,5 +90,12 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
     return float(np.median(known)) if len(known) else np.nan
 
 
+def speed_change(now_rps: float, alone_rps: float) -> float:
+    """How many times as fast a server was as when a tenant was measured alone, by what it answered
+    the tenant; 1 where that was not seen."""
+    change = now_rps / alone_rps
+    return change if np.isfinite(change) else 1.0
+
+
 def _known(value: float | None) -> float:
     return np.nan if value is None else value

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
 import numpy as np
 
 from perseus.peak.stats import Interval
 from perseus.report.comparison.changes import PRICE, Change, changes
+from perseus.report.hosts import days
 from perseus.report.numbers import percent, significant
 from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR
 from perseus.results.compare.judge import NOT_COMPARABLE, SAME, VERDICTS, Judged
@@ -111,10 +111,8 @@ def _study(source: Source) -> str:
     name = f"study `{source.study}` ({_escaped(source.where)})"
     if source.without_records:
         return f"{name}; {source.without_records}, so that intervals are those of its tables"
-    starts = [record.started.unix_ns / 1e9 for record in source.records]
-    days = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
-    cells = "1 cell" if len(starts) == 1 else f"{len(starts)} cells"
-    return f"{name}, {cells}, {' to '.join(dict.fromkeys(days))}"
+    count = len(source.records)
+    return f"{name}, {'1 cell' if count == 1 else f'{count} cells'}, {days(source.records)}"
 
 
 def _shown(found: Comparison) -> list[Judged]:

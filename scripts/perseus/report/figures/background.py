@@ -46,7 +46,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for i, rows in enumerate(shown):
         absolute, normalised = axes[2 * i : 2 * i + 2]
         scenario, searched, held = rows.iloc[0][["scenario", "searched", "held"]]
-        look = {"color": results.colour(searched), "marker": results.marker(searched)}
+        look = results.look(searched)
         absolute.set_title(f"{scenario}: {searched} beside {held}", loc="left")
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)

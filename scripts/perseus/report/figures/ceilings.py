@@ -47,8 +47,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     alone = results.tenants[results.tenants["kind"] == "dedicated"]
     names = [name for name in results.names if name in set(alone["tenant"])]
     handles = [
-        *(Line2D([], [], color=results.colour(name), marker=results.marker(name),
-                 linestyle="none", label=f"peak of {name}") for name in names),
+        *(Line2D([], [], **results.look(name), linestyle="none", label=f"peak of {name}")
+          for name in names),
         Line2D([], [], color=DARK, marker="D", linestyle="none", label="client's ceiling"),
         Line2D([], [], color=GREY, marker="x", linestyle="none", label="first invalid rate"),
         Line2D([], [], color=GREY, marker="|", linestyle="none", label="closed loop"),
@@ -75,10 +75,4 @@ def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:
     for _, peak in mine.iterrows():
         tenant = str(results.tenants_of(peak)["tenant"].iloc[0])
         if is_known(peak["estimate_rps"]):
-            panel.plot(
-                peak["estimate_rps"],
-                y,
-                color=results.colour(tenant),
-                marker=results.marker(tenant),
-                linestyle="none",
-            )
+            panel.plot(peak["estimate_rps"], y, **results.look(tenant), linestyle="none")

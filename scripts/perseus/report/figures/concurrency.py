@@ -53,15 +53,13 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         for panel in (latency, throughput):
             panel.set_xlim(left=0)
             panel.set_ylim(bottom=0)
-    names = [name for name in results.names if name in set(frame["tenant"])]
     handles = [
-        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
-          for name in names),
+        *results.handles(frame["tenant"]),
         Line2D([], [], color="none", marker="$n$", markeredgecolor="black", label="in flight"),
         Line2D([], [], color=KNEE, marker="*", linestyle=":", label="knee"),
         Line2D([], [], color=DARK, label="fitted law"),
         Line2D([], [], color=GREY, linestyle="--", label="asymptotes"),
-    ]  # fmt: skip
+    ]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(scenarios), "scenarios", "concurrency.csv")
     return figure
@@ -81,8 +79,7 @@ def _curve(
             x,
             y,
             xerr=[[x - row["low_rps"]], [row["high_rps"] - x]],
-            color=results.colour(tenant),
-            marker=results.marker(tenant),
+            **results.look(tenant),
             markerfacecolor=results.colour(tenant) if row["valid"] else "white",
             linewidth=0.8,
         )

@@ -22,6 +22,7 @@ from perseus.report.shown import bought
 from perseus.report.style import (
     is_known,
     legend,
+    name_rows,
     nothing,
     panels,
     remainder,
@@ -81,6 +82,4 @@ def _prices(axes: Axes, frame: pd.DataFrame, limit: float) -> None:
             axes.plot(row["dedicated_usd_per_million"], y, **BASELINE)
         if is_known(row["usd_per_million_certified"]):
             axes.plot(row["usd_per_million_certified"], y, **CERTIFIED)
-    axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
-    axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    name_rows(axes, [short(row) for _, row in frame.iterrows()])

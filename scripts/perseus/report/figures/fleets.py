@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.style import DARK, is_known, legend, nothing, panels
+from perseus.report.style import DARK, is_known, legend, name_rows, nothing, panels
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.study.tasks.figure import FigureTask
 
@@ -37,10 +37,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         place = shown.index(row["strategy"])
         y = levels.index(row["level"]) + BAR * ((place + 0.5) / len(shown) - 0.5)
         _bar(axes, row, y, BAR / len(shown), place)
-    axes.set_yticks(range(len(levels)), levels)
-    axes.set_ylim(len(levels) - 0.5, -0.5)
+    name_rows(axes, levels)
     axes.set_xlim(0, 1.35 * np.nanmax(known[["usd_per_month", "usd_if_known_high"]].to_numpy()))
-    axes.grid(axis="y", visible=False)
     axes.set_xlabel("USD per month")
     handles = [
         Patch(facecolor=COLOURS[i], hatch=HATCHES[i], edgecolor="white", label=name)

@@ -10,12 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.typing import FillStyleType as FillStyle
 
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
     COLUMNS,
     by_line,
     folders,
-    of_line,
     of_lines,
     plain_ticks,
     title,
@@ -67,8 +66,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("offered rate, all tenants (requests/s)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), marker=results.marker(n),
-                 linestyle=results.dashes(n), label=n) for n in results.names),
+        *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)
+          for n in results.names),
         *(Line2D([], [], marker="o", color=DARK, linestyle="none", label=label, fillstyle=fill,
                  markerfacecoloralt="white") for fill, label in LOOKS.values()),
         Line2D([], [], marker="x", color=GREY, linestyle="none", label="invalid"),

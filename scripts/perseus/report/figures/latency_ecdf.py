@@ -10,12 +10,11 @@ from matplotlib.lines import Line2D
 
 from perseus.peak.durations import grace_s
 from perseus.peak.stats import Floats
-from perseus.report.figure_data import FigureData
+from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
     COLUMNS,
     by_line,
     folders,
-    of_line,
     of_lines,
     plain_ticks,
     title,
@@ -50,8 +49,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for panel in axes[-COLUMNS:]:
         panel.set_xlabel("latency from the intended send (ms)")
     handles = [
-        *(Line2D([], [], color=results.colour(n), linestyle=results.dashes(n), label=n,
-                 marker=results.marker(n)) for n in results.names),
+        *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)
+          for n in results.names),
         Line2D([], [], color=DARK, linestyle=":", linewidth=0.8, marker="o",
                label="SLA: latency, and the share within it"),
     ]  # fmt: skip

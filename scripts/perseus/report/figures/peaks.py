@@ -23,6 +23,7 @@ from perseus.report.style import (
     DARK,
     is_known,
     legend,
+    name_rows,
     panels,
     remainder,
     short,
@@ -91,6 +92,4 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) ->
             axes.plot(row["certified_rps"], y, **CERTIFIED)
         if not is_known(total):
             no_estimate(axes, row, row["certified_rps"], y, "at least")
-    axes.set_yticks(range(len(frame)), [short(row) for _, row in frame.iterrows()])
-    axes.set_ylim(len(frame) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
+    name_rows(axes, [short(row) for _, row in frame.iterrows()])

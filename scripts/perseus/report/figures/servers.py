@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.marks import ROW_MM, furthest, interval
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, verdict
+from perseus.report.style import DARK, GREY, legend, name_rows, nothing, panels, remainder, verdict
 from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
@@ -98,9 +98,7 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
                 interval(panel, y, ends, limit, fmt=look["marker"], color=look["color"])
             else:
                 panel.plot(row[goal], y, **look)
-        panel.set_yticks(range(len(rows)), rows["server"] if panel is axes[0] else [""] * len(rows))
-        panel.set_ylim(len(rows) - 0.5, -0.5)
-        panel.grid(axis="y", visible=False)
+        name_rows(panel, list(rows["server"]) if panel is axes[0] else [""] * len(rows))
     axes[0].set_title(str(rows["mix"].iloc[0]), loc="left")
 
 

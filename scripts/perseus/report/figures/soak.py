@@ -49,14 +49,12 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
         _cell(axes[3 * i : 3 * i + 3], results, rows, SoakRecord.read(folder).series())
-    tenants = [name for name in results.names if name in set(frame["tenant"])]
     handles = [
-        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
-          for name in tenants),
+        *results.handles(frame["tenant"]),
         Line2D([], [], color=DARK, label="p50"),
         Line2D([], [], color=DARK, linestyle="--", label="percentile of the SLA"),
         Patch(color=WARM_UP, label="warm-up"),
-    ]  # fmt: skip
+    ]
     legend(figure, handles, 5)
     remainder(figure, len(shown), len(cells), "cells", "soak.csv")
     return figure
@@ -69,8 +67,8 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: lis
         panel.set_ylabel(quantity)
     for (_, row), each in zip(rows.iterrows(), series, strict=True):
         if each.tenant is not None:
-            look = {"color": results.colour(each.tenant), "marker": results.marker(each.tenant)}
-            _drift(axes[0], row, each, "-" if each.quantity == "p50" else "--", look)
+            dashes = "-" if each.quantity == "p50" else "--"
+            _drift(axes[0], row, each, dashes, results.look(each.tenant))
         else:
             panel = axes[1] if each.quantity == "memory" else axes[2]
             _drift(panel, row, each, "-", {"color": DARK, "marker": "."})

@@ -47,8 +47,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
             panel.plot(
                 cell["minutes"],
                 off,
-                color=results.colour(tenant),
-                marker=results.marker(tenant),
+                **results.look(tenant),
                 markersize=3,
                 linewidth=1,
             )
@@ -56,10 +55,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         panel.set_ylabel("speed, off its mean (%)")
     axes[-1].set_xlabel("time since the first look (min)")
     named = dict.fromkeys(looks["tenant"])
-    handles = [
-        Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
-        for name in named
-    ]
+    handles = [Line2D([], [], **results.look(name), label=name) for name in named]
     legend(figure, handles, min(4, len(handles)))
     return figure
 

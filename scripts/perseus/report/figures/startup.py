@@ -48,8 +48,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
             panel.set_xlim(left=0)
     states = [state for state in DASHES if state in set(frame["page_cache"])]
     handles = [
-        *(Line2D([], [], color=results.colour(name), marker=results.marker(name), label=name)
-          for name in results.names if name in set(frame["tenant"])),
+        *results.handles(frame["tenant"]),
         Line2D([], [], color=DARK, label="the server"),
         *(Line2D([], [], color=GREY, linestyle=DASHES[state], label=f"page cache {state}")
           for state in states),
@@ -66,8 +65,7 @@ def _distributions(panel: Axes, results: FigureData, rows: pd.DataFrame, time: s
             _ecdf(panel, starts[time], str(state), color=DARK)
             continue
         for tenant, of_tenant in of_state.groupby("tenant", sort=False):
-            look = {"color": results.colour(str(tenant)), "marker": results.marker(str(tenant))}
-            _ecdf(panel, of_tenant[time], str(state), **look, markersize=3)
+            _ecdf(panel, of_tenant[time], str(state), **results.look(str(tenant)), markersize=3)
 
 
 def _ecdf(panel: Axes, values: pd.Series, state: str, **look: Any) -> None:

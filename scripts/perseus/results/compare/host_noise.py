@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perseus.peak.stats import Floats
+from perseus.peak.stats import TAIL, Floats
 from perseus.results.between_repeats import log_moments, shared_deviation_draws
 from perseus.results.compare.source import Source
-from perseus.results.repeats import TAIL, key
+from perseus.results.repeats import key
 
 Group = tuple[Floats, Floats]
 """Something that was repeated: means of the logarithm of what each repeat found, and variances."""

@@ -8,9 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import CONFIDENCE, UNKNOWN, Floats, Interval
 from perseus.results.compare.pairs import HIGHER_IS_BETTER, Pair
-from perseus.results.repeats import CONFIDENCE
 
 BETTER, WORSE, SAME, NOT_COMPARABLE = "better", "worse", "no difference", "not comparable"
 VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
@@ -60,8 +59,7 @@ def _standardised(logs: Floats) -> Floats:
 def _judged(pair: Pair, reach: float) -> Judged:
     ratio = pair.ratio
     if pair.why_not or not ratio.is_known:
-        unknown = Interval(np.nan, np.nan, np.nan)
-        return Judged(pair, unknown, unknown, NOT_COMPARABLE)
+        return Judged(pair, UNKNOWN, UNKNOWN, NOT_COMPARABLE)
     logs = np.log(ratio.draws)
     ends = np.exp(logs.mean() + reach * logs.std() * np.array([-1, 1]))
     low, high = 0.0 if ratio.open_below else ends[0], np.inf if ratio.open_above else ends[1]

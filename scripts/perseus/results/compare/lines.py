@@ -3,19 +3,19 @@ found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.source import Source
 from perseus.results.repeats import (
-    TAIL,
+    NOTHING,
+    Alone,
     Dedicated,
     Quantity,
     RepeatedPeak,
@@ -32,11 +32,6 @@ Fact = tuple[str, str]
 """The words for what differs where values differ, and a condition: only facts with the same are
 held against each other."""
 
-ENDS: Final = float(stats.norm.ppf(1 - TAIL))
-"""How many standard deviations the ends of a normal interval lie from its middle."""
-
-NOTHING: Final = Quantity(np.nan, np.empty(0), open_below=False, open_above=False)
-
 
 @dataclass(frozen=True)
 class Line:
@@ -50,7 +45,7 @@ class Line:
     tenants: pd.DataFrame
     costs: pd.DataFrame
     peak: RepeatedPeak | None
-    alone: Sequence[RepeatedPeak | None]
+    alone: Alone
     facts: Mapping[Fact, str]
 
     @property
@@ -102,7 +97,7 @@ def of_interval(
         return NOTHING
     open_below, open_above = not ends[0] > 0, not np.isfinite(ends[2])
     with np.errstate(divide="ignore"):
-        below, above = np.diff(np.log(ends)) / ENDS
+        below, above = np.diff(np.log(ends)) / NORMAL_ENDS
     if open_below and open_above:
         return Quantity(found.value, np.full(draws, found.value), open_below, open_above)
     below, above = above if open_below else below, below if open_above else above

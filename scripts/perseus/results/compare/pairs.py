@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.compare.host_noise import Group, HostNoise
-from perseus.results.compare.lines import ENDS, NOTHING, Line, LineKey
-from perseus.results.repeats import Quantity
+from perseus.results.compare.lines import Line, LineKey
+from perseus.results.repeats import NOTHING, Quantity
 from perseus.results.slowdowns import closed
 
 PEAK, RATIO, OVERALL, P95, COST = "peak", "sharing_ratio", "overall", "p95", "cost"
@@ -49,15 +49,7 @@ class Pair:
     @cached_property
     def ratio(self) -> Quantity:
         """new / base, draw by draw; nothing where they are not compared."""
-        base, new = self.base, self.new
-        if self.why_not:
-            return NOTHING
-        return Quantity(
-            new.value / base.value,
-            new.draws / base.draws,
-            open_below=new.open_below or base.open_above,
-            open_above=new.open_above or base.open_below,
-        )
+        return NOTHING if self.why_not else self.new.over(self.base)
 
 
 def pairs(
@@ -114,16 +106,7 @@ def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> 
     of_base, of_new = (line.total_rps(weights, rng, noise) for line in (base, new))
     unit = float(base.row["estimate_rps"]) / of_base.value
     floor = noise.floor(base.row["server"], repeats)
-    return Pair(PEAK, base, scaled(of_base, unit), scaled(of_new, unit), repeats, floor)
-
-
-def scaled(of: Quantity, factor: float) -> Quantity:
-    return replace(of, value=factor * of.value, draws=factor * of.draws)
-
-
-def inverse(of: Quantity, factor: float) -> Quantity:
-    """factor / of."""
-    return Quantity(factor / of.value, factor / of.draws, of.open_above, of.open_below)
+    return Pair(PEAK, base, of_base.times(unit), of_new.times(unit), repeats, floor)
 
 
 def _why_not(base: Line, new: Line) -> str:
@@ -165,7 +148,7 @@ def _p95_group(rows: pd.DataFrame) -> Group:
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
     ends = [closed(Interval(*(np.inf if np.isnan(x) else x for x in each))) for each in columns]
-    errors = [np.log(each.high / each.low) / (2 * ENDS) for each in ends]
+    errors = [np.log(each.high / each.low) / (2 * NORMAL_ENDS) for each in ends]
     return np.log(known["p95_ms"].to_numpy(dtype=float)), np.square(np.array(errors))
 
 
@@ -192,7 +175,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
     within = np.sqrt(variances.mean() / repeats) * rng.standard_normal(draws)
     between = deviations * rng.standard_normal(draws) / np.sqrt(repeats)
     value = float(np.exp(logs.mean()))
-    return Quantity(value, value * np.exp(within + between), open_below=False, open_above=False)
+    return Quantity(value, value * np.exp(within + between))
 
 
 def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
@@ -203,7 +186,7 @@ def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
             continue
         usd = float(row["usd_per_million_inferences"]) * made.base.value
         prices = others[row["pricing"]]["usd_per_hour"] / row["usd_per_hour"]
-        before, after = inverse(made.base, usd), inverse(made.new, usd * prices)
+        before, after = made.base.dividing(usd), made.new.dividing(usd * prices)
         pricing = str(row["pricing"])
         yield Pair(COST, base, before, after, made.repeats, made.floor, pricing=pricing)
 
@@ -230,7 +213,7 @@ def _overall(peaks: list[Pair]) -> Iterator[Pair]:
             open_below=any(pair.ratio.open_below for pair in mine),
             open_above=any(pair.ratio.open_above for pair in mine),
         )
-        one = Quantity(1.0, np.ones(len(draws)), open_below=False, open_above=False)
+        one = Quantity(1.0, np.ones(len(draws)))
         floor = float(np.sqrt(np.sum([pair.floor**2 for pair in mine]))) / len(mine)
         lowest = [min(pair.repeats[i] for pair in mine) for i in (0, 1)]
         yield Pair(OVERALL, mine[0].line, one, ratio, (lowest[0], lowest[1]), floor)

@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 
 from perseus.peak.stats import Floats
-from perseus.results.repeats import RepeatedPeak, dedicated_peaks, each_alone, speed_changes
+from perseus.results.repeats import (
+    Alone,
+    RepeatedPeak,
+    dedicated_peaks,
+    each_alone,
+    known_peaks,
+    speed_changes,
+)
 from perseus.study.tasks.tables import Price
 
 LOWER = 0.05
@@ -61,9 +68,9 @@ def operating_points(
     )
 
 
-def _point(peak: RepeatedPeak, each: Sequence[RepeatedPeak | None], price: Price) -> OperatingPoint:
-    alone = [known for known in each if known is not None and known.is_known]
-    changes = speed_changes(peak, alone) if len(alone) == len(peak.tenants) else 1.0
+def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
+    known = known_peaks(alone)
+    changes = speed_changes(peak, known) if len(known) == len(alone) else 1.0
     images = peak.images_per_request / changes
     draws = peak.rates_draws_rps * images
     models = [tenant.model for tenant in peak.task.tenants]

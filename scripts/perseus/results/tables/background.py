@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, cast
 
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT
 from perseus.peak.outcome import Outcome
-from perseus.peak.stats import Floats, Interval
+from perseus.peak.stats import UNKNOWN, Floats, Interval
 from perseus.results.columns import CELL, CI, cell, with_ends
 from perseus.results.records import PeakRecord, Row
-from perseus.results.repeats import RepeatedPeak, key, sharing_ratio, speed_changes
+from perseus.results.repeats import (
+    Alone,
+    RepeatedPeak,
+    key,
+    known_peaks,
+    sharing_ratio,
+    speed_changes,
+)
 from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments.background import Run
@@ -131,12 +138,12 @@ def _with_ends(name: str, unit: str, found: Interval) -> Row:
 
 
 def _interval(dedicated: RepeatedPeak | None) -> Interval:
-    return dedicated.total().interval() if dedicated else Interval(np.nan, np.nan, np.nan)
+    return dedicated.total().interval() if dedicated else UNKNOWN
 
 
-def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
+def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
     """Of what dedicated servers would carry at the speed that the host had beside the others."""
-    known = [each for each in alone if each is not None and each.is_known]
+    known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan
     capacity_rps = speed_changes(peak, known) * [each.rates_rps[0] for each in known]

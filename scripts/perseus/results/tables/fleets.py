@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.peak.stats import Floats
+from perseus.peak.stats import TAIL, Floats
 from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
 from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, Plan
 from perseus.results.records import Row
-from perseus.results.repeats import TAIL
 from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.startup import StartupRecord

@@ -9,7 +9,7 @@ import pandas as pd
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.results.columns import CI, GRID, grid, with_ends
-from perseus.results.grids import Comparison, Contender, comparisons, cost_ratio
+from perseus.results.grids import Comparison, Contender, comparisons
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
 from perseus.results.schema import Schema, ascending, close, column, holds
@@ -165,5 +165,6 @@ def _found(of: Contender) -> Row:
 
 
 def _ratio(of: Contender, best: Quantity) -> Row:
-    ratio = cost_ratio(of.usd, best) if of.usd.is_known else None
-    return with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")) if ratio else {}
+    if not of.usd.is_known:
+        return {}
+    return with_ends("cost_ratio", of.usd.over(best).interval(), ("ratio_low", "ratio_high"))

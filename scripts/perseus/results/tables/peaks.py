@@ -11,7 +11,7 @@ from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.client_load import client_load
 from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
-from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.repeats import Alone, RepeatedPeak, sharing_ratio
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
@@ -79,7 +79,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield _row(peak, results.alone(peak), load)
 
 
-def _row(peak: RepeatedPeak, alone: list[RepeatedPeak | None], client_load: float) -> Row:
+def _row(peak: RepeatedPeak, alone: Alone, client_load: float) -> Row:
     certified_scale, certified = peak.certified
     failing_scale, failing_rps = peak.first_failing
     ratio = sharing_ratio(peak, alone)

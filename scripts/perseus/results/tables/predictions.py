@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import Step
 from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
-from perseus.peak.stats import Interval
+from perseus.peak.stats import UNKNOWN
 from perseus.results.columns import CI, with_ends
 from perseus.results.predictions import PredictedMix
 from perseus.results.records import Row
@@ -96,7 +96,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _row(of: PredictedMix) -> Row:
-    measured = of.measured.interval() if of.measured else Interval(np.nan, np.nan, np.nan)
+    measured = of.measured.interval() if of.measured else UNKNOWN
     few = f"{len(of.others)} other mixes were measured, {FEWEST} are needed"
     return {
         "server": of.server,

@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, GRID, grid, with_ends
-from perseus.results.grids import Comparison, comparisons, cost_ratio
+from perseus.results.grids import Comparison, comparisons
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -114,7 +114,7 @@ def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
         only = f"{said}. Of {row['settings']} settings it is the only one to be recommended."
         return row | {"verdict": "only one", "words": only}
     runner_up = comparison.ranked[1]
-    ratio = cost_ratio(runner_up.usd, best.usd)
+    ratio = runner_up.usd.over(best.usd).interval()
     clear = comparison.probabilities[0] >= SURE and ratio.value - 1 > (floor or 0)
     what = f"{runner_up.of.words} costs {_with_ends(ratio)} times as much"
     return row | {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import inf
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, WHOLE
 from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import Row
-from perseus.results.repeats import RepeatedPeak, sharing_ratio, speed_changes
+from perseus.results.repeats import Alone, RepeatedPeak, sharing_ratio, speed_changes
 from perseus.results.savings import savings
 from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
@@ -74,15 +74,13 @@ def rows(results: StudyResults) -> Iterator[Row]:
             }
 
 
-def _loaded(
-    peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]
-) -> list[tuple[str, RepeatedPeak | None]]:
+def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
     """The tenants of the mix with their dedicated peaks, without those whose weight is 0."""
     each = zip(peak.tenants, alone, peak.rates_rps, strict=True)
     return [(name, dedicated) for name, dedicated, rate in each if rate != 0]
 
 
-def _speed_change(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> float:
+def _speed_change(peak: RepeatedPeak, alone: Alone) -> float:
     loaded = _loaded(peak, alone)
     known = [each for _, each in loaded if each is not None]
     if len(known) < len(loaded):
@@ -90,7 +88,7 @@ def _speed_change(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> f
     return float(np.exp(np.log(speed_changes(peak, known)).mean()))
 
 
-def _missing(peak: RepeatedPeak, alone: Sequence[RepeatedPeak | None]) -> str:
+def _missing(peak: RepeatedPeak, alone: Alone) -> str:
     loaded = _loaded(peak, alone)
     names = [name for name, each in loaded if each is None or not each.is_known]
     return f"no dedicated peak of {', '.join(names)}" if names else ""

@@ -17,7 +17,7 @@ from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.records import Number, Record, Row
 from perseus.results.repeats import Quantity
 from perseus.results.schema import Schema, ascending, column
-from perseus.results.slowdowns import Comparison, Pair, Step, comparisons, divided, of_rounds
+from perseus.results.slowdowns import Comparison, Pair, Step, comparisons, of_rounds
 from perseus.results.study_results import StudyResults
 
 
@@ -198,5 +198,5 @@ def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:
         return None
-    ends = divided(slowdowns[pair], slowdowns[tenant, tenant]).interval()
+    ends = slowdowns[pair].over(slowdowns[tenant, tenant]).interval()
     return ends.low > 1 or ends.high < 1

@@ -11,7 +11,7 @@ from perseus.peak.stats import Interval
 from perseus.peak.window import Phase
 from perseus.results.columns import LOAD_LINE, REPEATS, WINDOW, compute_ms, load_line, with_ends
 from perseus.results.records import PeakRecord, Row, number
-from perseus.results.repeats import RepeatedPeak, key
+from perseus.results.repeats import Alone, RepeatedPeak, key
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.slowdowns import ratio
 from perseus.results.study_results import StudyResults
@@ -91,9 +91,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield from _of_cell(record, peak, results.alone(peak))
 
 
-def _of_cell(
-    record: PeakRecord, peak: RepeatedPeak, dedicated: list[RepeatedPeak | None]
-) -> Iterator[Row]:
+def _of_cell(record: PeakRecord, peak: RepeatedPeak, dedicated: Alone) -> Iterator[Row]:
     windows = record.certified_rows()
     together = {row["tenant"]: row for row in windows if row["phase"] != Phase.ALONE}
     alone = {

@@ -24,9 +24,9 @@ from perseus.serving.container_commands import (
     mounts,
 )
 from perseus.serving.container_engine import apptainer_image, find_engine
-from perseus.serving.containers import READY_S, SHM_MIB, contents, pinned, serves
+from perseus.serving.containers import READY_S, contents, pinned, serves
 from perseus.serving.running_server import RunningServer
-from perseus.serving.triton_command import Ports, arguments, check_served
+from perseus.serving.triton_command import SHM_MIB, Ports, arguments, check_served
 from perseus.serving.triton_process import find_server, serving
 from perseus.study.tasks.measure import MeasuredServer
 

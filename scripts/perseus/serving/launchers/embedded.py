@@ -25,7 +25,7 @@ from perseus.host.orphans import make_folder, remove, sweep_dead_owners, unlink_
 from perseus.host.signals import signals_deferred
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
-from perseus.serving.triton_command import BACKENDS, Ports, arguments, check_served
+from perseus.serving.triton_command import BACKENDS, SHM_MIB, Ports, arguments, check_served
 from perseus.serving.triton_process import local_ports, models_ready, serving, stop
 from perseus.serving.triton_wheel import environment, fill_backends, find_installation
 from perseus.study.tasks.measure import MeasuredServer
@@ -54,7 +54,7 @@ def embedded_triton(
     ready_timeout_s: float = 120.0,
     *,
     backends: Path = BACKENDS,
-    shm_mib: int = 16,
+    shm_mib: int = SHM_MIB,
     rate_limited_cores: int = 0,
     gpus: Sequence[int] = (),
 ) -> Iterator[RunningServer]:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
+from perseus.study.checks.files import trace_problems
 from perseus.study.definition import Definition
 from perseus.study.demand import ModelDemand
-from perseus.study.hints import did_you_mean
-from perseus.study.problems import Place, Problems
-from perseus.study.traces import read_times_s
+from perseus.study.hints import meant_or_known
+from perseus.study.problems import Place, Problems, duplicates
 
 FORMS = "rps:, or low_rps:, typical_rps: and peak_rps:, or trace:"
 
@@ -36,8 +34,7 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:
     if name not in known:
-        hint = did_you_mean(name, known) or f" (known: {', '.join(known)})"
-        yield at, f"{name!r} is not {what}{hint}"
+        yield at, f"{name!r} is not {what}{meant_or_known(name, known)}"
 
 
 def _rate_problems(at: Place, item: ModelDemand, folder: Path) -> Problems:
@@ -49,15 +46,5 @@ def _rate_problems(at: Place, item: ModelDemand, folder: Path) -> Problems:
         yield at, "has one or two of low_rps:, typical_rps: and peak_rps: (give all three)"
     elif item.levels_rps and list(item.levels_rps) != sorted(item.levels_rps):
         yield at, "must have low_rps <= typical_rps <= peak_rps"
-    if item.trace is None:
-        return
-    yield from brace_problems((*at, "trace"), item.trace)
-    try:
-        read_times_s(folder / item.trace)
-    except FileNotFoundError:
-        yield (
-            (*at, "trace"),
-            f"there is no file {item.trace!r} (one arrival time in seconds per line)",
-        )
-    except (OSError, ValueError) as error:
-        yield (*at, "trace"), str(error)
+    if item.trace is not None:
+        yield from trace_problems((*at, "trace"), item.trace, folder)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perseus.study.checks.files import brace_problems
+from perseus.study.checks.files import trace_problems
 from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.measurement import ArrivalProcess
 from perseus.study.problems import Place, Problems, path
-from perseus.study.traces import read_gaps_s
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -35,14 +34,7 @@ def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Pro
             process = repr(arrivals.process)
             yield (*at, key), f"is of process: {only} only, and process is {process}"
     at = (*at, "trace")
-    if arrivals.trace is None:
-        if arrivals.process == "trace":
-            yield at, "is missing (a file with one arrival time in seconds per line)"
-        return
-    yield from brace_problems(at, arrivals.trace)
-    try:
-        read_gaps_s(folder / arrivals.trace)
-    except FileNotFoundError:
-        yield at, f"there is no file {arrivals.trace!r} (one arrival time in seconds per line)"
-    except (OSError, ValueError) as error:
-        yield at, str(error)
+    if arrivals.trace is not None:
+        yield from trace_problems(at, arrivals.trace, folder)
+    elif arrivals.process == "trace":
+        yield at, "is missing (a file with one arrival time in seconds per line)"

@@ -8,12 +8,11 @@ import re
 from pathlib import Path
 
 from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import did_you_mean, meant_or_known
 from perseus.study.image_files import image_files
 from perseus.study.model import Model
-from perseus.study.problems import Place, Problems
+from perseus.study.problems import Place, Problems, duplicates
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -72,7 +71,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     if model.weights_file is None:
         known = ["random", *torchvision_weights().get(model.architecture, ())]
         if len(known) > 1 and model.weights not in known:
-            hint = did_you_mean(model.weights, known) or f" (known: {', '.join(known)})"
+            hint = meant_or_known(model.weights, known)
             yield at, f"{model.architecture} has no weights {model.weights!r}{hint}"
         return
     yield from brace_problems(at, model.weights)

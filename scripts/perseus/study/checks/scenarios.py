@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.definition import Definition
 from perseus.study.experiments import peak
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import meant_or_known
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.model import Model, Precision
-from perseus.study.problems import Place, Problems, path
+from perseus.study.problems import Place, Problems, duplicates, path
 from perseus.study.runtimes import PROGRAM, RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
@@ -31,7 +30,7 @@ def problems(study: Definition, folder: Path) -> Problems:
         at: Place = ("scenarios", i)
         for j, name in enumerate(item.servers):
             if name not in servers:
-                hint = did_you_mean(name, list(servers)) or f" (known: {', '.join(servers)})"
+                hint = meant_or_known(name, list(servers))
                 yield (*at, "servers", j), f"{name!r} is not in servers{hint}"
         here = [servers[name] for name in item.servers if name in servers]
         for j, tenant in enumerate(item.tenants):
@@ -88,7 +87,7 @@ def tenant_problems(
 ) -> Problems:
     """Of a tenant on the servers of its scenario."""
     if tenant.model not in models:
-        hint = did_you_mean(tenant.model, list(models)) or f" (known: {', '.join(models)})"
+        hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
     else:
         yield from _preprocessing_problems(

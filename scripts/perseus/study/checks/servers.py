@@ -6,14 +6,13 @@ from pathlib import Path
 
 from perseus.study.bought import UnpricedError
 from perseus.study.checks.files import brace_problems
-from perseus.study.checks.names import duplicates
 from perseus.study.checks.remotes import remote_problems
 from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.presentation import Costs
 from perseus.study.price_list import PriceList
 from perseus.study.pricing import price_of
-from perseus.study.problems import Place, Problems
+from perseus.study.problems import Place, Problems, duplicates
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.server import Server
 

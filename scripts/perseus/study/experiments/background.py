@@ -11,7 +11,7 @@ from pydantic import Field
 from perseus.study.base import Real, Text
 from perseus.study.experiments import peak
 from perseus.study.experiments.base import ExperimentSettings
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import meant_or_known
 from perseus.study.problems import Problems
 
 Rate = Annotated[Real, Field(gt=0, le=1_000_000)]
@@ -97,7 +97,7 @@ class Settings(ExperimentSettings):
         if (self.percents_of_peak is None) == (self.rates_rps is None):
             yield (), "needs either percents_of_peak: or rates_rps:, what the other tenants stay at"
         if self.search not in tenants:
-            hint = did_you_mean(self.search, tenants) or f" (known: {', '.join(tenants)})"
+            hint = meant_or_known(self.search, tenants)
             yield ("search",), f"{self.search!r} is not a tenant of this scenario{hint}"
         for i, rates in enumerate(self.rates_rps or ()):
             if isinstance(rates, tuple) and len(rates) != len(tenants) - 1:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from perseus.study.base import Text, Whole
 from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
-from perseus.study.hints import did_you_mean
+from perseus.study.hints import meant_or_known
 from perseus.study.problems import Problems
 
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
@@ -132,7 +132,7 @@ class Settings(ExperimentSettings):
         if (self.hold is None) != (self.percents_of_peak is None):
             yield (), "hold: and percents_of_peak: go together"
         if self.hold is not None and self.hold not in tenants:
-            hint = did_you_mean(self.hold, tenants) or f" (known: {', '.join(tenants)})"
+            hint = meant_or_known(self.hold, tenants)
             yield ("hold",), f"{self.hold!r} is not a tenant of this scenario{hint}"
         for i, mix in enumerate(self.mixes or ()):
             if len(mix) != len(tenants):

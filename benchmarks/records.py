@@ -1,0 +1,53 @@
+"""Records of cells that nobody measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perseus.study.tasks.measure import MeasureTask
+
+
+def record_of(task: MeasureTask) -> dict[str, Any]:
+    """What record.json says of a cell that went well, but for what its experiment found."""
+    names = task.tenant_names
+    return {
+        "cell": task.plain(),
+        "host": {
+            "cpu": "A processor",
+            "cpus": 2,
+            "memory_bytes": 25 * 2**30,
+            "kernel": "6.1",
+            "topology": {
+                "tells_siblings": True,
+                "shared_by_server_and_client": [],
+                "server_nodes": [0],
+                "client_nodes": [0],
+            },
+            "cpu_governor": None,
+            "server_cores": [1],
+            "client_cores": [0],
+            "python": "3.11.7",
+            "packages": {"numpy": "1.26.4", "nvidia-pytriton": "0.7.0"},
+        },
+        "started": {"monotonic_ns": 10**12, "unix_ns": 1_700_000_000 * 10**9},
+        "finished_monotonic_ns": 10**12 + 100 * 10**9,
+        "attempt": 1,
+        "attempts": [{"outcome": "ok", "reason": ""}],
+        "startup_s": 1.1,
+        "triton_version": "2.51.0",
+        "image_id": None,
+        "round_trip_p50_ms": 0.3,
+        "first_inference_ms": dict.fromkeys(names, 30.0),
+        "relative_errors": dict.fromkeys(names, 1e-6),
+        "served_models": {},
+        "outcome": "ok",
+        "reason": "",
+        "requests": 20000,
+        "measured_s": 90.0,
+        "unloaded_p50_ms": {tenant.name: tenant.sla.latency_ms / 5 for tenant in task.tenants},
+        "request_bytes": dict.fromkeys(names, 602112.0),
+        "client_preprocess_ms": {},
+        "errors": {name: {} for name in names},
+        "gpu_watts": None,
+        "host_watts": None,
+    }
