@@ -284,7 +284,8 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        return len(self.on_the_line) < self.settings.max_windows
+        """By the loads that were tried: what others spoil must not end a search too early."""
+        return len({window.scale for window in self.on_the_line}) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client or the host spoilt is tried again: it says nothing.
