@@ -451,6 +451,11 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     most = {Phase.WARM_UP: 2, Phase.BRACKET: 6, Phase.SPEED: 4, Phase.CONFIRM: 1}
     assert all(sum(w.phase is phase for w in peak.windows) <= n for phase, n in most.items())
     assert {window.phase for window in peak.windows} == set(most)
+    # Nobody would use an estimate without its uncertainty: it is none, and not said to be one.
+    assert peak.outcome is Outcome.UNCERTIFIED and len(peak.posterior) == 0
+    highest = max(window.scale for window in peak.windows if window.on_the_line)
+    assert f"tenant at {highest:.1f}/s: the limit lies above" in peak.reason
+    assert peak.certified == highest
 
 
 def test_windows_that_were_spoilt_do_not_use_up_a_search():
