@@ -12,7 +12,7 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -114,9 +114,12 @@ def _open(path: Path) -> int:
 
 
 def _unusable(path: Path, why: str | None) -> str:
+    cannot, remedy = "made", f"see to it that files can be made in {path.parent}"
+    if os.path.lexists(path):
+        cannot, remedy = "used", "remove it, or have its owner remove it"
     return (
-        f"{path}, with which measurements on this machine wait for each other, cannot be used"
-        f" ({why}): remove it, or have its owner remove it"
+        f"{path}, with which measurements on this machine wait for each other, cannot be {cannot}"
+        f" ({why}): {remedy}"
     )
 
 
@@ -129,8 +132,9 @@ def _still_is(path: Path, descriptor: int) -> bool:
 
 
 def _tell(descriptor: int, owner: str) -> None:
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MOST_BYTES], 0)
+    with suppress(OSError):  # a full disk: who waits does not hear for whom, and waits all the same
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MOST_BYTES], 0)
 
 
 def _told(descriptor: int) -> str:

@@ -13,7 +13,7 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
@@ -27,13 +27,23 @@ _POLL_S = 0.01
 
 
 def make_folder() -> Path:
-    """Make the temporary folder of one server.
+    """Make a temporary folder that tells its owner, as that of one server.
 
     Its name is unique on the host and also the prefix of the server's shared memory.
     """
     folder = Path(tempfile.gettempdir()) / unique_name()
     folder.mkdir(mode=0o700)
     return folder
+
+
+@contextlib.contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder while the context is open; it is swept later if this process is killed."""
+    folder = make_folder()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def unique_name() -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from perseus.host import machine
 from perseus.host.cores import beside_client, core_locks, split_cores
 from perseus.host.exclusive import exclusive
 from perseus.host.files import write_json
+from perseus.host.orphans import temporary_folder
 from perseus.host.procfs import foreign_share, read_cpu
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
@@ -123,9 +123,9 @@ def measure(
         os.sched_setaffinity(0, client_cores)
         started_unix_ns, measured = time.time_ns(), []
         for i, (shape, models) in enumerate(shapes.items()):
-            with tempfile.TemporaryDirectory(prefix="perseus-null-") as folder:
-                write_null_model(Path(folder), shape)
-                with embedded_triton(Path(folder), log_path, server_cores) as server:
+            with temporary_folder() as folder:
+                write_null_model(folder, shape)
+                with embedded_triton(folder, log_path, server_cores) as server:
                     sla = strictest(task, models)
                     cores = (server_cores, client_cores)
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
@@ -210,8 +210,8 @@ class _Bench:
             way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
             route = stack.enter_context(way)
             client = stack.enter_context(Client(MODEL, route, self._client_cores, self._processes))
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="perseus-null-"))
-            writer = stack.enter_context(RequestsWriter(Path(folder) / "requests.parquet"))
+            folder = stack.enter_context(temporary_folder())
+            writer = stack.enter_context(RequestsWriter(folder / "requests.parquet"))
             system = LiveSystem(
                 self._server,
                 [client],

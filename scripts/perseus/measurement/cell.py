@@ -12,7 +12,7 @@ import numpy as np
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.progress.state import OnProgress, Progress, ignored
 from perseus.measurement.raw_results import RequestsWriter
-from perseus.peak.outcome import Outcome
+from perseus.peak.outcome import Outcome, found_limit
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
@@ -110,3 +110,9 @@ class Findings:
     @property
     def outcome(self) -> Outcome:
         return Outcome(self.record["outcome"])
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether it is a search that found the limit of its server."""
+        estimate, posterior = self.record.get("estimate_scale"), self.record.get("posterior_scales")
+        return found_limit(self.outcome, estimate, posterior or ())

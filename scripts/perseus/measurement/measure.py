@@ -137,7 +137,8 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     """Measure a cell, again where the trouble may pass; the last attempt at a server stands.
 
     Raises one of FAILURES as the first attempt does. A later one without a server is an attempt
-    that failed, and what stood before it stands.
+    that failed, and what stood before it stands. So does an estimate where a later attempt has
+    nothing but trouble: a server may change its speed, and the next one die.
     """
     found, stands = first_attempt(cell, experiment), cell.attempt
     endings = [{"outcome": found.outcome, "reason": found.record["reason"]}]
@@ -145,10 +146,13 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
         cell.say(f"{found.outcome}: {found.record['reason']}; once more, with a fresh server")
         cell = replace(cell, attempt=len(endings) + 1)
         try:
-            found, stands = experiment.measure(cell), cell.attempt
-            endings.append({"outcome": found.outcome, "reason": found.record["reason"]})
+            later = experiment.measure(cell)
         except FAILURES as error:
             endings.append({"outcome": Outcome.FAILED, "reason": str(error)})
+            continue
+        endings.append({"outcome": later.outcome, "reason": later.record["reason"]})
+        if later.outcome.is_answer or later.has_limit or not found.has_limit:
+            found, stands = later, cell.attempt
     return Tried(found, stands, endings)
 
 

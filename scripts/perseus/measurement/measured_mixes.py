@@ -29,10 +29,11 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """The mean estimate, and the quantiles of all posteriors' draws."""
-    limits = [record.limit_scale for record in repeats if record.limit_scale is not None]
+    """The mean estimate, and the quantiles of their posteriors' draws."""
+    found = [(each.limit_scale, each.posterior_scales) for each in repeats]
+    limits = [limit for limit, _ in found if limit is not None]
     if not limits:
         return UNKNOWN
-    draws = [scale for record in repeats for scale in record.posterior_scales]
+    draws = [scale for limit, posterior in found if limit is not None for scale in posterior]
     low, high = np.quantile(draws, [0.025, 0.975])
     return Interval(float(np.mean(limits)), float(low), float(high))

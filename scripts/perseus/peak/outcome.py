@@ -142,6 +142,17 @@ def why_uncertified(last: Window, names: Sequence[str]) -> str:
     return f"no rate passed with confidence ({reasons})"
 
 
+def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
+    """How far the load went without a limit of the server."""
+    highest = max(windows, key=lambda window: window.scale)
+    rates = ", ".join(
+        f"{name} at {seen.offered_rps:.1f}/s"
+        for name, seen in zip(names, highest.tenants, strict=True)
+        if seen.offered_rps > 0
+    )
+    return f"no rate fails that was tested, up to {rates}: the limit lies above them"
+
+
 def why_infeasible(lowest: Window, base_rps: Sequence[float], names: Sequence[str]) -> str:
     """Which tenants fail even at the lowest load that was tested, and by how much."""
     return "the SLA fails at every rate tested: " + "; ".join(

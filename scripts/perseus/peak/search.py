@@ -37,6 +37,7 @@ from perseus.peak.outcome import (
     server_failed_above,
     what_spoilt,
     why_infeasible,
+    why_unbounded,
     why_uncertified,
 )
 from perseus.peak.speed import IN_FLIGHT, Speed
@@ -225,7 +226,7 @@ class _Search:
         scale = np.nan if certified is None else self.windows[certified].scale
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
-        outcome, reason = self._outcome(estimate, certified)
+        outcome, reason = self._outcome(estimate, certified, is_bounded=len(posterior) > 0)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
         return Peak(
             outcome=outcome,
@@ -244,7 +245,9 @@ class _Search:
             windows=tuple(self.windows),
         )
 
-    def _outcome(self, estimate: float, certified: int | None) -> tuple[Outcome, str]:
+    def _outcome(
+        self, estimate: float, certified: int | None, *, is_bounded: bool
+    ) -> tuple[Outcome, str]:
         windows = self.on_the_line
         if spoilt := what_spoilt(windows):
             return spoilt
@@ -255,6 +258,8 @@ class _Search:
             return Outcome.UNSTEADY, self._why_unsteady()
         if certified is None:
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
+        if not is_bounded:
+            return Outcome.UNCERTIFIED, why_unbounded(windows, self.names)
         return Outcome.OK, ""
 
     def _why_unsteady(self) -> str:
@@ -284,7 +289,8 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        return len(self.on_the_line) < self.settings.max_windows
+        """By the loads that were tried: what others spoil must not end a search too early."""
+        return len({window.scale for window in self.on_the_line}) < self.settings.max_windows
 
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client or the host spoilt is tried again: it says nothing.

@@ -43,7 +43,7 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, and what is known of others there, `others`.
+    """A mix on a server, and what its prediction rests on, the `others` there.
 
     `measured` is its own sharing ratio, None where it was not measured; `best` the step that
     predicts the others best, None where they are too few to tell.
@@ -85,8 +85,20 @@ class SharedServer:
     def known(self) -> tuple[Known, ...]:
         return tuple(each.known for each in self.measured)
 
+    @property
+    def one_of_each(self) -> tuple[Known, ...]:
+        """Of all mixes of the same tenants the most even one.
+
+        They are off together, so that many of them tell no more of other tenants than one does.
+        """
+        found: dict[frozenset[str], Known] = {}
+        for each in sorted(self.measured, key=lambda mix: max(mix.known.shared.shares)):
+            found.setdefault(frozenset(name for name, _ in each.weights), each.known)
+        return tuple(found.values())
+
     def mixes(self) -> Iterator[PredictedMix]:
-        """Those of different models: the measured ones, each beside the others, and the pairs."""
+        """Those of different models: the measured ones, each beside the others, and the pairs,
+        beside one mix of each group of tenants."""
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off = errors_by_step(self.known)
         for i, each in enumerate(different):
@@ -94,8 +106,10 @@ class SharedServer:
             found = best({step: np.delete(errors, i) for step, errors in off.items()})
             shared = each.known.shared
             yield PredictedMix(self.name, each.weights, shared, each.ratio, others, found)
+        others = self.one_of_each
+        found = best(errors_by_step(others)) if self.pairs else None
         for weights, shared in self.pairs:
-            yield PredictedMix(self.name, weights, shared, None, self.known, best(off))
+            yield PredictedMix(self.name, weights, shared, None, others, found)
 
 
 def shared_servers(

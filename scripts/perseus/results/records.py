@@ -97,7 +97,7 @@ class Record(BaseModel):
     )
     attempts: tuple[Ending, ...] = Field(
         description="`outcome` and `reason` of each attempt: a cell with trouble that may pass"
-        " (unsteady, client_limited or failed) is measured once more, on a fresh server"
+        " (unsteady, client_limited, disturbed or failed) is measured once more, on a fresh server"
     )
     startup_s: Number = Field(
         description="from the start of the server to all models ready, s; null without a server"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from perseus.peak.outcome import Outcome
+from perseus.peak.outcome import Outcome, found_limit
 from perseus.results.records import Ending
 
 UNREADABLE = "its file cannot be read"
@@ -23,8 +23,20 @@ class _Disturbed(BaseModel):
     shapes: tuple[_Shape, ...] = ()
 
 
-def unanswered(records: Iterable[Path]) -> dict[Path, Ending]:
-    """By its record.json, how each cell ended that has none; cells that were not measured aside."""
+class _Ended(Ending):
+    """How a cell ended, and what a search estimated, which stands where its server wandered."""
+
+    estimate_scale: float | None = None
+    posterior_scales: tuple[float, ...] = ()
+
+    @property
+    def is_estimated(self) -> bool:
+        return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
+
+
+def unanswered(records: Iterable[Path]) -> dict[Path, _Ended]:
+    """By its record.json, how each cell ended that has none, or an estimate in trouble that may
+    pass; cells that were not measured aside."""
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {path: ending for path, ending in endings.items() if not ending.outcome.is_answer}
 
@@ -43,10 +55,13 @@ def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]
 
 def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[str]:
     """Lines for the terminal: what has no answer, why, and what to do; none if all has."""
-    if found := unanswered(records):
-        yield f"{len(found)} of {len(records)} cells have no answer:"
-    for path, ending in found.items():
-        yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {ending.reason}"
+    found = unanswered(records)
+    for is_estimated, have in ((False, "no answer"), (True, "an estimate to be doubted")):
+        cells = {path: end for path, end in found.items() if end.is_estimated is is_estimated}
+        if cells:
+            yield f"{len(cells)} of {len(records)} cells have {have}:"
+        for path, ending in cells.items():
+            yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {ending.reason}"
     for path, what in disturbed(ceilings).items():
         yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
     if again := worth_again(records, ceilings):
@@ -54,11 +69,11 @@ def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[st
         yield f"  --forcerun {' '.join(map(str, again))}"
 
 
-def _ending(record: Path) -> Ending:
+def _ending(record: Path) -> _Ended:
     try:
-        return Ending.model_validate_json(record.read_bytes())
+        return _Ended.model_validate_json(record.read_bytes())
     except ValidationError:
-        return Ending(outcome=Outcome.FAILED, reason=UNREADABLE)
+        return _Ended(outcome=Outcome.FAILED, reason=UNREADABLE)
 
 
 def _disturbed(ceilings: Path) -> str:

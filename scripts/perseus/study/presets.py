@@ -30,7 +30,7 @@ class SearchSettings:
     root_windows: int
     confirmations: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
-    max_windows: int = 16  # of bracketing and bisection
+    max_windows: int = 16  # of bracketing and bisection, without those tried again
 
 
 @dataclass(frozen=True)

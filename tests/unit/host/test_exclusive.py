@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -137,6 +138,26 @@ def test_what_another_user_put_there_is_neither_followed_nor_written_to(tmp_path
     ):
         pytest.fail("it was locked")
     assert target.read_text() == "precious"
+
+
+def test_a_file_that_cannot_be_made_is_not_said_to_be_removed(tmp_path):
+    with (
+        pytest.raises(LockError, match=r"core-0\.lock.*cannot be made.*files") as said,
+        exclusive(["core-0"], "a", print, tmp_path / "missing"),
+    ):
+        pytest.fail("it was locked")
+    assert "remove it" not in str(said.value)
+
+
+def test_a_full_disk_locks_as_any_other(holder, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", full)
+    with exclusive(["core-0"], "a", print, tmp_path):
+        second = holder("b", "core-0")
+        assert second.stdout.readline() == "waiting for the measurement of another process\n"
+    assert second.stdout.readline() == "held\n"
 
 
 def test_a_file_that_was_removed_meanwhile_locks_nothing(holder, tmp_path):

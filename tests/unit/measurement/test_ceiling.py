@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from measure_tasks import client
 
+from perseus.host import orphans
 from perseus.measurement import ceiling
 from perseus.measurement.ceiling import (
     ATTEMPTS,
@@ -178,7 +179,10 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
 
     monkeypatch.setattr(ceiling._Bench, "run", run)
     monkeypatch.setattr(ceiling, "exclusive", lambda *arguments: nullcontext())
-    monkeypatch.setattr(ceiling, "embedded_triton", lambda *arguments: nullcontext())
+    served = []
+    monkeypatch.setattr(
+        ceiling, "embedded_triton", lambda folder, *more: nullcontext(served.append(folder))
+    )
     monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
     monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: None)
     shapes = {Shape(224, 1): ["resnet18"], Shape(64, 1): ["resnet34"]}
@@ -186,6 +190,10 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     assert asked == [QUIET, NO_QUIET, QUIET]
     found = Ceiling.read(tmp_path / "ceiling.json").shapes
     assert [bool(shape.disturbed) for shape in found] == [True, False]
+    # What a killed job leaves of its null models is found by name.
+    monkeypatch.setattr(orphans, "is_gone", lambda owner: True)
+    names = sorted(folder.name for folder in served)
+    assert len(names) == 2 and orphans.names_of_dead_owners(names) == names
 
 
 def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():

@@ -137,10 +137,11 @@ def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, lau
     assert not list(tmp_path.glob("*.json")) and not (tmp_path / "requests.parquet").exists()
 
 
-def attempts_at(monkeypatch, folder, *ends):
+def attempts_at(monkeypatch, folder, *ends, with_limit=()):
     """(record, windows, progress) of a cell whose attempts end so, each after one window.
 
-    An end that is no outcome is what a server says that could not be measured.
+    An end that is no outcome is what a server says that could not be measured. `with_limit` are
+    the numbers of attempts that have an estimate.
     """
     said, turn = [], iter(ends)
 
@@ -151,7 +152,10 @@ def attempts_at(monkeypatch, folder, *ends):
                 raise ServerError(end)
             window = {"attempt": cell.attempt, "window": len(cell.raw.windows), "tenant": "a"}
             cell.raw.windows.append(window | {"requests": 50, "elapsed_s": 4.0})
-        return Findings({"outcome": end, "reason": f"why {end}", "attempt_seen": cell.attempt})
+        limit = {"estimate_scale": 0.9, "posterior_scales": [0.8, 1.0]}
+        found = limit if cell.attempt in with_limit else {}
+        told = {"outcome": end, "reason": f"why {end}", "attempt_seen": cell.attempt}
+        return Findings(told | found)
 
     outputs = run(monkeypatch, folder, experiment, said.append)
     assert next(turn, "over") == "over"
@@ -181,6 +185,28 @@ def test_what_another_attempt_would_not_change_is_measured_once(
     record, _, said = attempts_at(monkeypatch, tmp_path, outcome)
     assert (record["attempt"], len(record["attempts"]), len(launched)) == (1, 1, 1)
     assert not any("once more" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("then", "with_limit", "stands"),
+    [
+        ("failed", (1,), 1),
+        ("client_limited", (1,), 1),
+        ("unsteady", (1,), 1),  # before its first window near the limit
+        ("unsteady", (1, 2), 2),
+        ("infeasible", (1,), 2),  # an answer
+        ("failed", (), 2),
+    ],
+)
+def test_an_estimate_is_not_lost_to_a_later_attempt_that_has_none(
+    tmp_path, monkeypatch, launched, then, with_limit, stands
+):
+    ends = "unsteady", then
+    record, windows, _ = attempts_at(monkeypatch, tmp_path, *ends, with_limit=with_limit)
+    assert (record["attempt"], record["attempt_seen"]) == (stands, stands)
+    assert record["outcome"] == ends[stands - 1]
+    assert [each["outcome"] for each in record["attempts"]] == list(ends)
+    assert len(windows) == 2
 
 
 def test_what_stood_stands_where_the_fresh_server_cannot_be_measured(

@@ -41,6 +41,15 @@ def test_a_mix_whose_repeats_found_nothing_is_known_as_such(tmp_path):
     assert mix.weights == (1, 1) and math.isnan(mix.ratio.value) and mix.doubt == 1.0
 
 
+def test_a_repeat_that_the_clients_limited_says_nothing_of_the_doubt(tmp_path):
+    first, second = mixes((1, 1))
+    low = [scale / 3 for scale in second["posterior_scales"]]
+    limited = second | {"outcome": "client_limited", "posterior_scales": low}
+    (mix,) = measured_mixes(written(tmp_path, first, limited))
+    (alone,) = measured_mixes(written(tmp_path, first))
+    assert mix.ratio == alone.ratio
+
+
 def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(tmp_path):
     plain = mixes((1, 1), repeats=1)[0]["cell"] | {"run": Run.frontier(2).plain()}
     task = MeasureTask.model_validate(plain)

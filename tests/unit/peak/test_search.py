@@ -28,6 +28,7 @@ from benchmarks.simulation import (
     wandering,
     workers,
 )
+from perseus.peak.durations import ATTEMPTS
 from perseus.peak.lindley import departures_s
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
@@ -450,6 +451,20 @@ def test_a_search_is_bounded_when_the_server_never_fails():
     most = {Phase.WARM_UP: 2, Phase.BRACKET: 6, Phase.SPEED: 4, Phase.CONFIRM: 1}
     assert all(sum(w.phase is phase for w in peak.windows) <= n for phase, n in most.items())
     assert {window.phase for window in peak.windows} == set(most)
+    # Nobody would use an estimate without its uncertainty: it is none, and not said to be one.
+    assert peak.outcome is Outcome.UNCERTIFIED and len(peak.posterior) == 0
+    highest = max(window.scale for window in peak.windows if window.on_the_line)
+    assert f"tenant at {highest:.1f}/s: the limit lies above" in peak.reason
+    assert peak.certified == highest
+
+
+def test_windows_that_were_spoilt_do_not_use_up_a_search():
+    spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
+    spoilt.settings = replace(QUICK, max_windows=2)
+    assert spoilt._measure(Phase.BRACKET, 165.0).verdict is Verdict.INVALID
+    assert len(spoilt.on_the_line) == ATTEMPTS and spoilt._may_go_on()
+    spoilt._measure(Phase.BRACKET, 110.0)
+    assert not spoilt._may_go_on()
 
 
 def overwhelmed_above(rate_rps: float):

@@ -62,6 +62,19 @@ def test_few_mixes_are_told_without_an_error():
     assert made["predicted_ratio"].isna().all() and made["b0_ratio"].notna().all()
 
 
+def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
+    """They are off together: how far others are off does not show in them."""
+    first = ((1, 1, 0, 0, 0, 0), (2, 1, 0, 0, 0, 0), (1, 2, 0, 0, 0, 0), (3, 1, 0, 0, 0, 0))
+    mixes = (*first, (1, 3, 0, 0, 0, 0), pair(2, 3))
+    made = tables_of(synthetic.records(SIX, mixes=mixes, holds=()))["predictions"].to_pandas()
+    measured = made["measured_ratio"].notna()
+    assert (measured.sum(), (~measured).sum()) == (6, 13)
+    others = made[~measured]
+    assert others["predicted_ratio"].isna().all() and set(others["mixes_known"]) == {2}
+    assert set(others["reason"]) == {"2 other groups of tenants were measured, 4 are needed"}
+    assert made["predicted_ratio"][measured].notna().all()
+
+
 def test_a_study_without_shared_servers_has_none():
     made = synthetic.records(mixes=(), holds=())
     assert not len(tables_of(made)["predictions"])

@@ -66,7 +66,8 @@ SCHEMA = Schema(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
             for step in Step
         ),
-        column("mixes_known", WHOLE, "", "other mixes on the server that were measured"),
+        column("mixes_known", WHOLE, "", "other mixes on the server that were measured; of a pair"
+               " that was not, one of each group of tenants"),
         column("reason", TEXT, "", "why there is no prediction, in words"),
     ],
     key=("server", "preset", "mix"),
@@ -97,7 +98,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def _row(of: PredictedMix) -> Row:
     measured = of.measured.interval() if of.measured else UNKNOWN
-    few = f"{len(of.others)} other mixes were measured, {FEWEST} are needed"
+    what = "other mixes were" if of.measured else "other groups of tenants were"
+    few = f"{len(of.others)} {what} measured, {FEWEST} are needed"
     return {
         "server": of.server,
         "mix": " : ".join(f"{name} {weight}" for name, weight in of.weights),
