@@ -582,6 +582,36 @@ def test_the_instances_of_a_tenant(edited, downstream):
     assert edited.stale() == repositories(RESNET) | {RESNET_PEAK, MIX, *downstream}
 
 
+@pytest.mark.parametrize(
+    ("settings", "also"),
+    [
+        ({"priority": 1}, repositories(RESNET)),
+        ({"max_batch_size": 4}, repositories(RESNET)),
+        ({"request_batch_size": 2}, {CEILING}),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_how_a_tenant_is_served_and_asked(edited, downstream, settings, also):
+    reconfigured(edited, lambda study: study["scenarios"][0]["tenants"][0].update(settings))
+    assert edited.stale() == {RESNET_PEAK, MIX, *also, *downstream}
+
+
+def test_threads_that_a_tenant_has_anyway_are_told_in_the_report(edited):
+    reconfigured(edited, lambda s: s["scenarios"][0]["tenants"][0].update(intra_op_threads=1))
+    assert edited.stale() == {("report",)}
+
+
+def test_the_seed_is_in_all_that_is_drawn(edited):
+    reconfigured(edited, lambda study: study.update(seed=2))
+    assert edited.stale() == set(edited.jobs())
+
+
+def test_other_arrivals(edited, downstream):
+    arrivals = {"process": "gamma", "cv": 2}
+    reconfigured(edited, lambda study: study["measurement"].update(arrivals=arrivals))
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
 def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downstream):
     """Its network moves into a step; no other tenant, nor any export, is touched."""
     reconfigured(
