@@ -12,7 +12,7 @@ import numpy as np
 from snakemake.common.configfile import load_configfile
 from snakemake.utils import update_config
 
-from benchmarks.records import record_of
+from benchmarks.records import GRACE_S, SETTLE_S, record_of, row_of
 from perseus.host.files import write_json
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter, write_windows
@@ -47,7 +47,7 @@ CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
 """That of the windows whose figures those of all cells are made from, in proportion."""
 
-SETTLE_S, GRACE_S, SAMPLES_S = 1.0, 0.24, 75
+SAMPLES_S = 75
 
 
 def study(repeats: int = 1, servers: int | None = None) -> Study:
@@ -166,25 +166,15 @@ def _rows(
             key: value * slower if key.endswith("_ms") and isinstance(value, float) else value
             for key, value in judged.items()
         }
-        yield {
-            "attempt": 1,
+        yield row_of(told) | {
             "window": window,
             "phase": phase,
             "scale": np.nan if phase == Phase.ALONE else scale,
             "elapsed_s": 11.0,
-            "settle_s": SETTLE_S,
             "start_ns": 10**12,
             "window_verdict": judged["verdict"],
             "tenant": tenant.name,
-            **told,
             "offered_rps": rate,
-            "queue_ms": 0.4 * told["p50_ms"],
-            "compute_input_ms": 0.1,
-            "compute_ms": 0.5 * told["p50_ms"],
-            "compute_output_ms": 0.2,
-            "client_ms": 1.0,
-            "client_cpu_ms": 0.4,
-            "server_cpu_ms": 12.5,
         }
 
 

@@ -1,10 +1,14 @@
-"""Records of cells that nobody measured."""
+"""Records and windows of cells that nobody measured."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from perseus.study.tasks.measure import MeasureTask
+
+SETTLE_S, GRACE_S = 1.0, 0.24
+"""Of every window."""
 
 
 def record_of(task: MeasureTask) -> dict[str, Any]:
@@ -50,4 +54,21 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
         "errors": {name: {} for name in names},
         "gpu_watts": None,
         "host_watts": None,
+    }
+
+
+def row_of(told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row of windows.parquet says of a tenant with these figures (`verdict.judge`), but for
+    which window and which tenant it is of."""
+    return {
+        "attempt": 1,
+        "settle_s": SETTLE_S,
+        **told,
+        "queue_ms": 0.4 * told["p50_ms"],
+        "compute_input_ms": 0.1,
+        "compute_ms": 0.5 * told["p50_ms"],
+        "compute_output_ms": 0.2,
+        "client_ms": 1.0,
+        "client_cpu_ms": 0.4,
+        "server_cpu_ms": 12.5,
     }

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import synthetic
 from synthetic import Plain
 
+from benchmarks.records import GRACE_S, SETTLE_S, row_of
 from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.measurement import raw_results
@@ -86,8 +87,8 @@ def _window_rows(
                 0,
                 sla,
                 rate_rps=rate,
-                settle_s=1.0,
-                grace_s=0.24,
+                settle_s=SETTLE_S,
+                grace_s=GRACE_S,
                 confidence=0.95,
             )
             parts.append((tenant["name"], seen, requests))
@@ -98,24 +99,15 @@ def _window_rows(
         worst = next((v for v in ("invalid", "fail", "undecided") if v in verdicts), "pass")
         made += [
             (
-                {
-                    "attempt": 1,
+                row_of(seen.as_dict())
+                | {
                     "window": window,
                     "phase": phase,
                     "scale": np.nan if phase in ("alone", "speed") else factor * limit,
                     "elapsed_s": 8.0,
-                    "settle_s": 1.0,
                     "start_ns": start_ns,
                     "window_verdict": worst,
                     "tenant": name,
-                    **seen.as_dict(),
-                    "queue_ms": 0.4 * seen.p50_ms,
-                    "compute_input_ms": 0.1,
-                    "compute_ms": 0.5 * seen.p50_ms,
-                    "compute_output_ms": 0.2,
-                    "client_ms": 1.0,
-                    "client_cpu_ms": 0.4,
-                    "server_cpu_ms": 12.5,
                 },
                 requests,
             )
