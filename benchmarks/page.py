@@ -158,6 +158,9 @@ HOST = (
 COLUMNS = ("case", "metric", "ours", "peer", "peer_name", "ratio", "goal", "met")
 
 
+MOST_MISSED = 3
+"""Goals that the overview names of a part."""
+
 OVERVIEW = ("part", "goals met", "missed", "date", "CPU")
 
 
@@ -205,10 +208,16 @@ def _row(part: Part) -> dict[str, str]:
     return {
         "part": f"[{part.title}](#{anchor})",
         "goals met": part.met,
-        "missed": "; ".join(f"{row['case']}: {_figure(row)}" for row in part.missed),
+        "missed": _missed(part),
         "date": part.about["date"],
         "CPU": part.about["cpu"],
     }
+
+
+def _missed(part: Part) -> str:
+    told = [f"{row['case']}: {_figure(row)}" for row in part.missed]
+    more = [f"and {len(told) - MOST_MISSED} more"] if len(told) > MOST_MISSED else []
+    return "; ".join([*told[:MOST_MISSED], *more])
 
 
 def _figure(row: Mapping[str, str]) -> str:

@@ -102,7 +102,7 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def bought(row: Mapping[str, Any]) -> str:
+def bought(row: Mapping[str, Any] | pd.Series) -> str:
     """0.25 of n1-standard-4 with T4:1"""
     share = "" if row["share"] == 1 else f"{row['share']:.3g} of "
     return f"{share}{row['instance']}{' with ' if row['accelerator'] else ''}{row['accelerator']}"
