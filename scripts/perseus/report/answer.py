@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from perseus.peak.outcome import Outcome
 from perseus.report.links import COSTS, Link, to_lines, to_section
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
@@ -67,6 +68,10 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
         lines = to_lines(peaks[peaks["scenario"] == first["scenario"]])
+        if (savings["verdict"] == Outcome.INFEASIBLE).all():
+            why = "no measured mix can be served within every SLA"
+            headline = f"{who} should not share a {first['server']} server: {why}"
+            return Answer("no", headline, tuple(reasons), lines)
         return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)

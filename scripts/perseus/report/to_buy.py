@@ -110,7 +110,10 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
     if pd.isna(alone["servers"]):
         yield f"Dedicated servers alone are no way: {alone['reason']}."
     elif not is_known:
-        yield "What sharing would save is not known: nothing was measured that these models share."
+        yield (
+            "What sharing would save is not known: of no server that these models share was a lower"
+            " limit found."
+        )
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""
         if pd.notna(row["saving_if_known_low"]):

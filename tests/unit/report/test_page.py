@@ -77,6 +77,13 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     assert "infeasible" not in rendered(made)
 
 
+def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    predicted = {"outcome": "predicted", "certified_scale": None, "certified_window": -1}
+    page = rendered([each | predicted if len(each["weights"]) > 1 else each for each in made])
+    assert "Every cell has an answer." in page and "certified a peak" not in page
+
+
 def test_it_tells_of_a_cell_that_was_measured_twice():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = frames_of(made)

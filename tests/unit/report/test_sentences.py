@@ -99,6 +99,7 @@ FAILED = OTHER | UNKNOWN | {"verdict": "failed", "reason": "the server died"}
 ON_GPU = {"server": "gpu1", "scenario": "gpu1.shared"}
 GPU_COST = COMMON | REPEATED | COST | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
 GPU_COST |= {"usd_per_million_inferences": 0.2, "ci_low_usd": 0.1, "ci_high_usd": 0.25}
+INFEASIBLE = UNKNOWN | {"verdict": "infeasible", "reason": "the SLA fails at every rate tested"}
 NOTHING_SAVED = [savings(UNKNOWN | {"reason": "no dedicated peak of b"})]
 NOT_LIMITED = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None}
 
@@ -150,6 +151,11 @@ OF_SHARING = {
     "Whether a and b should share a cpu1 server is not known": (
         study(*NOTHING_SAVED, peaks({**NOT_LIMITED, "certified_rps": None}, MIX)),
         study(*NOTHING_SAVED),
+    ),
+    "a and b should not share a cpu1 server: no measured mix can be served within every SLA": (
+        study(savings(INFEASIBLE), peaks({**NOT_LIMITED, "certified_rps": None}, MIX)),
+        # Of the others nothing is known.
+        study(savings(INFEASIBLE), savings=[FAILED]),
     ),
     "One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers carry for the"
     " same money: a saving of 20 % (95 % interval 15 % to 25 %; probability of a saving 0.980).": (
@@ -303,7 +309,8 @@ OF_FLEETS = {
         ASKED,
     ),
     "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
-    "What sharing would save is not known: nothing was measured that these models share.": (
+    "What sharing would save is not known: of no server that these models share was a lower limit"
+    " found.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),

@@ -19,7 +19,12 @@ from perseus.results import archive
 from perseus.results.check import ContradictionError, check_comparison
 from perseus.results.compare.asked import compare_task
 from perseus.results.compare.gate import WorseError, gate
-from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
+from perseus.results.compare.host_noise import (
+    FROM_AA,
+    FROM_PRIOR,
+    FROM_REPEATS,
+    repeated_peaks,
+)
 from perseus.results.compare.judge import judge, simultaneous_reach
 from perseus.results.compare.lines import of_interval
 from perseus.results.compare.pairs import PEAK, Pair
@@ -194,6 +199,13 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
     rows = {"server": server, "cell": "cpu1.shared.aa.r1", "windows": 3, "answered_rps": rates}
     rows |= {"low_rps": 0.999 * rates, "high_rps": 1.001 * rates, "noise_floor": floor}
     return replace(source, tables={**source.tables, "aa": pd.DataFrame(rows)})
+
+
+def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
+    source = read_source(studies["base"])
+    assert list(repeated_peaks(source))
+    predicted = [each.model_copy(update={"outcome": "predicted"}) for each in source.records]
+    assert not list(repeated_peaks(replace(source, records=tuple(predicted))))
 
 
 def test_a_difference_within_the_noise_floor_is_none(studies):

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import TAIL, Floats
 from perseus.results.between_repeats import log_moments, shared_deviation_draws
 from perseus.results.compare.source import Source
@@ -65,10 +66,10 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[Group]:
-    """Each load line of which at least two repeats found a limit."""
+    """Each load line of which two repeats or more measured a limit: predictions are none."""
     found: dict[tuple[str, str], list[Floats]] = {}
     for record in source.records:
-        if record.has_limit:
+        if record.has_limit and record.outcome != Outcome.PREDICTED:
             posterior = np.array(record.posterior_scales)
             found.setdefault(key(record.task), []).append(posterior)
     return (log_moments(each) for each in found.values() if len(each) > 1)
