@@ -23,7 +23,7 @@ import io
 import json
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import yaml
@@ -120,19 +120,27 @@ def _of_experiments(study: Study) -> Iterator[str]:
 
 
 def in_turn(study: Study) -> list[Cell]:
-    """The cells, those first that matter most when time runs out: shared ones and the dedicated
-    peaks that they need, then other experiments of one tenant, then other dedicated peaks."""
-    shared = [cell for cell in study.cells.values() if len(cell.scenario.tenants) > 1]
-    needed = {each.id for cell in shared for each in study.dedicated_cells(cell)}
+    """The cells, those first that matter most when time runs out: shared ones, then other
+    experiments of one tenant, each after the dedicated peaks that it needs, then other dedicated
+    peaks."""
+    cells = list(study.cells.values())
+    shared = [cell for cell in cells if len(cell.scenario.tenants) > 1]
+
+    def needed(by: Iterable[Cell]) -> set[str]:
+        return {each.id for cell in by for each in study.dedicated_cells(cell)}
+
+    first, later = needed(shared), needed(cells)
 
     def rank(cell: Cell) -> int:
-        if cell.id in needed:
+        if cell.id in first:
             return 0
         if cell in shared:
             return 1
-        return 3 if cell.run in (DEDICATED, Run.dedicated(cell.preset)) else 2
+        if cell.id in later:
+            return 2
+        return 4 if cell.run in (DEDICATED, Run.dedicated(cell.preset)) else 3
 
-    return sorted(study.cells.values(), key=rank)
+    return sorted(cells, key=rank)
 
 
 def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:

@@ -172,8 +172,9 @@ SCHEMA = Schema(
         column("punctual", REAL, "share", "requests sent within 1 ms of their time"),
         column("unsent", WHOLE, "requests", "requests that were never sent", null=True),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed or blocked",
-               words=(*ReplayVerdict, "failed", "blocked")),
+        column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed, blocked, or"
+               " infeasible (a grid's setting without a model)",
+               words=(*ReplayVerdict, "failed", "blocked", "infeasible")),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "tenant", "phase"),
