@@ -212,6 +212,20 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
+    yield from not_certified(used)
+    once = used[used["repeats_used"] < 2]
+    if len(once):
+        of = "" if len(once) == len(used) else f" of {listed(list(once['mix']))}"
+        yield (
+            f"Each point{of} rests on one run: the intervals cover the variation within a run, not"
+            " that from one start of the server to the next."
+        )
+    if "quick" in set(used["preset"]):
+        yield QUICK
+
+
+def not_certified(used: pd.DataFrame) -> Iterator[str]:
+    """Which of these load lines are known by an estimate or by a prediction only."""
     foretold = used["verdict"] == "predicted"
     if foretold.any():
         yield f"Predicted, not measured: {', '.join(used[foretold]['mix'])}."
@@ -222,15 +236,6 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
             f"Not certified: {', '.join(unsure['mix'])}. The estimates stand, but no tested rate"
             f" passed with confidence{often}."
         )
-    once = used[used["repeats_used"] < 2]
-    if len(once):
-        of = "" if len(once) == len(used) else f" of {listed(list(once['mix']))}"
-        yield (
-            f"Each point{of} rests on one run: the intervals cover the variation within a run, not"
-            " that from one start of the server to the next."
-        )
-    if "quick" in set(used["preset"]):
-        yield QUICK
 
 
 def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:

@@ -9,7 +9,7 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
-from perseus.report.answer import QUICK, Answer
+from perseus.report.answer import QUICK, Answer, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
@@ -174,9 +174,7 @@ def _small(share: float) -> str:
 
 
 def _not_sure(points: pd.DataFrame) -> Iterator[str]:
-    foretold = points[points["verdict"] == "predicted"]
-    if len(foretold):
-        yield f"Predicted, not measured: {', '.join(foretold['mix'])}."
+    yield from not_certified(points)
     if (points["repeats_used"] < 2).any():
         yield (
             "Some capacities rest on one run each: their limits do not cover what lies between one"

@@ -155,7 +155,7 @@ OF_SHARING = {
     "a and b should not share a cpu1 server: no measured mix can be served within every SLA": (
         study(savings(INFEASIBLE), peaks({**NOT_LIMITED, "certified_rps": None}, MIX)),
         # Of the others nothing is known.
-        study(savings(INFEASIBLE), savings=[FAILED]),
+        study(savings(INFEASIBLE, MIX), savings=[FAILED]),
     ),
     "One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers carry for the"
     " same money: a saving of 20 % (95 % interval 15 % to 25 %; probability of a saving 0.980).": (
@@ -339,6 +339,10 @@ OF_FLEETS = {
     ),
     "Predicted, not measured: a 1 : 1 b.": (
         fleet(peaks({"verdict": "predicted", "certified_rps": None}, MIX)),
+        ASKED,
+    ),
+    "Not certified: a 1 : 1 b. The estimates stand, but no tested rate passed with confidence": (
+        fleet(peaks({"verdict": "uncertified", "certified_rps": None}, MIX)),
         ASKED,
     ),
     "Some capacities rest on one run each: their limits do not cover what lies between one start of"
