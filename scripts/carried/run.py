@@ -186,6 +186,7 @@ def summarise(job: Job, results: Path, missed: list[str]) -> None:
     from perseus.results.study_results import StudyResults
 
     raw = results / "work" / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
     folders = [raw / task.cell for task in job.cells if task.cell not in missed]
     made = tables.make(StudyResults.read(job.tables, folders, []))
     for name, table in made.items():
