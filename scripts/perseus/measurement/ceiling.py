@@ -129,16 +129,18 @@ def measure(
                     sla = strictest(task, models)
                     cores = (server_cores, client_cores)
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
-                    closed, tried, disturbed = bench.run(process, QUIET, say)
+                    tolerance = QUIET
+                    closed, tried, disturbed = bench.run(process, tolerance, say)
                     if disturbed:  # there may be no quiet to wait for
                         say("once more, with more tolerance")
-                        closed, tried, disturbed = bench.run(process, NO_QUIET, say)
+                        tolerance = NO_QUIET
+                        closed, tried, disturbed = bench.run(process, tolerance, say)
             measured.append(
                 asdict(shape)
                 | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
                 | {"closed": [asdict(each) for each in closed]}
                 | {"open": [asdict(each) for each in tried]}
-                | {"longest_lag_ms": QUIET.lag_ms(sla.latency_ms)}
+                | {"longest_lag_ms": tolerance.lag_ms(sla.latency_ms)}
                 | {"disturbed": disturbed}
             )
     write_json(

@@ -190,6 +190,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     assert asked == [QUIET, NO_QUIET, QUIET]
     found = Ceiling.read(tmp_path / "ceiling.json").shapes
     assert [bool(shape.disturbed) for shape in found] == [True, False]
+    assert [shape.longest_lag_ms for shape in found] == [10, 10]  # 20 % of 50 ms, 2 % of 500 ms
     # What a killed job leaves of its null models is found by name.
     monkeypatch.setattr(orphans, "is_gone", lambda owner: True)
     names = sorted(folder.name for folder in served)
