@@ -46,6 +46,6 @@ def why_unmade(path: Path) -> str:
 
 
 def require_made(path: Path) -> None:
-    """Raises UnmadeError where there is no model in a file."""
+    """Raises UnmadeError where there is no model in a file, which says how to try again."""
     if reason := why_unmade(path):
-        raise UnmadeError(reason)
+        raise UnmadeError(f"{reason} (to have it tried again, remove {path})")
