@@ -459,7 +459,7 @@ def grid_records(
         capacities = {name: factor * rps for name, rps in truth.capacities.items()}
         faster = replace(truth, capacities=capacities)
         found = records(faster, len(factors) * seed + i, mixes=((1, 1),), holds=())
-        made += [_on_server(record, _server_with(runtime, factors), runtime) for record in found]
+        made += [on_server(record, server_with(runtime, factors), runtime) for record in found]
     return made
 
 
@@ -467,7 +467,7 @@ def grid_task(
     factors: Mapping[str, float] = RUNTIMES, at_most: Mapping[str, float] | None = None
 ) -> TablesTask:
     """That of `grid_records`, and of a runtime that was left out."""
-    names = [_server_with(runtime, factors) for runtime in factors]
+    names = [server_with(runtime, factors) for runtime in factors]
     lines = [((name,), name, "peak") for name in TRUTH.capacities]
     lines.append((tuple(TRUTH.capacities), "shared", "mix-1-1"))
     settings = {**dict.fromkeys(factors, ""), "tensorrt": "it needs a GPU"}
@@ -481,8 +481,8 @@ def grid_task(
                 GridSetting(
                     values={"runtime": runtime},
                     words=f"runtime {runtime}",
-                    server=_server_with(runtime, factors),
-                    scenario=f"{_server_with(runtime, factors)}.{scenario}",
+                    server=server_with(runtime, factors),
+                    scenario=f"{server_with(runtime, factors)}.{scenario}",
                     load_line=line,
                     why_not=why_not,
                 )
@@ -495,11 +495,13 @@ def grid_task(
     return TASK.model_copy(update={"prices": prices, "grids": tuple(questions)})
 
 
-def _server_with(runtime: str, factors: Mapping[str, float]) -> str:
+def server_with(runtime: str, factors: Mapping[str, float]) -> str:
+    """The server's name in a grid of these runtimes, the first of which is that configured."""
     return "cpu1" if runtime == next(iter(factors)) else f"cpu1~runtime-{runtime}"
 
 
-def _on_server(record: Plain, name: str, runtime: str) -> Plain:
+def on_server(record: Plain, name: str, runtime: str) -> Plain:
+    """The record as another server of a grid leaves it."""
     cell = record["cell"]
     moved = {key: cell[key].replace("cpu1.", f"{name}.", 1) for key in ("cell", "scenario")}
     server = cell["server"] | {"name": name, "runtime": runtime}

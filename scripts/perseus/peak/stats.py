@@ -80,7 +80,7 @@ def fewest_requests(allowed: float) -> int:
     of 1 %: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
     """
     n = int(np.ceil(1 / allowed))
-    while stats.binom.cdf(1, n, allowed) > 1 - 0.99:
+    while stats.binom.cdf(1, n, allowed) > 0.01:
         n += 1
     return n
 

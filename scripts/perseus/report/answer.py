@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.links import COSTS, Link, to_lines, to_section
+from perseus.report.links import COSTS, Link, on_line, to_lines, to_section
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
 from perseus.study.setting import configured
@@ -174,7 +174,7 @@ def _without_result(savings: pd.DataFrame) -> Iterator[str]:
 
 
 def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
-    for _, row in costs[_on_line(costs, best)].iterrows():
+    for _, row in costs[on_line(costs, best)].iterrows():
         yield (
             f"A million inferences in this proportion cost"
             f" {significant(row['usd_per_million_inferences'])} USD shared"
@@ -196,11 +196,7 @@ def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
     """The peaks that a saving rests on: of its line, and of its models alone."""
     names = set(str(best["models"]).split(" + "))
     with_it = (peaks["server"] == best["server"]) & (peaks["preset"] == best["preset"])
-    return peaks[_on_line(peaks, best) | (with_it & peaks["models"].isin(names))]
-
-
-def _on_line(frame: pd.DataFrame, of: pd.Series) -> pd.Series:
-    return (frame["scenario"] == of["scenario"]) & (frame["load_line"] == of["load_line"])
+    return peaks[on_line(peaks, best) | (with_it & peaks["models"].isin(names))]
 
 
 def _caveats(used: pd.DataFrame) -> Iterator[str]:

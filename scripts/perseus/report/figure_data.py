@@ -14,6 +14,8 @@ from typing import Any, Literal
 import pandas as pd
 from matplotlib.lines import Line2D
 
+from perseus.report.links import on_line
+
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -30,8 +32,7 @@ DASHES: tuple[Dashes, ...] = (
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
     """The rows of the load line that a row of any table is of."""
-    same = (frame["scenario"] == line["scenario"]) & (frame["load_line"] == line["load_line"])
-    return frame[same]
+    return frame[on_line(frame, line)]
 
 
 @dataclass(frozen=True)

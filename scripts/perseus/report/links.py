@@ -36,6 +36,11 @@ def line_id(row: Mapping[str, object]) -> str:
     return f"line-{row['scenario']}.{row['load_line']}"
 
 
+def on_line(frame: pd.DataFrame, row: pd.Series) -> pd.Series:
+    """Which rows are of the load line that a row of any table is of."""
+    return (frame["scenario"] == row["scenario"]) & (frame["load_line"] == row["load_line"])
+
+
 def to_section(title: str) -> Link:
     return Link(title, anchor(title))
 

@@ -23,7 +23,7 @@ class _Disturbed(BaseModel):
     shapes: tuple[_Shape, ...] = ()
 
 
-class _Ended(Ending):
+class Ended(Ending):
     """How a cell ended, and what a search estimated, which stands where its server wandered."""
 
     estimate_scale: float | None = None
@@ -34,7 +34,7 @@ class _Ended(Ending):
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
 
-def unanswered(records: Iterable[Path]) -> dict[Path, _Ended]:
+def unanswered(records: Iterable[Path]) -> dict[Path, Ended]:
     """By its record.json, how each cell ended that has none, or an estimate in trouble that may
     pass; cells that were not measured aside."""
     endings = {path: _ending(path) for path in records if path.is_file()}
@@ -69,11 +69,11 @@ def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[st
         yield f"  --forcerun {' '.join(map(str, again))}"
 
 
-def _ending(record: Path) -> _Ended:
+def _ending(record: Path) -> Ended:
     try:
-        return _Ended.model_validate_json(record.read_bytes())
+        return Ended.model_validate_json(record.read_bytes())
     except ValidationError:
-        return _Ended(outcome=Outcome.FAILED, reason=UNREADABLE)
+        return Ended(outcome=Outcome.FAILED, reason=UNREADABLE)
 
 
 def _disturbed(ceilings: Path) -> str:

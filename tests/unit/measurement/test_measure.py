@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from measure_tasks import measure_task, tenant
+from no_server import launched_by, outputs_in
 
 from perseus.measurement import measure as frame
 from perseus.measurement import server_under_test
@@ -40,13 +41,7 @@ def launched(monkeypatch):
             NOBODY_LISTENS, NOBODY_LISTENS, f"http://{NOBODY_LISTENS}/metrics", os.getpid()
         )
 
-    @contextmanager
-    def cores_of(server, owner, say):
-        yield [0], [0]
-
-    monkeypatch.setattr(server_under_test, "launch", launch)
-    monkeypatch.setattr(frame, "cores_of", cores_of)
-    monkeypatch.setattr(frame.os, "sched_setaffinity", lambda *arguments: None)
+    launched_by(launch, monkeypatch)
     return logs
 
 
@@ -67,9 +62,7 @@ def refusing(cell):
 
 def run(monkeypatch, folder, experiment, say=lambda line: None, hear=ignored) -> Outputs:
     monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
-    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
-    names |= {"record": "record.json", "server_log": "server.log"}
-    outputs = Outputs(**{name: folder / file for name, file in names.items()})
+    outputs = outputs_in(folder)
     inputs = Inputs(folder / "repository", {}, [], None)
     frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say, hear)
     return outputs

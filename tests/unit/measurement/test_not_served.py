@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 import synthetic
 import synthetic_files
+from no_server import launched_by, outputs_in
 
 from perseus.host import parquet
 from perseus.measurement import measure as frame
-from perseus.measurement import server_under_test
-from perseus.measurement.cell import Inputs, Outputs
+from perseus.measurement.cell import Inputs
 from perseus.models.unmade import made
 from perseus.report import drawing
 from perseus.report.figures import FIGURES
@@ -48,13 +48,7 @@ def refused(monkeypatch):
         raise ServerError(LOG)
         yield
 
-    @contextmanager
-    def cores_of(server, owner, say):
-        yield [0], [0]
-
-    monkeypatch.setattr(server_under_test, "launch", launch)
-    monkeypatch.setattr(frame, "cores_of", cores_of)
-    monkeypatch.setattr(frame.os, "sched_setaffinity", lambda *arguments: None)
+    launched_by(launch, monkeypatch)
     return logs
 
 
@@ -71,8 +65,8 @@ def tasks(runtime=RUNTIME):
         synthetic.replay_record(),
         synthetic.soak_record(),
     ]
-    name = synthetic._server_with(runtime, synthetic.RUNTIMES)
-    moved = (synthetic._on_server(record, name, runtime) for record in found)
+    name = synthetic.server_with(runtime, synthetic.RUNTIMES)
+    moved = (synthetic.on_server(record, name, runtime) for record in found)
     return [MeasureTask.model_validate(record["cell"]) for record in moved]
 
 
@@ -82,10 +76,8 @@ def measured(folder, task):
     alone = [raw / f"{task.server.name}.{name}.peak.r1" for name in task.tenant_names]
     needed = [cell / "record.json" for cell in alone if task.run.needs_dedicated_peaks]
     (raw / task.cell).mkdir(parents=True)
-    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
-    names |= {"record": "record.json", "server_log": "server.log"}
-    outputs = Outputs(**{name: raw / task.cell / file for name, file in names.items()})
-    frame.measure(task, Inputs(folder / "repository", {}, needed, None), outputs, lambda _: None)
+    inputs = Inputs(folder / "repository", {}, needed, None)
+    frame.measure(task, inputs, outputs_in(raw / task.cell), lambda _: None)
     return raw / task.cell
 
 

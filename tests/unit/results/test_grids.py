@@ -201,7 +201,7 @@ def test_a_mix_counts_work_not_requests():
         truth = synthetic.Truth(capacities, between=1e-4, within=1e-3, repeats=1)
         only = synthetic.grid_records({"onnxruntime": 1.0}, truth, i)
         name = "cpu1" if i == 0 else f"cpu1~runtime-{runtime}"
-        made += [synthetic._on_server(record, name, runtime) for record in only]
+        made += [synthetic.on_server(record, name, runtime) for record in only]
     rows, _ = found(made, factors={"onnxruntime": 1.0, "openvino": 1.0})
     mix = rows[(rows["mix"] == MIX) & rows["rank"].notna()].set_index("runtime")
     # Half of the slower tenant's work, and all of the faster's: 0.625 + 1.25 in place of 1.25.
