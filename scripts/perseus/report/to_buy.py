@@ -111,8 +111,8 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
         yield f"Dedicated servers alone are no way: {alone['reason']}."
     elif not is_known:
         yield (
-            "What sharing would save is not known: of no server that these models share was a lower"
-            " limit found."
+            "What sharing would save is not known: for no server that these models share a lower"
+            " limit was found."
         )
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""

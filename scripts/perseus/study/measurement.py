@@ -24,9 +24,9 @@ class ArrivalProcess(Part):
     )
     trace: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="A text file with one arrival time in seconds per line; trace only. Its gaps"
-        " are scaled to each rate, from a random time of the trace on, and again from its"
-        " beginning.",
+        description="A text file with one arrival time per line, in seconds or as a date (ISO"
+        " 8601); trace only. Its gaps are scaled to each rate, from a random time of the trace on,"
+        " and again from its beginning.",
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,

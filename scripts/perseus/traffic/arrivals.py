@@ -2,7 +2,7 @@
 
 Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
 returns absolute times and Poisson is the default (docs/method.md, "Load"). A trace is a text file
-with one arrival time in seconds per line.
+with one arrival time per line, in seconds or as a date.
 """
 
 from __future__ import annotations

@@ -309,8 +309,8 @@ OF_FLEETS = {
         ASKED,
     ),
     "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
-    "What sharing would save is not known: of no server that these models share was a lower limit"
-    " found.": (
+    "What sharing would save is not known: for no server that these models share a lower limit"
+    " was found.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),

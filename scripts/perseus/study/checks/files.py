@@ -20,6 +20,6 @@ def trace_problems(at: Place, trace: str, folder: Path) -> Problems:
     try:
         read_times_s(folder / trace)
     except FileNotFoundError:
-        yield at, f"there is no file {trace!r} (one arrival time in seconds per line)"
+        yield at, f"there is no file {trace!r} (one arrival time per line, in seconds or as a date)"
     except (OSError, ValueError) as error:
         yield at, str(error)
