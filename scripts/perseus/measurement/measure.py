@@ -74,9 +74,9 @@ def measure(
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict; where the trouble may pass, the cell is measured once more before. So is a setting of a
-    grid that cannot be served. Raises one of FAILURES: ServerError when another server does not
-    start, VerificationError when it serves wrong answers, GpuError for a GPU that this machine has
-    not.
+    grid, or of tenants together, that cannot be served. Raises one of FAILURES: ServerError when
+    another server does not start twice, VerificationError when it serves wrong answers, GpuError
+    for a GPU that this machine has not.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -136,40 +136,47 @@ class Tried:
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
     """Measure a cell, again where the trouble may pass; the last attempt at a server stands.
 
-    Raises one of FAILURES as the first attempt does. A later one without a server is an attempt
-    that failed, and what stood before it stands. So does an estimate where a later attempt has
-    nothing but trouble: a server may change its speed, and the next one die.
+    An attempt without a server is one that failed, and what stood before it stands. So does an
+    estimate where a later attempt has nothing but trouble: a server may change its speed, and the
+    next one die. Where nothing stands, that is what was found, or a mistake of who configured the
+    scenario (`is_finding`): then it raises one of FAILURES.
     """
-    found, stands = first_attempt(cell, experiment), cell.attempt
-    endings = [{"outcome": found.outcome, "reason": found.record["reason"]}]
-    while found.outcome.may_pass and len(endings) < ATTEMPTS:
-        cell.say(f"{found.outcome}: {found.record['reason']}; once more, with a fresh server")
-        cell = replace(cell, attempt=len(endings) + 1)
+    if reason := why_no_model(cell.inputs.repository):
+        return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
+    stands: tuple[Findings, int] | None = None
+    endings: list[dict[str, str]] = []
+    for attempt in range(1, ATTEMPTS + 1):
+        cell = replace(cell, attempt=attempt)
+        if endings:
+            cell.say("{outcome}: {reason}; once more, with a fresh server".format(**endings[-1]))
         try:
             later = experiment.measure(cell)
         except FAILURES as error:
-            endings.append({"outcome": Outcome.FAILED, "reason": str(error)})
+            failed, reason = Outcome.FAILED, in_a_line(error)
+            if stands is None and (attempt == ATTEMPTS or not isinstance(error, ServerError)):
+                if not is_finding(cell, error):
+                    raise
+                return unserved(cell, experiment, failed, endings, reason)
+            endings.append({"outcome": failed, "reason": reason})
             continue
         endings.append({"outcome": later.outcome, "reason": later.record["reason"]})
-        if later.outcome.is_answer or later.has_limit or not found.has_limit:
-            found, stands = later, cell.attempt
-    return Tried(found, stands, endings)
+        if stands is None or later.outcome.is_answer or later.has_limit or not stands[0].has_limit:
+            stands = later, attempt
+        if not later.outcome.may_pass:
+            break
+    assert stands is not None  # else the last attempt has returned or raised
+    return Tried(*stands, endings)
 
 
-def first_attempt(cell: CellUnderTest, experiment: Experiment) -> Findings:
-    """What an experiment finds, or why a setting of a grid cannot be served.
+def is_finding(cell: CellUnderTest, error: Exception) -> bool:
+    """Whether trouble with a server is a row, and not a mistake in the configuration.
 
-    Raises one of FAILURES: of a scenario as it is configured, trouble with its server is a mistake
-    of who configured it.
+    It is one of a setting of a grid; and of tenants together whom this server has served alone,
+    such as more models than its memory holds.
     """
-    if reason := why_no_model(cell.inputs.repository):
-        return not_served(cell, experiment, Outcome.INFEASIBLE, reason)
-    try:
-        return experiment.measure(cell)
-    except (ServerError, VerificationError) as error:
-        if not is_variant(cell.task.scenario):
-            raise
-        return not_served(cell, experiment, Outcome.FAILED, in_a_line(error))
+    of_server = isinstance(error, (ServerError, VerificationError))
+    served_alone = bool(cell.inputs.dedicated_records)
+    return of_server and (served_alone or is_variant(cell.task.scenario))
 
 
 def why_no_model(repository: Path | None) -> str:
@@ -178,9 +185,14 @@ def why_no_model(repository: Path | None) -> str:
     return next(filter(None, map(why_unmade, files)), "")
 
 
-def not_served(
-    cell: CellUnderTest, experiment: Experiment, outcome: Outcome, reason: str
-) -> Findings:
-    """The findings of a cell without a server."""
+def unserved(
+    cell: CellUnderTest,
+    experiment: Experiment,
+    outcome: Outcome,
+    before: Sequence[Mapping[str, str]],
+    reason: str,
+) -> Tried:
+    """A cell without a server, after the endings `before`."""
     ended = {"outcome": outcome, "reason": reason}
-    return Findings({**without_server(cell), **experiment.nothing(cell), **ended})
+    found = Findings({**without_server(cell), **experiment.nothing(cell), **ended})
+    return Tried(found, cell.attempt, [*before, ended])

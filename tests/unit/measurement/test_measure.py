@@ -19,6 +19,7 @@ from perseus.measurement.cell import Findings, Inputs, Outputs
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.measurement.progress.state import ignored
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
+from perseus.measurement.verify import VerificationError
 from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
@@ -127,6 +128,7 @@ def test_each_server_is_told_of_from_its_start_until_the_next_one(tmp_path, monk
 def test_a_cell_that_cannot_be_measured_has_no_record(tmp_path, monkeypatch, launched):
     with pytest.raises(ServerError, match="serves nothing"):
         run(monkeypatch, tmp_path, refusing)
+    assert len(launched) == 2  # such trouble may pass
     assert not list(tmp_path.glob("*.json")) and not (tmp_path / "requests.parquet").exists()
 
 
@@ -200,6 +202,26 @@ def test_an_estimate_is_not_lost_to_a_later_attempt_that_has_none(
     assert record["outcome"] == ends[stands - 1]
     assert [each["outcome"] for each in record["attempts"]] == list(ends)
     assert len(windows) == 2
+
+
+def test_a_server_that_does_not_start_is_started_once_more(tmp_path, monkeypatch, launched):
+    record, windows, said = attempts_at(monkeypatch, tmp_path, "it did not start", "ok")
+    assert (record["outcome"], record["attempt"], len(windows)) == ("ok", 2, 1)
+    assert record["attempts"] == [
+        {"outcome": "failed", "reason": "it did not start"},
+        {"outcome": "ok", "reason": "why ok"},
+    ]
+    assert "failed: it did not start; once more, with a fresh server" in said
+
+
+def test_what_another_server_would_not_change_is_said_at_once(tmp_path, monkeypatch, launched):
+    def lying(cell):
+        with server_under_test.started(cell):
+            raise VerificationError("it answers otherwise than torch")
+
+    with pytest.raises(VerificationError):
+        run(monkeypatch, tmp_path, lying)
+    assert len(launched) == 1
 
 
 def test_what_stood_stands_where_the_fresh_server_cannot_be_measured(

@@ -1,4 +1,4 @@
-"""A setting of a grid that cannot be served ends as a row with its reason, whatever was asked."""
+"""What cannot be served ends as a row with its reason: a setting of a grid, models together."""
 
 from __future__ import annotations
 
@@ -142,3 +142,17 @@ def test_a_model_that_is_not_loaded_is_tried_twice_and_one_that_is_not_there_nev
 def test_as_it_is_configured_a_server_that_does_not_start_stops_the_run(tmp_path, refused):
     with pytest.raises(ServerError, match="failed to load 'resnet18'"):
         measured(tmp_path, tasks("onnxruntime")[0])
+
+
+def test_models_that_it_serves_alone_but_not_together_are_a_row(tmp_path, refused):
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    records = synthetic.records(truth, mixes=[(1, 1)])
+    alone = [record for record in records if len(record["cell"]["tenants"]) == 1]
+    folders = synthetic_files.write(tmp_path, alone)
+    together = MeasureTask.model_validate(records[-1]["cell"])
+    folders.append(measured(tmp_path, together))
+    assert len(refused) == 2
+    found = tables.make(StudyResults.read(synthetic.TASK, folders, []))
+    assert problems(found, {}) == []
+    (row,) = (row for row in found["peaks"].to_pylist() if "+" in row["models"])
+    assert (row["verdict"], row["reason"]) == ("failed", NOT_LOADED)
