@@ -1,8 +1,10 @@
 """How far each step of the ladder is off, over mixes that were measured on real servers.
 
-What was measured is kept as small files, one for each server. A study makes one:
+What was measured is kept as small files; a study makes one for each server. What another study
+found of the same server is a file of the same name with a part of its own, after a dot:
 
     python -m benchmarks.prediction results/interference amd-epyc
+    python -m benchmarks.prediction results/copies amd-epyc copies
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +38,7 @@ FOLDER = Path(__file__).parent / "pairs"
 
 def run(at: Place, say: Say) -> Iterator[Row]:
     """The goals are of the best step, for pairs that are left out."""
-    known = {path.stem: read(path) for path in sorted(FOLDER.glob("*.json"))}
+    known = {server: [each for path in files for each in read(path)] for server, files in kept()}
     for out in Out:
         found = {step: _errors_of_pairs(step, out, known) for step in Step}
         for step, off in found.items():
@@ -46,10 +49,20 @@ def run(at: Place, say: Say) -> Iterator[Row]:
                 yield Row(BENCHMARK, case, "90th percentile (share)", float(np.quantile(off, 0.9)))
         if out is Out.MIX:
             yield _goal({step: float(np.median(off)) for step, off in found.items() if len(off)})
-    for path in sorted(FOLDER.glob("*.json")):
-        ends = json.loads(path.read_text())["mixes"]
+    for server, files in kept():
+        ends = [each for path in files for each in json.loads(path.read_text())["mixes"]]
         halves = [(each["high"] - each["low"]) / 2 / each["value"] for each in ends]
-        yield Row(BENCHMARK, path.stem, "noise: half of a 95 % interval", float(np.median(halves)))
+        yield Row(BENCHMARK, server, "noise: half of a 95 % interval", float(np.median(halves)))
+
+
+def kept() -> Iterator[tuple[str, list[Path]]]:
+    """Each server with its files."""
+    for server, files in groupby(sorted(FOLDER.glob("*.json")), server_of):
+        yield server, list(files)
+
+
+def server_of(path: Path) -> str:
+    return path.name.split(".")[0]
 
 
 def _errors_of_pairs(step: Step, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
@@ -106,7 +119,7 @@ def read(path: Path) -> list[Known]:
     ]
 
 
-def keep(study: Path, host: str) -> Iterator[Path]:
+def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
     """Write a file for each shared server of a study's results; `host` is part of its name."""
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
     peaks = list(group([each for each in records if each.task.run.kind == "peak"], seed=1).values())
@@ -116,11 +129,12 @@ def keep(study: Path, host: str) -> Iterator[Path]:
     memory = {name: check["cost"]["working_set_bytes"] for name, check in checks.items()}
     for server in shared_servers(peaks, dedicated_peaks(peaks), memory):
         runtime = peaks[0].task.server.runtime
-        path = FOLDER / f"{host}-{server.name}-{runtime}.json"
+        name = f"{host}-{server.name}-{runtime}"
+        path = FOLDER / (f"{name}.{part}.json" if part else f"{name}.json")
         write_json(path, summary(server.measured))
         yield path
 
 
 if __name__ == "__main__":
-    for written in keep(Path(sys.argv[1]), sys.argv[2]):
+    for written in keep(Path(sys.argv[1]), *sys.argv[2:]):
         print(written)
