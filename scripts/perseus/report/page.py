@@ -15,17 +15,14 @@ from markupsafe import Markup, escape
 
 from perseus.host.files import whole
 from perseus.report import configuration, main_tables
-from perseus.report.answer import answers
+from perseus.report.answers import answers
 from perseus.report.evidence import WINDOW_COLUMNS, Evidence, read_records, read_windows
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import days, differences, hosts
 from perseus.report.links import anchor
 from perseus.report.numbers import significant
-from perseus.report.predicted import predicted
-from perseus.report.recommended import recommended
 from perseus.report.shown import MOST_ROWS, words
 from perseus.report.style import NOTHING
-from perseus.report.to_buy import to_buy
 from perseus.results.records import Record
 from perseus.study.tasks.report import ReportTask
 
@@ -80,12 +77,7 @@ def render(
         study=evidence.study,
         seed=records[0].task.seed,
         measured=days(records),
-        answers=[
-            *to_buy(tables),
-            *recommended(tables["recommendations"]),
-            *answers(tables["peaks"], tables["costs"], tables["savings"]),
-            *predicted(tables["predictions"]),
-        ],
+        answers=list(answers(tables)),
         tables=list(main_tables.tables(tables, evidence)),
         figures=_figures(drawn),
         empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],

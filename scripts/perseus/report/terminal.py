@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pandas as pd
 from pyarrow import ArrowInvalid
 
-from perseus.report.answer import answers
+from perseus.report.answers import answers
 from perseus.report.numbers import bounds, significant
-from perseus.report.recommended import recommended
 from perseus.report.shown import words
-from perseus.report.to_buy import to_buy
 from perseus.results.tables import TABLES
 
 MOST_ANSWERS = 3
@@ -26,12 +25,7 @@ def lines(tables: Path) -> Iterator[str]:
         frames = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
     except (OSError, ArrowInvalid):
         return
-    said = [
-        *to_buy(frames),
-        *recommended(frames["recommendations"]),
-        *answers(frames["peaks"], frames["costs"], frames["savings"]),
-    ]
-    yield from (answer.headline for answer in said[:MOST_ANSWERS])
+    yield from (answer.headline for answer in islice(answers(frames), MOST_ANSWERS))
     peaks = frames["peaks"]
     if len(peaks):
         yield ""

@@ -11,7 +11,7 @@ import synthetic_files
 
 from perseus.host import machine, parquet
 from perseus.report import page as report_page
-from perseus.report.answer import _cheapest, answers
+from perseus.report.answers.sharing import _cheapest, answers
 from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
@@ -38,7 +38,7 @@ def answer_of(gain, preset="standard", **truth):
     """The answer of a synthetic study with one mix."""
     truth = repeated(gain, preset=preset, **truth)
     frames = frames_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     return answer
 
 
@@ -72,7 +72,7 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     made = alone + [synthetic.spoil(r, "blocked", why) for r in mixes]
     frames = frames_of(made)
     assert set(frames["savings"]["verdict"]) == {"blocked"}
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     assert answer.kind == "unknown" and why in " ".join(answer.sentences)
     assert "infeasible" not in rendered(made)
 
@@ -103,17 +103,17 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     results = StudyResults.read(synthetic.TASK, cells, [])
     noisy = {name: table.to_pandas() for name, table in make(results).items()}
     floor = percent(noisy["savings"]["noise_floor"].iloc[0])
-    (answer,) = answers(noisy["peaks"], noisy["costs"], noisy["savings"])
+    (answer,) = answers(noisy)
     (said,) = (each for each in answer.sentences if "noise" in each)
     assert said.startswith(f"Differences below {floor} are this host's noise")
     assert said.endswith(": this one may be.")
     page = report_page.render(noisy, {}, synthetic.loaded(made))
     assert f"<td>{floor}</td>" in page.replace("\N{NO-BREAK SPACE}", " ")
     larger = noisy["savings"].assign(noise_floor=0.01)
-    (answer,) = answers(noisy["peaks"], noisy["costs"], larger)
+    (answer,) = answers(noisy | {"savings": larger})
     assert not any("this one may be" in each for each in answer.sentences)
     without = frames_of(made)
-    (answer,) = answers(without["peaks"], without["costs"], without["savings"])
+    (answer,) = answers(without)
     assert not any("noise" in each for each in answer.sentences)
 
 
@@ -182,7 +182,7 @@ def test_a_loss_in_the_mixes_that_could_be_measured_is_told_as_such():
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     assert "every measured mix" not in answer.headline
     assert re.search(r"of \d mixes \d have an estimate", answer.headline)
     assert any("There is no estimate for" in s and "died" in s for s in answer.sentences)
@@ -197,7 +197,7 @@ def test_the_headline_names_the_mixes_that_it_does_not_answer_for():
         for r in made
     ]
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     assert "should share: it saves about" in answer.headline
     assert answer.headline.endswith("(no estimate for resnet18 3 : 1 mobilenet_v3_large)")
 
@@ -215,7 +215,7 @@ def test_mixes_that_were_measured_are_never_not_known(outcomes, words):
         outcome = outcomes[record["cell"]["run"]["line"]]
         made.append(record if outcome == "ok" else synthetic.spoil(record, outcome, "for a reason"))
     frames = frames_of(made)
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     assert words in answer.headline and "not known" not in answer.headline
     assert any("for a reason" in sentence for sentence in answer.sentences)
 
@@ -244,7 +244,7 @@ def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
     for name in ("peaks", "savings"):
         mine = frames[name]["preset"] == "quick"
         frames[name].loc[mine, "preset"] = smoke["preset"]
-    first, second = answers(frames["peaks"], frames["costs"], frames["savings"])
+    first, second = answers(frames)
     assert first.headline.startswith("Not a measurement of cpu1.shared: the preset smoke")
     assert second.kind != "unknown" and "resnet18" in second.headline
 
@@ -252,7 +252,7 @@ def test_a_scenario_of_the_preset_smoke_is_no_measurement_beside_one_that_is():
 def test_the_caveat_of_a_preset_is_of_its_scenario_and_each_preset_is_told():
     made = synthetic.with_two_presets()
     frames = frames_of(made)
-    quick, standard = answers(frames["peaks"], frames["costs"], frames["savings"])
+    quick, standard = answers(frames)
     for answer, is_quick in ((quick, True), (standard, False)):
         assert ("for trying a configuration" in " ".join(answer.sentences)) == is_quick
     text = " ".join(rendered(made).split())
@@ -287,7 +287,7 @@ def test_two_repeats_that_agree_do_not_settle_a_fifth():
 def test_survivors_are_told_as_such(outcome, ends):
     made = synthetic.records(repeated(), mixes=[(1, 1)], holds=())
     frames = frames_of(synthetic.with_lost(made, "mix-1-1", outcome))
-    (answer,) = answers(frames["peaks"], frames["costs"], frames["savings"])
+    (answer,) = answers(frames)
     assert (answer.kind == "unclear") == (outcome == "infeasible")
     assert re.search(rf"interval ([^)]* )?{ends} [^;]*\)", answer.sentences[0])
     assert not re.search(r"\b(nan|inf)\b", " ".join(answer.sentences))
@@ -300,7 +300,7 @@ def test_survivors_are_told_as_such(outcome, ends):
 def test_a_saving_that_is_only_the_best_of_many_is_a_perhaps():
     frames = frames_of(synthetic.records())
     savings = frames["savings"].assign(ci_low=0.01, ci_simultaneous_low=-0.01)
-    answer = answers(frames["peaks"], frames["costs"], savings)[0]
+    answer = answers(frames | {"savings": savings})[0]
     assert answer.kind == "perhaps"
 
 

@@ -11,9 +11,9 @@ import synthetic_files
 from matplotlib.collections import PathCollection
 
 from perseus.report import page as report_page
+from perseus.report.answers.recommended import answers
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import grid as figure
-from perseus.report.recommended import recommended
 from perseus.report.style import drawing
 from perseus.study.tasks.figure import FigureTask
 
@@ -50,16 +50,16 @@ def test_the_report_begins_with_what_to_take(frames, made):
 
 
 def test_an_answer_is_as_sure_as_its_verdict(frames):
-    kinds = [answer.kind for answer in recommended(frames["recommendations"])]
+    kinds = [answer.kind for answer in answers(frames)]
     assert kinds == ["yes"] * 3
     close = frames["recommendations"].assign(verdict="too close to tell")
-    (first, *_) = recommended(close)
+    (first, *_) = answers({"recommendations": close})
     assert first.kind == "unclear" and first.headline.endswith(", but it is too close to tell")
     nothing = frames["recommendations"].assign(verdict="none", setting=None)
-    (first, *_) = recommended(nothing)
+    (first, *_) = answers({"recommendations": nothing})
     assert (first.kind, first.headline) == ("no", "resnet18: no setting is to be recommended")
     smoke = frames["recommendations"].assign(preset="smoke")
-    assert list(recommended(smoke)) == []
+    assert list(answers({"recommendations": smoke})) == []
 
 
 def test_a_study_without_a_grid_does_not_speak_of_it():

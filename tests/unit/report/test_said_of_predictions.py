@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from perseus.report.predicted import predicted
+from perseus.report.answers.predicted import answers
 
 
 def row(mix, measured, ratio, within=0.08, server="cpu1"):
@@ -19,7 +19,7 @@ def row(mix, measured, ratio, within=0.08, server="cpu1"):
 
 
 def said(*rows):
-    return list(predicted(pd.DataFrame(rows)))
+    return list(answers({"predictions": pd.DataFrame(rows)}))
 
 
 MEASURED = row("a 1 : b 1", 0.9, 0.91)

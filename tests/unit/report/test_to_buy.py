@@ -4,7 +4,7 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.to_buy import to_buy
+from perseus.report.answers.to_buy import answers
 from perseus.study.demand import Spot
 from perseus.study.tasks.tables import DemandLevel
 
@@ -19,7 +19,7 @@ def said(gain=2.0, rps=None, records=None, **settings):
         update={"demand": synthetic.demand(rps, **settings) if rps else None}
     )
     tables = synthetic_files.tables_of(made, task=task)
-    return list(to_buy({name: table.to_pandas() for name, table in tables.items()}))
+    return list(answers({name: table.to_pandas() for name, table in tables.items()}))
 
 
 def test_the_fleet_its_price_and_what_it_saves():
@@ -66,7 +66,7 @@ def test_a_night_without_demand_is_no_trouble():
     tables = synthetic_files.tables_of(made, task=task)
     fleets = tables["fleets"].to_pandas().set_index(["level", "strategy"])
     assert fleets.loc[("low", "dedicated"), ["servers", "usd_per_month"]].tolist() == [0, 0]
-    (answer,) = to_buy({name: table.to_pandas() for name, table in tables.items()})
+    (answer,) = answers({name: table.to_pandas() for name, table in tables.items()})
     assert answer.headline.startswith("Buy ")
     assert "low" not in " ".join(answer.sentences).split()
 

@@ -1,9 +1,10 @@
-"""Experiments: what is done on a server. A kind is a module of its name in four rooms:
+"""Experiments: what is done on a server. A kind is a module of its name in five places:
 
 study/experiments        its settings, and the cells that they ask for
 measurement/experiments  how it runs on a server
 results/tables           its table
 report/figures           its figure
+report/answers           what it answers, in words
 
 KINDS is the one list of them; everybody else finds a kind's module by its name.
 """

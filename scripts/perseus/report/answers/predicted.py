@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import pandas as pd
-
-from perseus.report.answer import Answer
+from perseus.report.answers.answer import Answer, Tables
 from perseus.report.links import to_table
 
 
-def predicted(predictions: pd.DataFrame) -> Iterator[Answer]:
+def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server with pairs that were not measured and are predicted."""
+    predictions = tables["predictions"]
     told = predictions[
         predictions["measured_ratio"].isna() & predictions["predicted_ratio"].notna()
     ]

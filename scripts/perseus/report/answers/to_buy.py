@@ -3,22 +3,21 @@ which demand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
 import numpy as np
 import pandas as pd
 
-from perseus.report.answer import QUICK, Answer, not_certified
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.sharing import QUICK, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
-Tables = Mapping[str, pd.DataFrame]
 
-
-def to_buy(tables: Tables) -> Iterator[Answer]:
+def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for the demand, or else for each group of models; none of what the preset smoke
     measured."""
     if (tables["peaks"]["preset"] == "smoke").any():

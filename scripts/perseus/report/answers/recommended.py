@@ -6,15 +6,16 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from perseus.report.answer import Answer
+from perseus.report.answers.answer import Answer, Tables
 from perseus.report.links import to_table
 
 KINDS = {"clear": "yes", "too close to tell": "unclear", "only one": "perhaps", "none": "no"}
 """Of an answer, by the verdict of the table."""
 
 
-def recommended(recommendations: pd.DataFrame) -> Iterator[Answer]:
+def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each model and each mix of a grid; none of what the preset smoke measured."""
+    recommendations = tables["recommendations"]
     for _, row in recommendations[recommendations["preset"] != "smoke"].iterrows():
         taken = row["setting"] if pd.notna(row["setting"]) else "no setting is to be recommended"
         close = ", but it is too close to tell" if row["verdict"] == "too close to tell" else ""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
-from perseus.report.links import COSTS, Link, on_line, to_lines, to_section
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.links import COSTS, on_line, to_lines, to_section
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
 from perseus.study.setting import configured
@@ -18,18 +18,9 @@ from perseus.study.setting import configured
 QUICK = "The preset is quick, which is for trying a configuration; standard or publication decide."
 
 
-@dataclass(frozen=True)
-class Answer:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` leads to the numbers."""
-
-    kind: str
-    headline: str
-    sentences: tuple[str, ...]
-    behind: tuple[Link, ...] = ()
-
-
-def answers(peaks: pd.DataFrame, costs: pd.DataFrame, savings: pd.DataFrame) -> list[Answer]:
+def answers(tables: Tables) -> list[Answer]:
     """An answer per shared scenario, then the cheapest server of each model where several are."""
+    peaks, costs, savings = tables["peaks"], tables["costs"], tables["savings"]
     smoke = peaks[peaks["preset"] == "smoke"]
     if len(smoke) and len(smoke) == len(peaks):
         return [_no_measurement("")]

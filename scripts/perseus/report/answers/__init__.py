@@ -1,0 +1,32 @@
+"""What the page says first, in words: each question is a module of its name here. Every kind of
+experiment but the peak, whose answers are the first ones, has one of its own name.
+
+Such a module has `answers`, which makes them of the tables of a study: none where it did not ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+from perseus.study.experiments import OTHER_KINDS
+
+if TYPE_CHECKING:
+    from perseus.report.answers.answer import Answer, Tables
+
+QUESTIONS: Final = ("to_buy", "recommended", "sharing", *OTHER_KINDS, "predicted")
+"""In the order in which the report answers them."""
+
+
+def module_of(question: str) -> Any:
+    return import_module(f"{__name__}.{question}")
+
+
+def answers(tables: Tables) -> Iterator[Answer]:
+    """All answers of a study. What the preset smoke measured answers nothing, which `sharing`
+    says."""
+    is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
+    for question in QUESTIONS:
+        if not (is_smoke and question in OTHER_KINDS):
+            yield from module_of(question).answers(tables)

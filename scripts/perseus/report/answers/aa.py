@@ -1,0 +1,38 @@
+"""How much of a difference is noise of the host, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.repeated import reasons, runs
+from perseus.report.links import to_table
+from perseus.report.numbers import bounds, percent
+
+
+def answers(tables: Tables) -> Iterator[Answer]:
+    """An answer for each server that was measured again and again."""
+    for rows in runs(tables["aa"]):
+        yield _answer(rows)
+
+
+def _answer(rows: pd.DataFrame) -> Answer:
+    server, behind = rows["server"].iloc[0], (to_table("aa"),)
+    known = rows[rows["noise_floor"].notna()]
+    if known.empty:
+        headline = f"How large this host's noise is on {server} is not known"
+        return Answer("unknown", headline, reasons(rows), behind)
+    row = known.sort_values("noise_floor").iloc[-1]
+    headline = f"On {server} differences below {percent(row['noise_floor'])} are this host's noise"
+    ends = {
+        name: bounds(row[f"{name}_low"], row[f"{name}_high"], percent)
+        for name in ("windows", "restarts")
+    }
+    sentence = (
+        f"Its standard deviation is {percent(row['between_windows'])} ({ends['windows']}) between"
+        f" windows of a server, {percent(row['between_restarts'])} ({ends['restarts']}) between"
+        " restarted servers."
+    )
+    return Answer("unclear", headline, (sentence,), behind)

@@ -1,0 +1,43 @@
+"""What is said of the repeats of a cell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+
+from perseus.report.numbers import bounds, listed
+
+
+def runs(table: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    """The rows of all repeats of a cell."""
+    names = table["cell"].str.replace(r"\.r\d+$", "", regex=True)
+    for _, rows in table.groupby(names, sort=False):
+        yield rows
+
+
+def over_repeats(
+    rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
+) -> str:
+    """A value with its interval or, of several repeats, their mean and from where to where they
+    lie."""
+    values = rows[column].dropna()
+    if len(values) > 1:
+        ends = bounds(values.min(), values.max(), write)
+        return f"{write(values.mean())} ({ends} in {len(values)} repeats)"
+    row = rows.loc[values.index[0]]
+    return f"{write(row[column])} ({bounds(row[low], row[high], write)})"
+
+
+def tenants_of(rows: pd.DataFrame) -> list[str]:
+    return list(dict.fromkeys(rows["tenant"]))
+
+
+def who(rows: pd.DataFrame) -> str:
+    return listed(tenants_of(rows))
+
+
+def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
+    """Why there is no answer, each reason once."""
+    said = rows["reason"].dropna()
+    return tuple(f"{reason}." for reason in dict.fromkeys(said[said != ""]))

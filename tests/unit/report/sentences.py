@@ -1,0 +1,46 @@
+"""What is said of tables, and which sentences the code of an answer has."""
+
+import ast
+import re
+from pathlib import Path
+
+from perseus.host import parquet
+from perseus.report.answers import answers
+from perseus.results.tables import TABLES, module_of
+
+
+def tables_of(rows):
+    """All tables of a study, of rows by table, in which columns may be missing."""
+    made = {}
+    for name in TABLES:
+        schema = module_of(name).SCHEMA
+        full = [{column: row.get(column) for column in schema.names} for row in rows.get(name, [])]
+        made[name] = parquet.table(full, schema.arrow).to_pandas()
+    return made
+
+
+def said(tables):
+    """All that is answered, as one text."""
+    return " ".join(part for each in answers(tables) for part in (each.headline, *each.sentences))
+
+
+def fragments(module):
+    """The texts of a module's functions and of its constants, between what is filled in; of more
+    than one word, so that they are no names."""
+    tree = ast.parse(Path(module.__file__).read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    said_of = [
+        ast.get_docstring(n, clean=False) for n in ast.walk(tree) if isinstance(n, documented)
+    ]
+    after = [n.value.value for n in ast.walk(tree) if isinstance(n, ast.Expr)
+             and isinstance(n.value, ast.Constant)]  # fmt: skip
+    keys = [k.value for n in ast.walk(tree) if isinstance(n, ast.Dict) for k in n.keys
+            if isinstance(k, ast.Constant)]  # fmt: skip
+    texts = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)]
+    return [
+        text.strip()
+        for text in texts
+        if isinstance(text, str)
+        and text not in [*said_of, *after, *keys]
+        and re.search(r"[A-Za-z]{2,}\W+[A-Za-z]{2,}", text)
+    ]

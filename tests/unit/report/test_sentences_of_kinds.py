@@ -1,0 +1,320 @@
+"""Each kind of experiment has its answer, whose sentences stand only where its table holds them."""
+
+import re
+
+import pytest
+import synthetic
+import synthetic_files
+from sentences import fragments, said, tables_of
+
+from perseus.report.answers import answers, module_of
+from perseus.results import tables
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments import OTHER_KINDS
+
+CELL = {"study": "s", "server": "cpu1", "scenario": "cpu1.s", "cell": "cpu1.s.x.r1", "repeat": 1}
+CELL |= {"verdict": "ok", "reason": ""}
+AGAIN = {"cell": "cpu1.s.x.r2", "repeat": 2}
+
+
+def study(kind, *rows, of_cell=CELL, **more):
+    """The tables of a study with these rows in the table of a kind."""
+    return tables_of({kind: [of_cell | row for row in rows], **more})
+
+
+# Slowdown
+
+
+def beside(tenant, other, slowdown=1.5, half=0.1, **more):
+    found = {"tenant": tenant, "beside": other, "slowdown": slowdown, "over_sla": 0}
+    ends = {"slowdown_low": slowdown - half, "slowdown_high": slowdown + half, "comparisons": 3}
+    if tenant == other:
+        return found | ends | more
+    return found | ends | {"beyond_noise": True} | more
+
+
+def both(a, b, of_a, of_b, **more):
+    return beside(a, b, of_a, **more), beside(b, a, of_b, **more)
+
+
+TWO = (beside("a", "a", 1.0), *both("a", "b", 1.5, 1.7))
+THREE = (*TWO, *both("a", "c", 1.1, 1.2), *both("b", "c", 2.0, 1.3))
+CLOSE = [row | {"slowdown_low": 1.0} for row in THREE]
+LOST = {"slowdown": None, "slowdown_low": None, "slowdown_high": None, "comparisons": 0}
+LOST |= {"verdict": "disturbed", "reason": "others ran"}
+NOTHING = (beside("a", "b") | LOST, beside("b", "a") | LOST)
+
+OF_SLOWDOWNS = {
+    "On cpu1 a and b slow each other down by up to 1.70 times": (
+        study("slowdown", *TWO),
+        study("slowdown", *THREE),
+    ),
+    "On cpu1 a and c get on best with each other, b and c worst": (
+        study("slowdown", *THREE),
+        study("slowdown", *THREE, *both("a", "d", 1.0, 1.0)),
+    ),
+    "Of a and c beside each other, a takes 1.10 (1.00 to 1.20) times as long and c takes 1.20"
+    " (1.10 to 1.30) times as long.": (study("slowdown", *THREE), study("slowdown", *TWO)),
+    "a takes 1.60 (1.50 to 1.70 in 2 repeats) times as long": (
+        study("slowdown", *TWO, *(row | AGAIN for row in both("a", "b", 1.7, 1.7))),
+        study("slowdown", *TWO),
+    ),
+    "Of 3 pairs 1 may be the best, by their intervals: a and c.": (
+        study("slowdown", *THREE),
+        study("slowdown", *CLOSE),
+    ),
+    "Of 3 pairs 2 may be the best, by their intervals: a and c; a and b.": (
+        study("slowdown", *both("a", "b", 1.2, 1.3), *both("a", "c", 1.1, 1.2), *THREE[5:]),
+        study("slowdown", *THREE),
+    ),
+    "On cpu1 no pair surely gets on better than another: beside each other requests take 1.20 to"
+    " 2.00 times as long": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
+    "Of 2 slowdowns 2 are beyond what this host's noise makes.": (
+        study("slowdown", *TWO),
+        study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),
+    ),
+    "At these rates every tenant keeps its SLA beside every other.": (
+        study("slowdown", *TWO),
+        study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
+    ),
+    "Beside a b fails its SLA in 1 of 3 windows.": (
+        study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
+        study("slowdown", *TWO),
+    ),
+    "There is no slowdown of a beside b (others ran).": (
+        study("slowdown", NOTHING[0], *both("a", "c", 1.0, 1.1)),
+        study("slowdown", *TWO),
+    ),
+    "How a and b get on with each other on cpu1 is not known others ran.": (
+        study("slowdown", *NOTHING),
+        study("slowdown", *TWO),
+    ),
+}
+
+# Replay
+
+SHARED = {"tenant": "a", "phase": "shared", "process": "mmpp", "duration_s": 120.0}
+SHARED |= {"offered_rps": 50.0, "sla_percentile": 95.0, "sla_ms": 60.0, "attained": 0.96}
+SHARED |= {"attained_low": 0.95, "attained_high": 0.97, "worst_minute_attained": 0.9}
+SHARED |= {"worst_recovery_s": 2.5}
+ALONE = SHARED | {"phase": "alone", "attained": 0.99}
+OTHER = SHARED | {"tenant": "b"}
+MISSED = {"verdict": "sla_missed", "attained": 0.8}
+UNPLAYED = dict.fromkeys(SHARED.keys() - {"tenant", "phase", "process", "duration_s"})
+UNPLAYED |= {"verdict": "failed", "reason": "the server died"}
+KEPT = study("replay", SHARED, OTHER, ALONE)
+
+OF_REPLAYS = {
+    "On cpu1 a and b keep their SLAs together under bursts": (
+        KEPT,
+        study("replay", SHARED | MISSED, OTHER),
+    ),
+    "On cpu1 a keeps its SLA under the trace": (
+        study("replay", SHARED | {"process": "trace"}),
+        KEPT,
+    ),
+    "keeps its SLA under Poisson arrivals": (
+        study("replay", SHARED | {"process": "poisson"}),
+        KEPT,
+    ),
+    "keeps its SLA under gamma arrivals": (study("replay", SHARED | {"process": "gamma"}), KEPT),
+    "Of what is served together on cpu1, a misses its SLA under bursts": (
+        study("replay", SHARED | MISSED, OTHER),
+        KEPT,
+    ),
+    "a and b miss their SLAs under bursts": (
+        study("replay", SHARED | MISSED, OTHER | MISSED),
+        study("replay", SHARED, ALONE | MISSED),
+    ),
+    "Whether on cpu1 a would keep the SLA under bursts is not known the server died.": (
+        study("replay", SHARED | UNPLAYED),
+        KEPT,
+    ),
+    "a, 50.0 requests/s: 96.0 % within 60 ms (95.0 % to 97.0 %), where the SLA asks for 95 %": (
+        KEPT,
+        study("replay", SHARED | {"attained": 0.955}),
+    ),
+    "; in the worst of 2 repeats": (study("replay", SHARED, SHARED | AGAIN), KEPT),
+    "; 99.0 % alone on the server": (KEPT, study("replay", SHARED, OTHER)),
+    "; 90.0 % in the worst minute": (KEPT, study("replay", SHARED | {"duration_s": 30.0})),
+    "; recovered at most 2.50 s after a burst.": (
+        KEPT,
+        study("replay", SHARED | {"worst_recovery_s": None}),
+    ),
+    "; and after a burst not recovered when the window ended.": (
+        study("replay", SHARED | {"worst_recovery_s": float("inf")}),
+        KEPT,
+    ),
+}
+
+# Soak
+
+LATENCY = {"tenant": "a", "quantity": "p95", "unit": "ms", "hours": 3.9, "level": 20.0}
+LATENCY |= {"per_hour": 0.1, "low_per_hour": -0.2, "high_per_hour": 0.4, "drift": "steady"}
+MEMORY = LATENCY | {"tenant": None, "quantity": "memory", "unit": "MB"}
+LEAK = MEMORY | {"drift": "grows", "per_hour": 12.0, "low_per_hour": 10.0, "high_per_hour": 14.0}
+STEADY = study("soak", LATENCY, MEMORY)
+
+OF_SOAKS = {
+    "Within 3.90 h nothing grows on cpu1": (STEADY, study("soak", LATENCY, LEAK)),
+    "On cpu1 something grows within 3.90 h: memory memory: from 20.0 MB by 12.0 MB per hour (10.0"
+    " to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
+    "something grows within 3.90 h: p95 of a": (
+        study("soak", LATENCY | {"drift": "grows"}),
+        study("soak", LATENCY, LEAK),
+    ),
+    "nothing grows on cpu1 p95 of a: from": (study("soak", LATENCY | {"drift": "falls"}), STEADY),
+    "Whether anything grows on cpu1, 3.90 h are too short to tell": (
+        study("soak", LATENCY | {"drift": "too short to tell"}),
+        STEADY,
+    ),
+    "cpu1 did not outlive its load it died after 2 h.": (
+        study("soak", LATENCY | {"verdict": "infeasible", "reason": "it died after 2 h"}),
+        STEADY,
+    ),
+    "Whether anything drifts on cpu1 is not known others ran.": (
+        study("soak", LATENCY | {"verdict": "disturbed", "reason": "others ran"}),
+        STEADY,
+    ),
+}
+
+# Start-up, A/A, closed loops, load in the background
+
+START = {key: CELL[key] for key in ("study", "server", "scenario", "cell", "repeat")}
+START |= {"tenant": "a", "page_cache": "warm", "ready_s": 3.0}
+START |= {"first_inference_ms": 80.0, "steady_inference_ms": 8.0}
+
+
+def starts(*rows):
+    return study("startup", *({"start": i + 1} | START | row for i, row in enumerate(rows)))
+
+
+OF_STARTS = {
+    "A fresh cpu1 server of a is ready after 3.10 s (3.00 to 3.20 in 2 starts) with a warm page"
+    " cache": (starts({}, {"ready_s": 3.2}), starts({})),
+    " with a warm page cache or 5.00 s (5.00 to 5.00 in 1 starts) with a cold page cache": (
+        starts({}, {"page_cache": "cold", "ready_s": 5.0}),
+        starts({}, {}),
+    ),
+    "The first request to a takes 80.0 ms, later ones 8.00 ms (medians).": (
+        starts({}),
+        starts({"first_inference_ms": None}),
+    ),
+}
+
+NOISE = {"restart": 1, "noise_floor": 0.12, "between_windows": 0.02, "windows_low": 0.01}
+NOISE |= {"windows_high": 0.03, "between_restarts": 0.04, "restarts_low": 0.02}
+NOISE |= {"restarts_high": 0.09}
+
+OF_NOISE = {
+    "On cpu1 differences below 12 % are this host's noise Its standard deviation is 2.0 % (1.0 % to"
+    " 3.0 %) between windows of a server, 4.0 % (2.0 % to 9.0 %) between restarted servers.": (
+        study("aa", NOISE),
+        study("aa", NOISE, NOISE | AGAIN | {"noise_floor": 0.2}),
+    ),
+    "How large this host's noise is on cpu1 is not known others ran.": (
+        study("aa", NOISE | {"noise_floor": None, "reason": "others ran"}),
+        study("aa", NOISE),
+    ),
+}
+
+KNEE = {"knee": 2.0, "knee_low": 1.8, "knee_high": 2.2, "saturated_rps": 300.0, "bracketed": True}
+KNEE |= {"saturated_low_rps": 290.0, "saturated_high_rps": 310.0, "highest": None}
+LOOP = CELL | {"tenant": "a"}
+
+
+def loops(*rows):
+    return study("knees", *rows, concurrency=[LOOP])
+
+
+OF_LOOPS = {
+    "Of a, cpu1 serves hardly more from 2.00 requests in flight on The knee lies at 2.00 (1.80 to"
+    " 2.20) requests in flight; throughput tends to 300 (290 to 310) requests/s.": (
+        loops(KNEE),
+        loops(KNEE | {"knee": 2.1}),
+    ),
+    "There are no levels on both sides of the knee: measure more of them to be sure.": (
+        loops(KNEE | {"bracketed": False}),
+        loops(KNEE),
+    ),
+    "Beyond 8.00 requests in flight throughput falls.": (
+        loops(KNEE | {"highest": 8.0}),
+        loops(KNEE | {"highest": float("inf")}),
+    ),
+    "From how many requests in flight on cpu1 gains no more is not known too few levels.": (
+        loops({"reason": "too few levels", "bracketed": False}),
+        loops(KNEE),
+    ),
+}
+
+HELD = {"load_line": "b-50", "searched": "a", "held": "b", "held_at": "50 % of its peak"}
+HELD |= {"peak_rps": 40.0, "share": 0.4, "share_low": 0.3, "share_high": 0.5, "held_share": 0.5}
+HELD |= {"sharing_ratio": 0.9, "sharing_ratio_low": 0.8, "sharing_ratio_high": 1.1}
+GAIN = {"sharing_ratio": 1.2, "sharing_ratio_low": 1.1, "sharing_ratio_high": 1.3}
+LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.8}
+UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
+
+OF_BACKGROUNDS = {
+    "Too close to tell whether cpu1 gains beside tenants that stay": (
+        study("background", HELD),
+        study("background", HELD | GAIN),
+    ),
+    "cpu1 carries more than dedicated servers, whichever tenants stay": (
+        study("background", HELD | GAIN),
+        study("background", HELD | GAIN, HELD | {"load_line": "b-25"}),
+    ),
+    "cpu1 carries less than dedicated servers, whichever tenants stay": (
+        study("background", HELD | LOSS),
+        study("background", HELD),
+    ),
+    "Beside b (50 % of its peak) a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its peak alone;"
+    " together 0.90 (0.80 to 1.10) of dedicated servers.": (
+        study("background", HELD),
+        study("background", HELD | LOSS),
+    ),
+    "There is no estimate for a beside b (the server died).": (
+        study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
+        study("background", HELD),
+    ),
+    "What cpu1 carries beside tenants that stay is not known the server died.": (
+        study("background", HELD | UNHELD),
+        study("background", HELD),
+    ),
+}
+
+CASES = {**OF_SLOWDOWNS, **OF_REPLAYS, **OF_SOAKS, **OF_STARTS, **OF_NOISE, **OF_LOOPS}
+CASES |= OF_BACKGROUNDS
+
+
+@pytest.mark.parametrize("sentence", CASES)
+def test_a_sentence_stands_where_it_is_true_and_only_there(sentence):
+    true, false = CASES[sentence]
+    assert sentence in said(true), said(true)
+    assert sentence not in said(false), said(false)
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_every_sentence_of_a_kind_has_a_case(kind):
+    found = fragments(module_of(kind))
+    assert found
+    for text in found:
+        assert any(text in sentence or sentence in text for sentence in CASES), text
+
+
+def test_no_answer_shows_what_is_missing():
+    for made in (each for pair in CASES.values() for each in pair):
+        assert not re.search(r"\b(nan|None|inf|NaT)\b", said(made))
+
+
+@pytest.mark.parametrize("kind", synthetic_files.OF_KIND)
+def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path):
+    cells = [synthetic_files.OF_KIND[kind](tmp_path)]
+    made = tables.make(StudyResults.read(synthetic.TASK, cells, []))
+    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
+    assert answer.headline and answer.behind
+
+
+def test_what_smoke_measured_answers_nothing():
+    smoke = {"preset": "smoke", "kind": "dedicated", "scenario": "cpu1.a", "verdict": "ok"}
+    measured = tables_of({"slowdown": [CELL | row for row in TWO], "peaks": [CELL | smoke]})
+    assert "slow each other down" not in said(measured)
