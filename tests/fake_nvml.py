@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 
 import pynvml
@@ -54,6 +55,12 @@ class FakeNvml:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
         value = self.values[question]
         return value[arguments[0]] if isinstance(value, dict) else value
+
+
+def process_sample(pid: int, sm_percent: int, in_s: float = 60.0) -> SimpleNamespace:
+    """What NVML tells of a process, so many seconds from now."""
+    at_us = round((time.time() + in_s) * 1e6)
+    return SimpleNamespace(pid=pid, timeStamp=at_us, smUtil=sm_percent)
 
 
 def install(monkeypatch: pytest.MonkeyPatch, nvml: FakeNvml) -> FakeNvml:

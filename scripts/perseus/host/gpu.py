@@ -9,12 +9,15 @@ GPU is an error.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import psutil
 import pynvml
+
+from perseus.host.procfs import process_table, tree
 
 Handle = Any  # of a GPU, from NVML
 
@@ -199,6 +202,68 @@ class GpuSampler:
         ):
             if value is not None:
                 yield metric, value * scale
+
+
+class ForeignWork:
+    """What processes other than a server's do on its GPUs.
+
+    `root` is the process id of the server, whose descendants are its own, too; None where it is not
+    known. `cores` are as in `GpuSampler`.
+    """
+
+    def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
+        self._handles, self._cores, self._root = handles, cores, root
+        self._ours: set[int] = set()
+        self._ours_are_told = False
+
+    def share(self, start_ns: int) -> float | None:
+        """The share (0..1) of the time since `start_ns` (monotonic clock) in which the GPU that was
+        the most used by others worked for them.
+
+        None where that is not known: no GPU tells anything since then, or none has ever told of a
+        process of the server, so that what it calls processes is not what this host does (NVML has
+        the ids of the machine, a container those of its own).
+        """
+        if self._root is None:
+            return None
+        since_us = (time.time_ns() - time.monotonic_ns() + start_ns) // 1000
+        with _on(self._cores):
+            told = [used for each in self._handles if (used := _used(each, since_us))]
+        self._ours |= tree(process_table(), self._root)  # those that have ended since remain ours
+        if any(not self._ours.isdisjoint(used) for used in told):
+            self._ours_are_told = True
+        if not told or not self._ours_are_told:
+            return None
+        return min(1.0, max(sum(used[pid] for pid in used.keys() - self._ours) for used in told))
+
+
+@contextmanager
+def foreign_work(
+    gpus: Sequence[int], cores: Sequence[int], root: int | None
+) -> Iterator[ForeignWork | None]:
+    """`ForeignWork` on these GPUs of a study, while the context is open; None without GPUs.
+
+    Raises GpuError when a GPU is missing.
+    """
+    if not gpus:
+        yield None
+        return
+    with _nvml(gpus):
+        yield ForeignWork(_handles(gpus), cores, root)
+
+
+def _used(handle: Handle, since_us: int) -> dict[int, float]:
+    """By process, the share of the time since then (Unix time) in which the GPU worked for it.
+
+    Drivers also return places of their buffer that were never filled: what lies in them has no
+    time since then, or no share.
+    """
+    samples = _asked(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
+    return {
+        each.pid: each.smUtil / 100
+        for each in samples
+        if each.timeStamp > since_us and each.smUtil <= 100
+    }
 
 
 def _clock(handle: Handle, kind: int) -> int | None:

@@ -46,7 +46,7 @@ CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
 ATTEMPTS = 2
-CLOSED_FOREIGN_CPU = 2 * QUIET.foreign_cpu
+CLOSED_FOREIGN_CPU = 2 * QUIET.foreign
 """Of all cores: at the rates of a closed loop the kernel's network work may be a tenth of them."""
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
 GRACE_S = 0.1  # the null model answers at once

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perseus.host.gpu import ForeignWork
 from perseus.host.procfs import TICKS_PER_S, foreign_share, read_cpu
 from perseus.measurement.server_life import ServerLife
 from perseus.peak.system import Observation
@@ -31,8 +32,10 @@ class LiveLoad:
         server_cores: Sequence[int],
         client_core_count: int,
         longest_sla_s: float,
+        on_gpus: ForeignWork | None = None,
     ) -> None:
         self._server, self._clients, self._start_ns = server, clients, start_ns
+        self._on_gpus = on_gpus
         self._server_cores, self._client_core_count = server_cores, client_core_count
         self._cpu = read_cpu(server_cores, server.pid)
         self._times = [tenant_times(server, client.model, client.steps) for client in clients]
@@ -58,6 +61,7 @@ class LiveLoad:
             ),
             foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
+            foreign_gpu=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),
         )
 
     def server_cpu_s(self) -> float:

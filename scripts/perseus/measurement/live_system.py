@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perseus.host.gpu import ForeignWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
 from perseus.measurement.live_load import LiveLoad
@@ -39,7 +40,8 @@ class Ended:
 class LiveSystem:
     """Offers windows of load to a running server and keeps every request.
 
-    `longest_sla_s` is also how long answers are waited for when a window has ended.
+    `longest_sla_s` is also how long answers are waited for when a window has ended; `on_gpus` tells
+    what others do on the server's GPUs, if it has some.
     """
 
     def __init__(
@@ -53,11 +55,12 @@ class LiveSystem:
         server_cores: Sequence[int],
         client_cores: Sequence[int],
         longest_sla_s: float,
+        on_gpus: ForeignWork | None = None,
     ) -> None:
         self.server, self._clients, self._writer = server, clients, writer
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
-        self._longest_sla_s = longest_sla_s
+        self._longest_sla_s, self._on_gpus = longest_sla_s, on_gpus
         self.ended: list[Ended] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """By tenant, the first message of each kind of error."""
@@ -112,6 +115,7 @@ class LiveSystem:
             server_cores=self._server_cores,
             client_core_count=len(self._client_cores),
             longest_sla_s=self._longest_sla_s,
+            on_gpus=self._on_gpus,
         )
         patience_s, idle_s = 0.0, 0.0
         try:

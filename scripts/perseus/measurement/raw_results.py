@@ -75,6 +75,9 @@ WINDOWS_SCHEMA = pa.schema(
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
+        column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server worked"
+               " for others, of the GPU where it is highest; null without GPUs, or where NVML does"
+               " not tell"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "why, in words"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),

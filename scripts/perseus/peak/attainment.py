@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from perseus.peak import stats
 from perseus.peak.outcome import Outcome
 from perseus.peak.system import Observation
-from perseus.peak.verdict import QUIET, TenantWindow, Verdict
+from perseus.peak.verdict import QUIET, TenantWindow, Verdict, used_by_others
 from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
@@ -108,7 +108,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
     """
     missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
-    others = f"while other processes used {seen.foreign_cpu:.0%} of the server's cores"
+    others, used = used_by_others(seen)
     sends = f"{1 - late_from_send:.1%} from their sends, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
@@ -116,11 +116,7 @@ def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[Replay
         (seen.requests == 0, ReplayVerdict.OK, "no request came"),
         (seen.exceedance <= sla.allowed, ReplayVerdict.OK, ""),
         (late_from_send <= sla.allowed, ReplayVerdict.CLIENT_LIMITED, f"{missed}, but {sends}"),
-        (
-            seen.foreign_cpu > QUIET.foreign_cpu,
-            ReplayVerdict.DISTURBED,
-            f"{missed}, {others}",
-        ),
+        (others > QUIET.foreign, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),
     )
     found = ((each, reason) for applies, each, reason in rules if applies)
     return next(found, (ReplayVerdict.SLA_MISSED, missed))

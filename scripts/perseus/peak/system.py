@@ -19,7 +19,8 @@ class Observation:
     """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
 
     `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
-    the share of the server's cores that processes other than the server used. `queue_ms` has, per
+    the share of the server's cores that processes other than the server used, `foreign_gpu` that of
+    the time in which its GPU worked for them (None: not known, or no GPU). `queue_ms` has, per
     tenant, readings of the server's own queue time: (seconds since the start, mean queue time in ms
     of the requests since the reading before), shape (k, 2); none when the server tells none.
     """
@@ -30,6 +31,7 @@ class Observation:
     client_cpu: tuple[float, ...]
     foreign_cpu: float = 0.0
     queue_ms: tuple[NDArray[np.float64], ...] = ()
+    foreign_gpu: float | None = None
 
     @property
     def now_ns(self) -> int:

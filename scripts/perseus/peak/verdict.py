@@ -42,13 +42,13 @@ RISING = 0.98
 class Tolerance:
     """What may go on in a window that counts (docs/method.md, "Load").
 
-    `foreign_cpu` is the share of the server's cores that other processes may use, of which the
-    kernel's network work alone is about 0.02; `send_lag` is what the p99 of the send lag may be, as
-    a share of the SLA; `late_within` says that a client with little to do may be later where
-    answers are within the SLA all the same.
+    `foreign` is the share of the server's cores, and of its GPU's time, that other processes may
+    use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
+    the send lag may be, as a share of the SLA; `late_within` says that a client with little to do
+    may be later where answers are within the SLA all the same.
     """
 
-    foreign_cpu: float
+    foreign: float
     send_lag: float
     late_within: bool = False
 
@@ -57,10 +57,10 @@ class Tolerance:
         return max(1.0, self.send_lag * sla_ms)
 
 
-QUIET = Tolerance(foreign_cpu=0.1, send_lag=0.02)
+QUIET = Tolerance(foreign=0.1, send_lag=0.02)
 """That of hosts as they should be."""
 
-NO_QUIET = Tolerance(foreign_cpu=0.5, send_lag=0.2, late_within=True)
+NO_QUIET = Tolerance(foreign=0.5, send_lag=0.2, late_within=True)
 """Where there is no quiet to wait for. Late sends make latencies longer, never shorter: what passes
 so would pass on a quiet host, and limits are found a little too low."""
 
@@ -101,6 +101,7 @@ class TenantWindow:
     send_lag_p99_ms: float
     client_cpu: float
     foreign_cpu: float
+    foreign_gpu: float | None
     verdict: Verdict
     reason: str
     exceedances: stats.Exceedances
@@ -114,13 +115,20 @@ class TenantWindow:
     def disturbed(self) -> bool:
         """Whether it is invalid by what else ran on the host, and not by what the client did."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
-        return self.verdict is Verdict.INVALID and (self.foreign_cpu > QUIET.foreign_cpu or held_up)
+        others, _ = used_by_others(self)
+        return self.verdict is Verdict.INVALID and (others > QUIET.foreign or held_up)
 
     def as_dict(self) -> dict[str, object]:
         """The figures, flat; of the exceedances only their share and its bounds."""
         values = asdict(self) | {"verdict": str(self.verdict)}
         del values["exceedances"]
         return values
+
+
+def used_by_others(seen: Observation | TenantWindow) -> tuple[float, str]:
+    """The share of the server's cores, or of its GPU if that is more, and how that is said."""
+    share, what = max((seen.foreign_cpu, "cores"), (seen.foreign_gpu or 0.0, "GPU"))
+    return share, f"other processes used {share:.0%} of the server's {what}"
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
@@ -180,7 +188,7 @@ def judge(
         and not _overloaded(part, seen, sla, confidence, dispersion),
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
-        foreign_cpu=seen.foreign_cpu,
+        foreign=used_by_others(seen),
         tolerance=tolerance,
     )
     verdict, reason = _verdict(found, sla)
@@ -210,6 +218,7 @@ def judge(
         send_lag_p99_ms=lags_ms[tenant],
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
+        foreign_gpu=seen.foreign_gpu,
         verdict=verdict,
         reason=reason,
         exceedances=late,
@@ -256,7 +265,7 @@ class _Findings:
     lag_spoils: bool
     growing: bool
     client_cpu: float
-    foreign_cpu: float
+    foreign: tuple[float, str]
     tolerance: Tolerance
 
 
@@ -264,7 +273,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     """The first rule that applies, and why; the order is part of the method."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
-    client, others = found.client_cpu, found.foreign_cpu
+    client, (others, used) = found.client_cpu, found.foreign
     sent, answered = found.sent_ratio, found.completed_ratio
     lag = f"send lag p99 {lag_ms:.3f} ms > {most_ms:.3f} ms"
     if not found.is_late:
@@ -277,11 +286,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (n == 0, Verdict.UNDECIDED, "no requests yet"),
         # What disturbs the measurement comes before what it would say of the server.
         (client > CLIENT_CPU, spoilt, f"the client used {client:.0%} of its core"),
-        (
-            others > found.tolerance.foreign_cpu,
-            spoilt,
-            f"other processes used {others:.0%} of the server's cores",
-        ),
+        (others > found.tolerance.foreign, spoilt, used),
         # Late sends alone could explain late answers, unless the server is late beyond doubt.
         (found.lag_spoils, spoilt, lag),
         # Too many are late as it is: that some were not sent spared the server work.

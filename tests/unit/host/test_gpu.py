@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from types import SimpleNamespace
 
 import fake_nvml
 import pynvml
 import pytest
-from fake_nvml import FakeNvml
+from fake_nvml import FakeNvml, process_sample
 
 from perseus.host import gpu
-from perseus.host.gpu import GpuError, GpuSampler
+from perseus.host.gpu import GpuError, GpuSampler, foreign_work
+
+PROCESSES = "nvmlDeviceGetProcessUtilization"
+NOBODY = 2**22 + 1  # no process of Linux has this id
 
 
 @pytest.fixture
@@ -141,3 +146,85 @@ def test_samples_are_taken_on_the_given_cores_and_the_thread_comes_back(nvml):
     assert {core} in seen
     assert all(cores == {core} for cores in seen)
     assert os.sched_getaffinity(0) == before
+
+
+def shares(nvml: FakeNvml, *samples, gpus=(0,), root=None) -> list[float | None]:
+    """What is foreign to this process, asked with these answers of NVML one after another."""
+    with foreign_work(gpus, [], os.getpid() if root is None else root) as work:
+        assert work is not None
+        found = []
+        for nvml.values[PROCESSES] in samples:
+            found.append(work.share(time.monotonic_ns()))
+    assert nvml.opened == 0
+    return found
+
+
+def test_work_of_others_on_a_gpu_is_told_from_that_of_the_server_and_its_descendants(nvml):
+    ours = process_sample(os.getpid(), 60)
+    assert shares(nvml, [ours, process_sample(NOBODY, 40)]) == [0.4]
+    assert shares(nvml, [ours, process_sample(NOBODY, 7), process_sample(NOBODY + 1, 8)]) == [
+        pytest.approx(0.15)
+    ]
+    assert shares(nvml, [process_sample(os.getpid(), 90)]) == [0]
+    with subprocess.Popen(["sleep", "60"]) as stub:
+        assert shares(nvml, [process_sample(stub.pid, 90)]) == [0]
+        stub.kill()
+
+
+def test_a_descendant_that_has_ended_was_not_foreign(nvml):
+    with foreign_work([0], [], os.getpid()) as work:
+        with subprocess.Popen(["sleep", "60"]) as stub:
+            nvml.values[PROCESSES] = [process_sample(stub.pid, 90)]
+            assert work.share(time.monotonic_ns()) == 0
+            stub.kill()
+        assert work.share(time.monotonic_ns()) == 0
+
+
+def test_of_several_gpus_the_one_counts_that_others_use_most(nvml):
+    ours, theirs = process_sample(os.getpid(), 50), process_sample(NOBODY, 30)
+    assert shares(nvml, {0: [ours], 1: [ours, theirs]}, gpus=(0, 1)) == [0.3]
+    assert shares(nvml, {0: [ours], 1: [theirs]}, gpus=(0, 1)) == [0.3]
+
+
+def test_what_others_did_is_not_known_where_nvml_does_not_tell(nvml):
+    with foreign_work([0], [], os.getpid()) as work:
+        assert work.share(time.monotonic_ns()) is None
+    assert shares(nvml, []) == [None]
+
+
+def test_ids_of_processes_that_are_never_the_servers_are_no_evidence(nvml):
+    """In a container NVML has the ids of the machine: the server itself would be foreign."""
+    theirs = [process_sample(NOBODY, 90)]
+    ours = [process_sample(os.getpid(), 90)]
+    assert shares(nvml, theirs, ours + theirs, theirs) == [None, 0.9, 0.9]
+    assert shares(nvml, ours + theirs, root=NOBODY + 1) == [None]
+    with foreign_work([0], [], None) as work:
+        assert work.share(time.monotonic_ns()) is None
+
+
+def test_places_of_the_drivers_buffer_that_were_never_filled_are_no_work(nvml):
+    ours = process_sample(os.getpid(), 90)
+    unfilled = [
+        process_sample(NOBODY, 2**31 - 16),
+        SimpleNamespace(pid=NOBODY + 1, timeStamp=217144956601725, smUtil=40),
+        process_sample(NOBODY + 2, 40, in_s=-60),  # before the window
+    ]
+    assert shares(nvml, [ours, *unfilled]) == [0]
+
+
+def test_nvml_is_asked_of_the_time_since_the_start_of_the_window(nvml):
+    asked = []
+    answer = nvml.answer
+    nvml.answer = lambda question, *rest: (asked.append((question, rest)), answer(question, *rest))[
+        1
+    ]
+    with foreign_work([1], [], os.getpid()) as work:
+        work.share(time.monotonic_ns() - 5 * 10**9)
+    ((handle, since_us),) = (rest for question, rest in asked if question == PROCESSES)
+    assert handle == 1
+    assert since_us / 1e6 == pytest.approx(time.time() - 5, abs=1)
+
+
+def test_a_cpu_server_has_no_gpu_that_others_could_use(no_driver):
+    with foreign_work([], [], os.getpid()) as work:
+        assert work is None

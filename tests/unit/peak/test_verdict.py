@@ -11,7 +11,7 @@ import pytest
 from perseus.peak.evidence import Evidence
 from perseus.peak.stats import Exceedances
 from perseus.peak.system import Observation
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, counted, judge
+from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, counted, judge
 from perseus.peak.window import Phase, Window
 from perseus.study.sla import Sla
 from perseus.traffic.requests import Requests, Status
@@ -38,12 +38,14 @@ def verdict(
     similar: Sequence[tuple[float, Exceedances]] = (),
     queue_ms: tuple[np.ndarray, ...] = (),
     sla: Sla = SLA,
+    foreign_gpu: float | None = None,
+    tolerance: Tolerance = QUIET,
 ) -> TenantWindow:
     """The verdict on all of them, one second after the last."""
     start_ns = int(part.intended_ns[0])
     elapsed_s = (int(part.intended_ns[-1]) - start_ns) / 1e9 + 1
     return judge(
-        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms),
+        Observation(start_ns, elapsed_s, (part,), (cpu,), foreign, queue_ms, foreign_gpu),
         0,
         sla,
         rate_rps=RATE_RPS,
@@ -51,6 +53,7 @@ def verdict(
         grace_s=0.0,
         confidence=0.95,
         similar=similar,
+        tolerance=tolerance,
     )
 
 
@@ -102,6 +105,18 @@ def test_other_work_on_the_servers_cores_spoils_the_window():
     seen = verdict(requests(), foreign=0.34)
     assert seen.verdict == "invalid" and "34%" in seen.reason
     assert verdict(requests(), foreign=0.03).verdict == "pass"
+
+
+def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
+    seen = verdict(requests(), foreign=0.03, foreign_gpu=0.4)
+    assert (seen.verdict, seen.foreign_gpu, seen.disturbed) == ("invalid", 0.4, True)
+    assert seen.reason == "other processes used 40% of the server's GPU"
+    both = verdict(requests(), foreign=0.5, foreign_gpu=0.4)
+    assert both.reason == "other processes used 50% of the server's cores"
+    for share in (0.1, 0.0, None):
+        assert verdict(requests(), foreign_gpu=share).verdict == "pass"
+    assert verdict(requests(), foreign_gpu=0.4, tolerance=NO_QUIET).verdict == "pass"
+    assert verdict(requests(), foreign_gpu=0.6, tolerance=NO_QUIET).verdict == "invalid"
 
 
 def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():

@@ -49,7 +49,7 @@ LOOKS_S: Final = 1.0
 NONE: Final = np.empty(0)
 """The send times of a tenant without load."""
 
-BURSTY: Final = Tolerance(QUIET.foreign_cpu, NO_QUIET.send_lag, late_within=True)
+BURSTY: Final = Tolerance(QUIET.foreign, NO_QUIET.send_lag, late_within=True)
 """Requests of a burst are due at once, and are sent one after another."""
 
 
