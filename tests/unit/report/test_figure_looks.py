@@ -147,6 +147,17 @@ def test_more_load_lines_than_a_panel_holds_are_told():
     assert drawn.get_size_inches()[1] > 6
 
 
+def test_names_of_three_tenants_leave_room_for_the_words_below():
+    capacities = {"squeezenet1_1": 30.0, "mobilenet_v3_small": 90.0, "resnet18": 50.0}
+    truth = synthetic.Truth(capacities, repeats=1, bootstraps=20)
+    results = results_of(synthetic.records(truth, mixes=[(1, 1, 1), (1, 1, 0)], holds=()))
+    with drawing.drawing(STYLE):
+        drawn = frontier.draw(results, STYLE)
+        drawn.draw_without_rendering()
+        (panel,) = drawn.axes
+        assert panel.xaxis.label.get_window_extent().x1 <= drawn.bbox.x1
+
+
 def test_the_mix_of_the_demand_is_called_so():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     made = synthetic.records(truth, mixes=[(1, 1, 1)], holds=(), rate_shares=(0.5, 0.3, 0.2))
