@@ -18,6 +18,8 @@ from measure_tasks import measure_task, tenant
 
 from benchmarks.records import record_of
 from perseus.measurement.pairs import all_pairs
+from perseus.peak.frontier import weights_along
+from perseus.peak.load_line import load_line
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
 from perseus.study.experiments.background import Run as BackgroundRun
@@ -80,8 +82,10 @@ def records(
     seed: int = 0,
     mixes: Sequence[tuple[int, ...]] = MIXES,
     holds: Sequence[tuple[str, int]] = (("resnet18", 50), ("mobilenet_v3_large", 50)),
+    rate_shares: Sequence[float] = (),
 ) -> list[Plain]:
-    """The records of a whole study, dedicated cells first."""
+    """The records of a whole study, dedicated cells first; with `rate_shares` also of the mix of a
+    demand."""
     rng, names = np.random.default_rng(seed), list(truth.capacities)
     made, peaks = [], {}
     for name in names:
@@ -95,6 +99,13 @@ def records(
         )
         zero, run = (0.0,) * len(names), Run.mix(weights)
         made += _repeats(truth, rng, everyone, "shared", run, peaks, zero, direction)
+    if rate_shares:
+        run = Run.demanded(rate_shares)
+        line, _ = load_line(run, names, peaks, {})
+        weights = weights_along(rate_shares, [peaks[name] for name in names])
+        rates = line.base_rps, line.direction_rps
+        of_mix = _repeats(truth, rng, everyone, "shared", run, peaks, *rates)
+        made += [record | {"weights": list(weights)} for record in of_mix]
     for held, percent in holds:
         base = tuple(percent / 100 * peaks[n] if n == held else 0.0 for n in names)
         direction = tuple(0.0 if n == held else peaks[n] / (len(names) - 1) for n in names)

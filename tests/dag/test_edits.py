@@ -285,6 +285,29 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
     assert edited.stale() == {*points, *downstream}
 
 
+def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(edited, downstream):
+    """A frontier has a mix of its own for it, which alone is measured again."""
+    planned = downstream | {("figure", "fleets")}
+    mix = ("measure", "cpu1.three.mix-demand.r1")
+    tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
+    three = {"name": "three", "servers": ["cpu1"], "tenants": tenants}
+    three["experiments"] = [{"kind": "frontier", "points": 3}]
+    reconfigured(edited, lambda study: study["scenarios"].append(three))
+    edited.run("--cores", "2", "all")
+
+    def asked(resnet_rps, mobilenet_rps):
+        rates = {RESNET: resnet_rps, MOBILENET: mobilenet_rps}
+        models = [{"name": name, "rps": rps} for name, rps in rates.items()]
+        reconfigured(edited, lambda study: study.update(demand={"models": models}))
+        return edited.stale()
+
+    assert asked(20, 30) == {mix, *planned}
+    edited.run("--cores", "2", "all")
+    assert asked(20, 60) == {mix, *planned}
+    assert asked(40, 60) == planned
+    assert asked(20, 30) == set()
+
+
 def test_the_noise_of_the_host_asked_for(edited, downstream):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "aa"}))
     assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}

@@ -44,6 +44,8 @@ def load_line(
     if run.line == "dedicated":
         served_alone_rps = 1000 / unloaded_p50_ms[names[0]]
         return LoadLine((0.0,), (1.0,)), DEDICATED_START_SHARE * served_alone_rps
+    if run.rate_shares:
+        return _rates(run.rate_shares, names, dedicated_rps), START_SHARE
     if run.line == "mix":
         return _mix(run, names, dedicated_rps), START_SHARE
     line = _hold(run, names, dedicated_rps)
@@ -58,6 +60,13 @@ def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> 
     pairs = zip(shares, names, strict=True)
     direction = tuple(share * dedicated_rps[name] if share else 0.0 for share, name in pairs)
     return LoadLine((0.0,) * len(names), direction)
+
+
+def _rates(
+    shares: Sequence[float], names: Sequence[str], dedicated_rps: Mapping[str, float]
+) -> LoadLine:
+    servers = sum(share / dedicated_rps[name] for share, name in zip(shares, names, strict=True))
+    return LoadLine((0.0,) * len(names), tuple(share / servers for share in shares))
 
 
 def _hold(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:

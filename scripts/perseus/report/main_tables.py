@@ -38,6 +38,11 @@ AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 BELOW = "\N{DAGGER}"
 """Marks a first failing rate below the interval of the estimate."""
 
+NO_DAY = (
+    " On which day they were valid is not known of all: a source may name the version of its"
+    " catalogue, which is no day. State that of your own prices: costs.prices, costs.priced_on."
+)
+
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
     """All of them in the order of the page: what answers, peaks and what follows, experiments."""
@@ -216,11 +221,12 @@ def _costs(rows: list[Row]) -> Iterator[ShownTable]:
         empty="No server has a price.",
     )
     sources = "; ".join(sorted({str(row["price_source"]) for row in rows}))
+    no_day = "" if all(row["price_date"] for row in rows) else NO_DAY
     yield ShownTable(
         title="Prices",
         note=f"USD per hour. Copies of {sources}. Spot prices are moments in time and may be"
         " withdrawn; traffic and storage are not counted. Your prices may differ: name another list"
-        " in costs.prices and run again, nothing is measured anew.",
+        f" in costs.prices and run again, nothing is measured anew.{no_day}",
         columns=(
             "server",
             "instance",
@@ -232,7 +238,7 @@ def _costs(rows: list[Row]) -> Iterator[ShownTable]:
             [
                 *map(Entry, instance),
                 *(Entry(_usd_per_hour(paid, each)) for each in pricings),
-                Entry(_any(paid)["price_date"] or significant(None)),
+                Entry(_any(paid)["price_date"] or "not known"),
             ]
             for instance, paid in list(prices.items())[:MOST_ROWS]
         ],

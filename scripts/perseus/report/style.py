@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from perseus.host.files import whole
 from perseus.report.svg import compact
+from perseus.study.experiments.peak import DEMANDED
 from perseus.study.tasks.figure import FigureTask
 
 GREY, DARK = "#999999", "#222222"
@@ -55,6 +56,8 @@ def short(row: pd.Series) -> str:
     """A load line in a few characters, for axes whose legend names the tenants."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
+    if row["load_line"] == DEMANDED:
+        return "the demand's mix"
     weights = str(row["weights"])
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.

@@ -34,11 +34,20 @@ LOAD_LINE = [
         "dedicated, mix (all rise in proportion) or hold (some stay)",
         words=("dedicated", "mix", "hold"),
     ),
-    column("weights", TEXT, "", "of a mix, in the order of the tenants, such as 3 : 1"),
+    column(
+        "weights",
+        TEXT,
+        "",
+        "of a mix, in the order of the tenants, such as 3 : 1; of the demand's in whole percent",
+    ),
     column("preset", TEXT, "", "how much evidence was collected"),
     column("models", TEXT, "", "models of the tenants"),
     column(
-        "mix", TEXT, "", "the load line in words; weights and percentages are of dedicated peaks"
+        "mix",
+        TEXT,
+        "",
+        "the load line in words; weights and percentages are of dedicated peaks, unless they are"
+        " said to be of the requests",
     ),
     column(
         "verdict",

@@ -191,7 +191,8 @@ class PeakRecord(Record):
     )
     weights: tuple[int, ...] = Field(
         default=(),
-        description="per tenant, the weights of the mix that was measured; empty on other lines",
+        description="per tenant, the weights of the mix that was measured, of the demand's in whole"
+        " percent; empty on other lines",
     )
     dedicated_rps: dict[str, Number] = Field(
         description="per tenant, the dedicated peak that the load line was made from, requests/s;"

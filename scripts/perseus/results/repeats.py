@@ -161,12 +161,14 @@ class RepeatedPeak:
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Of a mix, in the order of the tenants; empty on other load lines."""
+        """Of a mix, in the order of the tenants; empty on other load lines, and of a demand's mix
+        without a dedicated peak."""
         return self.records[0].weights or self.records[0].run.weights
 
     @property
     def mix(self) -> str:
-        """The load line in words; weights and percentages are of dedicated peaks."""
+        """The load line in words; weights, and the percentages of a tenant that is held, are of
+        dedicated peaks."""
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
@@ -174,6 +176,10 @@ class RepeatedPeak:
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
+        if run.rate_shares:
+            shares = zip(names, run.rate_shares, strict=True)
+            asked = " + ".join(f"{name} {100 * share:.3g} %" for name, share in shares)
+            return f"{asked} of the demanded requests"
         if run.line == "mix" and len(names) == 2:
             return "{} {} : {} {}".format(names[0], *self.weights, names[1])
         if run.line == "mix":

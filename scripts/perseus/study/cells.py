@@ -9,11 +9,13 @@ from functools import cached_property
 from typing import Final
 
 from perseus.study.definition import Definition
+from perseus.study.demand import rate_shares
 from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
 from perseus.study.pricing import said
+from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
 from perseus.study.setting import configured, of_ceiling
 from perseus.study.tasks.tables import Price
@@ -106,7 +108,7 @@ class Study:
 
     @cached_property
     def scenarios(self) -> Mapping[str, Scenario]:
-        return {scenario.id: scenario for scenario in _scenarios(self.definition)}
+        return {scenario.id: scenario for scenario in _scenarios(self)}
 
     @cached_property
     def cells(self) -> Mapping[str, Cell]:
@@ -158,6 +160,11 @@ class Study:
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision
 
+    def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
+        """What the experiments of a scenario ask for, the demand considered."""
+        shares = rate_shares(item.tenants, self.demand_rps)
+        return (run for each in item.experiments for run in each.runs_for(shares))
+
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
         """The cells that measure a tenant of `of` alone on its server, where it needs them.
 
@@ -185,15 +192,16 @@ class Study:
         return self.models[tenant.model].is_served
 
 
-def _scenarios(definition: Definition) -> Iterator[Scenario]:
+def _scenarios(study: Study) -> Iterator[Scenario]:
     """The scenarios on each of their servers, and before them the dedicated ones that they need."""
+    definition = study.definition
     servers = {server.name: server for server in definition.servers}
     dedicated: dict[tuple[str, str], Scenario] = {}
     shared: list[Scenario] = []
     for item in definition.scenarios:
         preset = item.preset or definition.measurement.preset
         alone = search_alone(definition, preset)
-        asked = tuple(Asked(run, preset) for each in item.experiments for run in each.runs())
+        asked = tuple(Asked(run, preset) for run in study.runs_of(item))
         for server in (servers[name] for name in item.servers):
             for tenant in item.tenants:
                 key = (server.name, tenant.name)

@@ -1,10 +1,12 @@
 """The demand that a study is asked about: requests of each model, and what its fleet must keep.
 
-Nothing of it is measured: it enters with the prices, in the tables.
+It enters with the prices, in the tables. What is measured for it is a mix of a frontier.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from perseus.study.base import Different, Name, Part, Real, Text, Whole
+from perseus.study.tenant import Tenant
 from perseus.study.traces import read_times_s
 
 Rate = Annotated[Real, Field(ge=0, le=1e9)]
@@ -101,6 +104,26 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
     assert of.trace is not None, "which the checks see to"
     rates_rps = interval_rates_rps(read_times_s(folder / of.trace), demand.interval_s)
     return tuple(float(rate) for rate in np.percentile(rates_rps, sorted(demand.percentiles)))
+
+
+def rate_shares(
+    tenants: Sequence[Tenant], demand_rps: Mapping[str, Sequence[float]]
+) -> tuple[float, ...]:
+    """The share of all requests that each tenant gets at the typical level of the demand, which is
+    in images by model; empty where it does not ask for all of them.
+
+    Tenants of one model get as much of its demand each.
+    """
+    level, of_model = LEVELS.index("typical"), Counter(tenant.model for tenant in tenants)
+    typical_rps = [
+        demand_rps[tenant.model][level] / of_model[tenant.model] / tenant.request_batch_size
+        for tenant in tenants
+        if tenant.model in demand_rps
+    ]
+    if len(typical_rps) < len(tenants) or not all(typical_rps):
+        return ()
+    # Rounded, so that a demand that is twice as high as a whole measures nothing again.
+    return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
 def interval_rates_rps(times_s: NDArray[np.float64], interval_s: float) -> NDArray[np.float64]:

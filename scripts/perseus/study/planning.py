@@ -7,12 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study, search_alone
 from perseus.study.demand import LEVELS, Demand
-from perseus.study.experiments.base import ExperimentRun
 from perseus.study.measurement import ArrivalProcess, Client
 from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
-from perseus.study.scenario import ScenarioSettings
 from perseus.study.setting import configured, in_words, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.check import CheckTask
@@ -279,8 +277,8 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
         yield _question(
             of, (name,), alone, [(v.scenario.tenants[i].name, alone) for v in of.variants]
         )
-    lines = [[run.name for run in _runs(each.scenario)] for each in of.variants]
-    for i, run in enumerate(_runs(of.scenario)):
+    lines = [[run.name for run in study.runs_of(each.scenario)] for each in of.variants]
+    for i, run in enumerate(study.runs_of(of.scenario)):
         shared = zip(of.variants, lines, strict=True)
         if not run.needs_runs:
             yield _question(of, names, run.name, [(v.scenario.name, each[i]) for v, each in shared])
@@ -307,10 +305,6 @@ def _question(
             for variant, (scenario, line) in zip(of.variants, cells, strict=True)
         ),
     )
-
-
-def _runs(of: ScenarioSettings) -> Iterator[ExperimentRun]:
-    return (run for experiment in of.experiments for run in experiment.runs())
 
 
 def figure_task(study: Study) -> FigureTask:

@@ -20,6 +20,22 @@ def written(folder, *records):
     return paths
 
 
+THREE = synthetic.Truth({"a": 10.0, "b": 20.0, "c": 30.0}, repeats=1, between=0.0, within=1e-3)
+SHARES = (0.5, 0.3, 0.2)
+
+
+def of_demand(folder, made):
+    """What a cell with the demand of SHARES measures after these dedicated cells."""
+    record = synthetic.records(THREE, mixes=[], holds=(), rate_shares=SHARES)[-1]
+    said = []
+    cell = SimpleNamespace(
+        task=MeasureTask.model_validate(record["cell"]),
+        inputs=SimpleNamespace(dedicated_records=written(folder, *made)),
+        say=said.append,
+    )
+    return with_weights(cell), said
+
+
 def mixes(*weights, repeats=2):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=repeats)
     made = synthetic.records(truth, mixes=weights, holds=())
@@ -58,3 +74,16 @@ def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(t
     cell = SimpleNamespace(task=task, inputs=inputs, say=said.append)
     assert with_weights(cell).weights == (1, 3)
     assert said == ["mix: " + f"{task.tenant_names[0]} 1, {task.tenant_names[1]} 3"]
+
+
+def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
+    run, said = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
+    assert run.rate_shares == SHARES
+    assert run.weights == (70, 21, 9)  # of 0.05, 0.015 and 0.0067 servers
+    assert said == ["mix: a 70, b 21, c 9"]
+
+
+def test_a_demand_of_which_a_dedicated_peak_is_not_known_has_no_weights(tmp_path):
+    first, *others = synthetic.records(THREE, mixes=[], holds=())
+    run, _ = of_demand(tmp_path, [synthetic.spoil(first, "disturbed", "others"), *others])
+    assert run.weights == ()

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from perseus.peak.frontier import MeasuredMix, next_weights, rays, round_robin
+from perseus.peak.frontier import MeasuredMix, next_weights, rays, round_robin, weights_along
 from perseus.peak.stats import Interval
 from perseus.study.experiments.frontier import Settings, most_points
 
@@ -87,6 +87,22 @@ def test_pairs_come_in_rounds_in_which_each_tenant_is_met_once(tenants):
     for start in range(0, len(pairs), each):
         met = [tenant for pair in pairs[start : start + each] for tenant in pair]
         assert len(set(met)) == 2 * each
+
+
+def test_the_weights_of_a_demand_are_shares_of_dedicated_servers_in_percent():
+    assert weights_along([10.0, 30.0, 0.01], [10.0, 10.0, 10.0]) == (25, 75, 1)
+    assert weights_along([1.0, 1.0], [30.0, 10.0]) == (25, 75)
+    assert weights_along([1.0, 1.0], [30.0, math.nan]) == ()
+
+
+def test_one_of_the_points_of_three_tenants_is_the_demand_s():
+    asked = Settings(kind="frontier", points=3, predict=True)
+    first, *others = asked.runs_for((0.5, 0.3, 0.2))
+    assert (first.name, first.rate_shares) == ("mix-demand", (0.5, 0.3, 0.2))
+    assert first.predict_within_percent is None and first.needs_runs == ()
+    assert others == list(asked.runs())[:2]
+    for of_all in ((), (0.4, 0.6)):  # no demand, and points that are placed well anyway
+        assert list(asked.runs_for(of_all)) == list(asked.runs())
 
 
 def test_an_error_is_only_for_predictions():

@@ -34,6 +34,17 @@ def test_a_tenant_that_is_not_in_the_mix_needs_no_peak():
     assert found.rates_rps(1) == (50.0, 20.0, 0.0)
 
 
+@pytest.mark.parametrize("c", [20.0, 200.0])
+def test_the_mix_of_a_demand_has_its_rates_whatever_the_peaks_are(c):
+    found, start = line(Run.demanded([0.5, 0.3, 0.2]), peaks := PEAKS | {"c": c})
+    rates = found.rates_rps(1)
+    assert [rate / sum(rates) for rate in rates] == pytest.approx([0.5, 0.3, 0.2])
+    assert sum(rate / peaks[name] for rate, name in zip(rates, peaks, strict=True)) == (
+        pytest.approx(1)
+    )
+    assert start == pytest.approx(0.8)
+
+
 def test_a_held_tenant_stays_and_the_other_rises():
     found, start = line(Run.hold("b", 25))
     assert found.rates_rps(0.0) == (0.0, 10.0)

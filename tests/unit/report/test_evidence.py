@@ -154,6 +154,19 @@ def test_a_load_line_has_one_row_of_costs_with_all_prices(tmp_path):
     assert {row[2].text for row in table(frames, found, "Prices").rows} == {"elsewhere"}
 
 
+def test_prices_whose_day_is_not_known_say_so_and_what_to_do(tmp_path):
+    frames, found = of(synthetic.records(mixes=[(1, 1)], holds=()), tmp_path)
+    shown = table(frames, found, "Prices")
+    (row,) = shown.rows
+    assert row[shown.columns.index("valid on")].text == "not known"
+    assert shown.note.endswith(main_tables.NO_DAY) and "costs.priced_on" in shown.note
+    frames["costs"]["price_date"] = "2026-09-01"
+    shown = table(frames, found, "Prices")
+    assert shown.rows[0][shown.columns.index("valid on")].text == "2026-09-01"
+    assert main_tables.NO_DAY not in shown.note
+    assert synthetic.PRICE.source in shown.note  # the catalogue's version
+
+
 def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_path):
     asked = synthetic.demand(dict.fromkeys(synthetic.TRUTH.capacities, 3.0))
     made = synthetic.records(mixes=[(1, 1)], holds=())

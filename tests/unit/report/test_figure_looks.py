@@ -147,6 +147,42 @@ def test_more_load_lines_than_a_panel_holds_are_told():
     assert drawn.get_size_inches()[1] > 6
 
 
+def test_names_of_three_tenants_leave_room_for_the_words_below():
+    capacities = {"squeezenet1_1": 30.0, "mobilenet_v3_small": 90.0, "resnet18": 50.0}
+    truth = synthetic.Truth(capacities, repeats=1, bootstraps=20)
+    results = results_of(synthetic.records(truth, mixes=[(1, 1, 1), (1, 1, 0)], holds=()))
+    with drawing.drawing(STYLE):
+        drawn = frontier.draw(results, STYLE)
+        drawn.draw_without_rendering()
+        (panel,) = drawn.axes
+        assert panel.xaxis.label.get_window_extent().x1 <= drawn.bbox.x1
+
+
+def test_the_mix_of_the_demand_is_called_so():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    made = synthetic.records(truth, mixes=[(1, 1, 1)], holds=(), rate_shares=(0.5, 0.3, 0.2))
+    results = results_of(made)
+    (panel,) = draw(frontier, results).axes
+    rows = [label.get_text() for label in panel.get_yticklabels()]
+    assert rows == ["mix 1 : 1 : 1", "the demand's mix"]
+    told = results.peaks.set_index("load_line").loc["mix-demand"]
+    assert told["mix"] == "a 50 % + b 30 % + c 20 % of the demanded requests"
+    assert [int(each) for each in told["weights"].split(" : ")] == pytest.approx(
+        [70, 14, 17], abs=2
+    )
+    assert told["sharing_ratio"] == pytest.approx(truth.gain, rel=0.1)
+
+
+def test_a_demand_without_a_dedicated_peak_has_its_row():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    *alone, mix = synthetic.records(truth, mixes=[], holds=(), rate_shares=(0.5, 0.3, 0.2))
+    blocked = synthetic.spoil(mix, "blocked", "a peak was not found") | {"weights": []}
+    results = results_of([*alone, blocked])
+    (panel,) = draw(frontier, results).axes
+    assert [text.get_text().strip() for text in panel.texts] == ["blocked"]
+    assert list(results.peaks["weights"])[-1] == ""
+
+
 def test_tenants_differ_without_colour_and_the_first_two_in_greyscale():
     for looks in (COLOURS, HATCHES, MARKERS, DASHES):
         assert len(set(looks)) == len(looks) == 6

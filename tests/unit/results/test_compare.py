@@ -313,6 +313,20 @@ def test_what_was_asked_otherwise_is_not_comparable(tmp_path):
         assert found["cpu1.resnet18", "peak"].startswith(why)
 
 
+def test_the_mix_of_a_demand_is_the_same_whatever_the_dedicated_peaks_were(tmp_path):
+    """Its weights are others, the ratio of its rates is not."""
+    three = replace(TRUTH, capacities={"a": 30.0, "b": 90.0, "c": 50.0})
+    other = replace(TRUTH, capacities={"a": 45.0, "b": 90.0, "c": 50.0})
+    asked = {"mixes": [], "holds": ()}
+    base = synthetic.records(three, 1, **asked, rate_shares=(0.5, 0.3, 0.2))
+    new = synthetic.records(other, 2, **asked, rate_shares=(0.5, 0.3, 0.2))
+    assert base[-1]["weights"] != new[-1]["weights"]
+    assert reasons(tmp_path / "same", base, new)["cpu1.shared", "mix-demand"] == ""
+    new = synthetic.records(three, 1, **asked, rate_shares=(0.5, 0.2, 0.3))
+    said = reasons(tmp_path / "another", base, new)["cpu1.shared", "mix-demand"]
+    assert said.startswith("another mix: a 50 % + b 30 % + c 20 % of the demanded requests in base")
+
+
 def test_other_weights_are_not_comparable(tmp_path):
     base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
     found = reasons(tmp_path, base, synthetic.records(TRUTH, 2, [(1, 1)], ()), weights="tuned.pt")

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import yaml
 
-from perseus.study.demand import interval_rates_rps
-from perseus.study.planning import tables_task
+from perseus.study.demand import interval_rates_rps, rate_shares
+from perseus.study.planning import measure_task, tables_task
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
+from perseus.study.tenant import Tenant
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -57,6 +58,69 @@ STEPS = ((0, 1), (60, 10), (120, 4))
 
 def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     assert interval_rates_rps(np.linspace(0, 10, 101), 60.0) == pytest.approx([10.1])
+
+
+BATCHES = {"model": B, "name": "batches", "request_batch_size": 4}
+
+
+def frontier(*models, tenants=({"model": A}, {"model": B}, BATCHES), folder=ROOT):
+    """A study that searches three mixes of tenants, with a demand for these models."""
+    item = {"name": "three", "servers": ["cpu1"], "tenants": list(tenants)}
+    item["experiments"] = [{"kind": "frontier", "points": 3}]
+    raw = DEFAULT | {"scenarios": [item]}
+    raw |= {"demand": {"models": list(models)}} if models else {}
+    return read_study(raw, prices=ROOT / "config" / "prices.csv", folder=folder)
+
+
+def mixes(study):
+    return [cell for name, cell in study.cells.items() if name.startswith("cpu1.three.")]
+
+
+def shares(*models, **more):
+    """Of all requests, what the mix of a demand asks each tenant for."""
+    first, *others = mixes(frontier(*models, **more))
+    assert [cell.run.name for cell in others] == ["frontier-1", "frontier-2"]
+    assert first.id == "cpu1.three.mix-demand.r1"
+    return first.run.rate_shares
+
+
+def test_a_frontier_of_three_tenants_has_the_mix_of_the_demand():
+    """Two tenants of one model share its 40 images, 20 of them in requests of four."""
+    assert shares({"name": A, "rps": 25}, {"name": B, "rps": 40}) == (0.5, 0.4, 0.1)
+
+
+def test_it_has_that_of_the_typical_level():
+    rates = {"low_rps": 1, "typical_rps": 25, "peak_rps": 90}
+    assert shares({"name": A, **rates}, {"name": B, "rps": 40}) == (0.5, 0.4, 0.1)
+
+
+def test_it_has_that_of_a_trace(tmp_path):
+    (tmp_path / "day.txt").write_text("\n".join(f"{i / 25}" for i in range(25 * 300 + 1)))
+    found = shares({"name": A, "trace": "day.txt"}, {"name": B, "rps": 40}, folder=tmp_path)
+    assert found == pytest.approx((0.5, 0.4, 0.1))
+
+
+def test_what_a_demand_does_not_ask_of_a_frontier_changes_nothing():
+    def all_tasks(study):
+        return [measure_task(study, cell).plain() for cell in study.cells.values()]
+
+    plain = frontier()
+    assert [cell.run.name for cell in mixes(plain)] == ["frontier-1", "frontier-2", "frontier-3"]
+    none, some = {"name": B, "rps": 0}, {"name": A, "rps": 20}
+    off_peak = {"name": B, "low_rps": 0, "typical_rps": 0, "peak_rps": 9}
+    for models in ([some], [some, none], [some, off_peak]):
+        assert all_tasks(frontier(*models)) == all_tasks(plain)
+    two = [{"model": A}, {"model": B}]
+    both = frontier(some, {"name": B, "rps": 4}, tenants=two)
+    assert all_tasks(both) == all_tasks(frontier(tenants=two))
+
+
+def test_a_demand_that_is_higher_as_a_whole_is_the_same_mix():
+    tenants = [Tenant(model=A), Tenant(model=B), Tenant(model=B, name="another")]
+    rates = {A: (0.0, 0.7, 1.0), B: (0.0, 2.3, 9.0)}
+    higher = {model: tuple(1.1 * rps for rps in three) for model, three in rates.items()}
+    assert rate_shares(tenants, rates) == rate_shares(tenants, higher)
+    assert sum(rate_shares(tenants, rates)) == pytest.approx(1)
 
 
 @pytest.mark.parametrize(

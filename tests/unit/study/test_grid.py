@@ -221,6 +221,20 @@ def test_mixes_that_results_choose_are_not_compared():
     ]
 
 
+def test_the_mix_of_the_demand_is_compared():
+    """It is the same with all settings, in requests per second."""
+    three = [*PAIR, {"model": ONE, "name": "another"}]
+    item = scenario(*three, experiments=[{"kind": "frontier", "points": 2}])
+    demand = {"models": [{"name": ONE, "rps": 20}, {"name": PAIR[1], "rps": 30}]}
+    study = load(
+        {"demand": demand, "scenarios": [item | {"grid": {"vary": {"instances": [1, 2]}}}]}
+    )
+    asked = {q.load_line: q for q in planning.tables_task(study).grids if len(q.tenants) == 3}
+    assert list(asked) == ["mix-demand", "frontier-1"]
+    of = [study.cells[f"{s.scenario}.mix-demand.r1"].run for s in asked["mix-demand"].settings]
+    assert len(of) == 2 and of[0] == of[1] and of[0].rate_shares == (0.2, 0.6, 0.2)
+
+
 def test_a_scenario_with_a_preset_of_its_own_is_held_against_peaks_of_that_preset():
     item = scenario(*PAIR, preset="smoke") | {"grid": {"vary": {"instances": [1, 2]}}}
     study = load({"scenarios": [item]})

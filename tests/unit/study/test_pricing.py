@@ -4,6 +4,7 @@ wrong, missing or doubtful about it passes in silence."""
 from __future__ import annotations
 
 import datetime
+import re
 import time
 
 import pytest
@@ -375,6 +376,14 @@ def test_nothing_in_our_own_list_is_doubtful():
     ours = read_price_list(ROOT / "config" / "prices.csv", "prices.csv")
     groups = [*ours.machines.values(), *ours.accelerators.values()]
     assert [text for rows in groups for row in rows for text in doubts_of(row, rows)] == []
+
+
+def test_our_own_list_says_of_which_catalogue_it_is():
+    """Version and commit; no day is known."""
+    ours = read_price_list(ROOT / "config" / "prices.csv", "prices.csv")
+    version = re.compile(r"skypilot-catalog catalogs/v\d+/[a-z]+/vms\.csv @ [0-9a-f]{40}")
+    assert all(version.fullmatch(row.source) for row in ours.rows)
+    assert {row.date for row in ours.rows} == {None}
 
 
 def test_notes_and_empty_lines_of_a_list_are_left_out(price):

@@ -23,7 +23,7 @@ from perseus.measurement.server_under_test import (
 from perseus.measurement.windows import keep
 from perseus.peak.certifiable import too_slow
 from perseus.peak.durations import expected_s, longest_s
-from perseus.peak.frontier import next_weights
+from perseus.peak.frontier import next_weights, weights_along
 from perseus.peak.load_line import LoadLine, load_line
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.search import find_peak
@@ -101,13 +101,17 @@ def of_limit(
 
 
 def with_weights(cell: CellUnderTest) -> Run:
-    """What the cell does; the mix of a frontier is chosen by those that were measured before."""
-    run = cast(Run, cell.task.run)
-    if not run.point:
+    """What the cell does; the mix of a frontier is chosen by those that were measured before, that
+    of a demand follows from the dedicated peaks."""
+    run, names = cast(Run, cell.task.run), cell.task.tenant_names
+    if run.rate_shares:
+        dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
+        weights = weights_along(run.rate_shares, [dedicated_rps[name] for name in names])
+    elif run.point:
+        weights = next_weights(len(names), measured_mixes(cell.inputs.earlier_records))
+    else:
         return run
-    measured = measured_mixes(cell.inputs.earlier_records)
-    weights = next_weights(len(cell.task.tenants), measured)
-    pairs = zip(cell.task.tenant_names, weights, strict=True)
+    pairs = zip(names, weights, strict=False)  # none where a peak is not known
     cell.say("mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs))
     return run.model_copy(update={"weights": weights})
 

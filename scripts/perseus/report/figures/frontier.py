@@ -204,4 +204,4 @@ def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
             axes.plot(row["certified_sharing_ratio"], y, **CERTIFIED)
     axes.set_yticks(range(len(lines)), [short(row) for _, row in lines.iterrows()])
     axes.set_ylim(len(lines) - 0.5, -0.5)
-    axes.set_xlabel("sharing ratio: dedicated servers replaced by one shared server")
+    axes.set_xlabel("sharing ratio:\ndedicated servers replaced by one shared server")

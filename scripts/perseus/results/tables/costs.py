@@ -49,7 +49,7 @@ SCHEMA = Schema(
         column("electricity_usd_per_million", REAL, "USD", "that energy for a million inferences at"
                " costs.usd_per_kwh, which is part of a cloud's price; null without one of them"),
         column("currency", TEXT, "", "of the price list, converted into USD"),
-        column("price_date", TEXT, "", "day on which the price was valid; null where not stated",
+        column("price_date", TEXT, "", "day on which the price was valid; null where not known",
                null=True),
         column("price_source", TEXT, "", "where the price was read"),
         column("price_doubts", TEXT, "", "why the price may be wrong; empty where nothing is"

@@ -16,7 +16,8 @@ TITLE = "At other prices"
 NOTE = (
     "What the same servers cost in other regions, or as other instances (`other_prices`): USD per"
     " million inferences at the estimated limit, 95 % intervals in brackets. Share: of the instance"
-    " and its price that a server has."
+    " and its price that a server has. Valid on: the day, where it is known (a column Date of the"
+    " list, or costs.priced_on)."
 )
 SHOWN = {
     "server": "server",

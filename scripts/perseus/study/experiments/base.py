@@ -46,6 +46,11 @@ class ExperimentSettings(Part):
         """One for each cell, but for the repeats."""
         raise NotImplementedError
 
+    def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
+        """The same in a study whose demand asks each tenant for that share of all requests; empty
+        where it does not ask for all of them."""
+        return self.runs()
+
     def renamed(self, names: Mapping[str, str]) -> Self:
         """The same of tenants that are called otherwise: new names by the old ones."""
         return self

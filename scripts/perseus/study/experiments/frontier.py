@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -21,8 +22,9 @@ class Settings(ExperimentSettings):
 
     kind: Literal["frontier"] = Field(
         description="`frontier` searches the peaks of mixes that it chooses itself. Of two tenants"
-        " each is placed where the frontier bends or is uncertain by then; of more, all together"
-        " come first, then pairs, then all with twice as much of one."
+        " each is placed where the frontier bends or is uncertain by then. Of more, that of the"
+        " study's `demand` comes first, in the ratio of its typical rates, if it asks for all of"
+        " them; then all together, then pairs, then all with twice as much of one."
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
         default=5, description="Mixes, each a cell of its own (times the repeats)."
@@ -42,6 +44,15 @@ class Settings(ExperimentSettings):
         within = self.error_percent or USUAL_ERROR_PERCENT if self.predict else None
         for point in range(1, self.points + 1):
             yield Run.frontier(point, within)
+
+    def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[Run]:
+        """Of two tenants the points are placed well anyway; of more one is the demand's mix, which
+        is what users ask about, and so is never predicted."""
+        runs = self.runs()
+        if len(rate_shares) > 2:
+            yield Run.demanded(rate_shares)
+            runs = islice(runs, self.points - 1)
+        yield from runs
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) < 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field
 
@@ -15,6 +15,8 @@ from perseus.study.problems import Problems
 
 Weight = Annotated[Whole, Field(ge=0, le=1000)]
 Percent = Annotated[Whole, Field(ge=1, le=99)]
+DEMANDED: Final = "mix-demand"
+"""The name of the mix that a study's demand asks for."""
 
 
 class Run(ExperimentRun):
@@ -24,13 +26,15 @@ class Run(ExperimentRun):
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
     rise). The weights of a `point` of a frontier, counted from 1, are chosen when those before it
     are measured; it is not searched where it is predicted within `predict_within_percent` (None:
-    never). What another kind searches along a line of its own is a subclass.
+    never). A mix with `rate_shares`, of all requests, rises in their ratio: its weights follow from
+    the dedicated peaks. What another kind searches along a line of its own is a subclass.
     """
 
     kind: str = "peak"
     name: str
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
+    rate_shares: tuple[float, ...] = ()
     point: int = 0
     predict_within_percent: float | None = None
     held: str = ""
@@ -47,6 +51,11 @@ class Run(ExperimentRun):
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
+
+    @classmethod
+    def demanded(cls, rate_shares: Sequence[float]) -> Run:
+        """All tenants rise together in the ratio of these request rates."""
+        return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
     def frontier(cls, point: int, predict_within_percent: float | None = None) -> Run:
