@@ -53,7 +53,7 @@ def _known(shared: pd.DataFrame) -> list[str]:
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     """Of the repeat with the least attainment."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
-    row = of.loc[of["attained"].idxmin()]
+    row = of.sort_values("attained").iloc[0]
     ends = bounds(row["attained_low"], row["attained_high"], _share)
     parts = [
         f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} within"

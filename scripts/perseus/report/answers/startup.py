@@ -16,7 +16,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each scenario whose server was started again and again."""
     for rows in runs(tables["startup"]):
         server, behind = rows["server"].iloc[0], (to_table("startup"),)
-        times = {cache: _ready(of) for cache, of in rows.groupby("page_cache", sort=False)}
+        times = {str(cache): _ready(of) for cache, of in rows.groupby("page_cache", sort=False)}
         ready = " or ".join(f"{time} with a {cache} page cache" for cache, time in times.items())
         headline = f"A fresh {server} server of {who(rows)} is ready after {ready}"
         first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
