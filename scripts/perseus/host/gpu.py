@@ -241,11 +241,12 @@ class ForeignWork:
 def foreign_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[ForeignWork | None]:
-    """`ForeignWork` on these GPUs of a study, while the context is open; None without GPUs.
+    """`ForeignWork` on these GPUs of a study, while the context is open.
 
-    Raises GpuError when a GPU is missing.
+    None without GPUs, and under CUDA's Multi-Process Service, whose own server works for all of its
+    clients. Raises GpuError when a GPU is missing.
     """
-    if not gpus:
+    if not gpus or _mps_runs():
         yield None
         return
     with _nvml(gpus):

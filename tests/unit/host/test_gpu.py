@@ -98,6 +98,8 @@ def test_a_daemon_of_mps_is_noticed(nvml, monkeypatch):
     daemon = SimpleNamespace(info={"name": "nvidia-cuda-mps-control"})
     monkeypatch.setattr("psutil.process_iter", lambda _names: [daemon])
     assert gpu.describe([0])["mps"] is True
+    with foreign_work([0], [], os.getpid()) as work:
+        assert work is None  # its server works for all
 
 
 def test_a_sample_has_every_metric_of_every_gpu_and_energy_since_the_one_before(nvml):
