@@ -73,7 +73,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO),
         study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),
     ),
-    "At these rates every tenant keeps its SLA beside every other.": (
+    "In no window beside another a tenant fails its SLA.": (
         study("slowdown", *TWO),
         study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
     ),
@@ -233,8 +233,8 @@ OF_LOOPS = {
         loops(KNEE),
         loops(KNEE | {"knee": 2.1}),
     ),
-    "There are no levels on both sides of the knee: measure more of them to be sure.": (
-        loops(KNEE | {"bracketed": False}),
+    "gains no more is not known it lies above the highest level.": (
+        loops(KNEE | {"bracketed": False, "reason": "it lies above the highest level"}),
         loops(KNEE),
     ),
     "Beyond 8.00 requests in flight throughput falls.": (

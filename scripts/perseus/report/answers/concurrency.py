@@ -22,7 +22,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
 
 def _answer(rows: pd.DataFrame, names: str) -> Answer:
     server, behind = rows["server"].iloc[0], (to_table("knees"),)
-    known = rows[rows["knee"].notna() & rows["saturated_rps"].notna()]
+    known = rows[rows["bracketed"].astype(bool) & rows["saturated_rps"].notna()]
     if known.empty:
         headline = f"From how many requests in flight on {server} gains no more is not known"
         return Answer("unknown", headline, reasons(rows), behind)
@@ -39,8 +39,6 @@ def _answer(rows: pd.DataFrame, names: str) -> Answer:
 
 
 def _beyond(known: pd.DataFrame) -> Iterator[str]:
-    if not known["bracketed"].all():
-        yield "There are no levels on both sides of the knee: measure more of them to be sure."
     falls = known[np.isfinite(known["highest"].astype(float))]
     if len(falls):
         yield f"Beyond {significant(falls['highest'].mean())} requests in flight throughput falls."

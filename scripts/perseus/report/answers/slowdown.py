@@ -113,7 +113,7 @@ def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
     known = beside[beside["comparisons"] > 0]
     over = known[known["over_sla"] > 0]
     if len(known) and over.empty:
-        yield "At these rates every tenant keeps its SLA beside every other."
+        yield "In no window beside another a tenant fails its SLA."
     for (tenant, other), rows in over.groupby(["tenant", "beside"], sort=False):
         of = f"{rows['over_sla'].sum()} of {rows['comparisons'].sum()} windows"
         yield f"Beside {other} {tenant} fails its SLA in {of}."
