@@ -15,6 +15,7 @@ from perseus.measurement import measure as frame
 from perseus.measurement.cell import Inputs
 from perseus.models.unmade import made
 from perseus.report import drawing
+from perseus.report.answers import answers
 from perseus.report.figures import FIGURES
 from perseus.results import tables
 from perseus.results.check import problems
@@ -103,6 +104,9 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     results = StudyResults.read(synthetic.grid_task(factors), folders, [])
     found = tables.make(results)
     assert problems(found, {}) == []
+    said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
+    # Of mixes without a model it is known that they cannot be served.
+    assert sum("not known" in headline for headline in said) == (6 if converted else 5), said
     rows = [row for row in found["grid"].to_pylist() if row["runtime"] == RUNTIME]
     assert len(rows) == 3
     verdict, reason = (

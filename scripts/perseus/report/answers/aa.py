@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import reasons, runs
+from perseus.report.answers.repeated import interval, reasons, runs
 from perseus.report.links import to_table
-from perseus.report.numbers import bounds, percent
+from perseus.report.numbers import percent
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -27,12 +27,12 @@ def _answer(rows: pd.DataFrame) -> Answer:
     row = known.sort_values("noise_floor").iloc[-1]
     headline = f"On {server} differences below {percent(row['noise_floor'])} are this host's noise"
     ends = {
-        name: bounds(row[f"{name}_low"], row[f"{name}_high"], percent)
+        name: interval(row[f"{name}_low"], row[f"{name}_high"], percent)
         for name in ("windows", "restarts")
     }
     sentence = (
-        f"Its standard deviation is {percent(row['between_windows'])} ({ends['windows']}) between"
-        f" windows of a server, {percent(row['between_restarts'])} ({ends['restarts']}) between"
+        f"Its standard deviation is {percent(row['between_windows'])}{ends['windows']} between"
+        f" windows of a server, {percent(row['between_restarts'])}{ends['restarts']} between"
         " restarted servers."
     )
     return Answer("unclear", headline, (sentence,), behind)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import reasons
+from perseus.report.answers.repeated import interval, reasons
 from perseus.report.links import to_table
-from perseus.report.numbers import bounds, significant
+from perseus.report.numbers import significant
 
 MOST_LINES = 6
 """Load lines of which each has a sentence."""
@@ -52,12 +52,12 @@ def _answer(rows: pd.DataFrame) -> Answer:
 
 
 def _of_line(row: pd.Series) -> str:
-    share = bounds(row["share_low"], row["share_high"], _ratio)
-    ratio = bounds(row["sharing_ratio_low"], row["sharing_ratio_high"], _ratio)
+    share = interval(row["share_low"], row["share_high"], _ratio)
+    ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], _ratio)
     return (
         f"Beside {row['held']} ({row['held_at']}) {row['searched']} reaches"
-        f" {significant(row['peak_rps'])} requests/s, {_ratio(row['share'])} ({share}) of its peak"
-        f" alone; together {_ratio(row['sharing_ratio'])} ({ratio}) of dedicated servers."
+        f" {significant(row['peak_rps'])} requests/s, {_ratio(row['share'])}{share} of its peak"
+        f" alone; together {_ratio(row['sharing_ratio'])}{ratio} of dedicated servers."
     )
 
 

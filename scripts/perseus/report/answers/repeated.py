@@ -26,7 +26,12 @@ def over_repeats(
         ends = bounds(values.min(), values.max(), write)
         return f"{write(values.mean())} ({ends} in {len(values)} repeats)"
     row = rows.loc[values.index[0]]
-    return f"{write(row[column])} ({bounds(row[low], row[high], write)})"
+    return write(row[column]) + interval(row[low], row[high], write)
+
+
+def interval(low: float, high: float, write: Callable[[float], str]) -> str:
+    """In brackets, after a blank; nothing where it is not known."""
+    return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
 
 
 def tenants_of(rows: pd.DataFrame) -> list[str]:
@@ -34,7 +39,7 @@ def tenants_of(rows: pd.DataFrame) -> list[str]:
 
 
 def who(rows: pd.DataFrame) -> str:
-    return listed(tenants_of(rows))
+    return listed(tenants_of(rows)) if len(rows) else ""
 
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import reasons, runs, tenants_of, who
+from perseus.report.answers.repeated import interval, reasons, runs, tenants_of, who
 from perseus.report.links import to_table
-from perseus.report.numbers import bounds, listed, significant
+from perseus.report.numbers import significant
 
 ARRIVALS = {
     "poisson": "Poisson arrivals",
@@ -29,21 +29,23 @@ def answers(tables: Tables) -> Iterator[Answer]:
 def _answer(rows: pd.DataFrame) -> Answer:
     server, behind = rows["server"].iloc[0], (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
+    on = f"Together on {server}"
+    if shared.empty:  # of one tenant
+        shared, alone, on = alone, shared, f"On {server}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
-    on = f"on {server} {who(shared)}"
-    said = tuple(_of_tenant(shared, alone, name) for name in _known(shared))
-    without = reasons(rows[rows["attained"].isna()])
+    sentences = (
+        *(_of_tenant(shared, alone, name) for name in _known(shared)),
+        *reasons(rows[rows["attained"].isna()]),
+    )
     missed = shared[shared["verdict"] == "sla_missed"]
     if len(missed):
-        names = listed(tenants_of(missed))
         its = "misses its SLA" if missed["tenant"].nunique() == 1 else "miss their SLAs"
-        headline = f"Of what is served together on {server}, {names} {its} {under}"
-        return Answer("no", headline, (*said, *without), behind)
+        return Answer("no", f"{on} {who(missed)} {its} {under}", sentences, behind)
     if (shared["verdict"] == "ok").all():
-        keep = "keeps its SLA" if shared["tenant"].nunique() == 1 else "keep their SLAs together"
-        return Answer("yes", f"{on[0].upper()}{on[1:]} {keep} {under}", (*said, *without), behind)
-    headline = f"Whether {on} would keep the SLA {under} is not known"
-    return Answer("unknown", headline, (*said, *without), behind)
+        its = "keeps its SLA" if shared["tenant"].nunique() == 1 else "keep their SLAs"
+        return Answer("yes", f"{on} {who(shared)} {its} {under}", sentences, behind)
+    headline = f"Whether SLAs are kept on {server} {under} is not known"
+    return Answer("unknown", headline, sentences, behind)
 
 
 def _known(shared: pd.DataFrame) -> list[str]:
@@ -54,10 +56,10 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     """Of the repeat with the least attainment."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     row = of.sort_values("attained").iloc[0]
-    ends = bounds(row["attained_low"], row["attained_high"], _share)
+    ends = interval(row["attained_low"], row["attained_high"], _share)
     parts = [
         f"{name}, {significant(row['offered_rps'])} requests/s: {_share(row['attained'])} within"
-        f" {row['sla_ms']:g} ms ({ends}), where the SLA asks for {row['sla_percentile']:g} %"
+        f" {row['sla_ms']:g} ms{ends}, where the SLA asks for {row['sla_percentile']:g} %"
     ]
     if len(of) > 1:
         parts.append(f"in the worst of {len(of)} repeats")

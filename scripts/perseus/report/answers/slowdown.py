@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 
+import numpy as np
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
@@ -28,10 +29,10 @@ class Pair:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Between which it lies, by the intervals of both."""
+        """Between which it lies, by the intervals of both; anywhere, where one has none."""
         return (
-            float(max(rows["slowdown_low"].min() for rows in self.ways)),
-            float(max(rows["slowdown_high"].max() for rows in self.ways)),
+            float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
+            float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
         )
 
     @property

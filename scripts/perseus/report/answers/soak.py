@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import reasons, runs
+from perseus.report.answers.repeated import interval, reasons, runs
 from perseus.report.links import to_table
-from perseus.report.numbers import bounds, listed, significant
+from perseus.report.numbers import listed, significant
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -20,7 +20,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
 
 def _answer(rows: pd.DataFrame) -> Answer:
     server, behind = rows["server"].iloc[0], (to_table("soak"),)
-    if (rows["verdict"] == "infeasible").any():
+    if ((rows["verdict"] == "infeasible") & (rows["windows"] > 0)).any():
         return Answer("no", f"{server} did not outlive its load", reasons(rows), behind)
     if (rows["verdict"] != "ok").all():
         headline = f"Whether anything drifts on {server} is not known"
@@ -49,8 +49,8 @@ def _name(row: pd.Series) -> str:
 
 
 def _slope(row: pd.Series) -> str:
-    ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)
+    ends = interval(row["low_per_hour"], row["high_per_hour"], significant)
     return (
         f"{_name(row)}: from {significant(row['level'])} {row['unit']} by"
-        f" {significant(row['per_hour'])} {row['unit']} per hour ({ends})."
+        f" {significant(row['per_hour'])} {row['unit']} per hour{ends}."
     )
