@@ -122,7 +122,7 @@ def test_a_ctrl_c_ends_it_without_a_word(tmp_path):
         on.until("1:28 left")
         on.interrupt()
         left = on.end()
-    assert left == ["[cell    0 s] starting the server", LINE]
+    assert left == ["[cell    0 s] starting the server", LINE, "^C"]  # which the terminal says
     assert on.process.returncode == 128 + signal.SIGINT
     assert (tmp_path / "logs/s/measure/cell.log").read_text().endswith("[cell] interrupted\n")
 

@@ -34,7 +34,8 @@ from perseus.measurement.progress.state import OnProgress, Progress, TenantProgr
 REFRESH_S: Final = 1.0
 STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid": "magenta"}
 UNKNOWN: Final = "\N{EN DASH}"
-ERASE_BELOW: Final = "\r\x1b[J"
+ERASE_BELOW: Final = "\x1b[J"
+"""From the cursor on: others print a line and its end apart, and what stands there stays."""
 
 
 @contextmanager
