@@ -171,7 +171,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Whether trouble with a server is a row, and not a mistake in the configuration.
 
-    It is one of a setting of a grid; and of tenants together whom this server has served alone,
+    It is one of a setting of a grid; and of tenants together of whom the cell has the peaks,
     such as more models than its memory holds.
     """
     of_server = isinstance(error, (ServerError, VerificationError))

@@ -137,8 +137,8 @@ class Record(BaseModel):
         " generator gave out first),"
         " disturbed (other processes of the host spoilt the windows), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors, or, with"
-        " the setting of a grid or with tenants that it has served alone, did not start or answered"
-        " wrongly)"
+        " the setting of a grid or with tenants whose dedicated peaks the cell rests on, did not"
+        " start or answered wrongly)"
     )
     reason: str = Field(description="why not ok, in words")
     requests: int = Field(description="requests counted in all windows, of all attempts")
