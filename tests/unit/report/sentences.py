@@ -44,3 +44,22 @@ def fragments(module):
         and text not in [*said_of, *after, *keys]
         and re.search(r"[A-Za-z]{2,}\W+[A-Za-z]{2,}", text)
     ]
+
+
+def stands_only_where_true(sentence, true, false):
+    """A sentence, tables that make it true, and tables that make it false."""
+    assert sentence in said(true), said(true)
+    assert sentence not in said(false), said(false)
+
+
+def without_case(module, cases):
+    """The texts of a module that no sentence of `cases` has; a module without any text fails."""
+    found = fragments(module)
+    assert found
+    return [t for t in found if not any(t in sentence or sentence in t for sentence in cases)]
+
+
+def shows_nothing_missing(cases):
+    """No number that is not there has been written as one."""
+    for tables in (each for pair in cases.values() for each in pair):
+        assert not re.search(r"\b(nan|None|inf|NaT)\b", said(tables))

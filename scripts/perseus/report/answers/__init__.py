@@ -24,9 +24,8 @@ def module_of(question: str) -> Any:
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """All answers of a study. What the preset smoke measured answers nothing, which `sharing`
-    says."""
+    """All answers of a study. One that the preset smoke measured as a whole answers nothing, which
+    `sharing` says."""
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
-    for question in QUESTIONS:
-        if not (is_smoke and question in OTHER_KINDS):
-            yield from module_of(question).answers(tables)
+    for question in ("sharing",) if is_smoke else QUESTIONS:
+        yield from module_of(question).answers(tables)

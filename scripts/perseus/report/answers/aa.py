@@ -14,18 +14,18 @@ from perseus.report.numbers import percent
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server that was measured again and again."""
-    for rows in runs(tables["aa"]):
-        yield _answer(rows)
+    for on, rows in runs(tables["aa"]):
+        yield _answer(on, rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
-    server, behind = rows["server"].iloc[0], (to_table("aa"),)
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind = (to_table("aa"),)
     known = rows[rows["noise_floor"].notna()]
     if known.empty:
-        headline = f"How large this host's noise is on {server} is not known"
+        headline = f"How large this host's noise is on {on} is not known"
         return Answer("unknown", headline, reasons(rows), behind)
     row = known.sort_values("noise_floor").iloc[-1]
-    headline = f"On {server} differences below {percent(row['noise_floor'])} are this host's noise"
+    headline = f"On {on} differences below {percent(row['noise_floor'])} are this host's noise"
     ends = {
         name: interval(row[f"{name}_low"], row[f"{name}_high"], percent)
         for name in ("windows", "restarts")

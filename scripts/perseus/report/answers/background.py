@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons
+from perseus.report.answers.repeated import interval, reasons, times
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
@@ -28,38 +28,35 @@ def _answer(rows: pd.DataFrame) -> Answer:
     if known.empty:
         headline = f"What {server} carries beside tenants that stay is not known"
         return Answer("unknown", headline, reasons(rows), behind)
-    if (known["sharing_ratio_low"] > 1).all():
-        kind, headline = (
-            "yes",
-            f"{server} carries more than dedicated servers, whichever tenants stay",
-        )
-    elif (known["sharing_ratio_high"] < 1).all():
-        kind, headline = (
-            "no",
-            f"{server} carries less than dedicated servers, whichever tenants stay",
-        )
-    else:
-        kind, headline = (
-            "unclear",
-            f"Too close to tell whether {server} gains beside tenants that stay",
-        )
+    missing = lines[lines["sharing_ratio"].isna()]
     without = (
-        f"There is no estimate for {row['searched']} beside {row['held']} ({row['reason']})."
-        for _, row in lines[lines["sharing_ratio"].isna()].iterrows()
+        f"There is no estimate for {row['searched']} beside {row['held']} ({row['held_at']}):"
+        f" {row['reason']}."
+        for _, row in missing.iterrows()
     )
-    said = (_of_line(row) for _, row in known.head(MOST_LINES).iterrows())
+    said = [_of_line(row) for _, row in known.iterrows()]
+    if len(said) > MOST_LINES:
+        said[MOST_LINES:] = ["And so on: see the table."]
+    kind, headline = _headline(server, known)
+    if len(missing):
+        headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
     return Answer(kind, headline, (*said, *without), behind)
 
 
+def _headline(server: str, known: pd.DataFrame) -> tuple[str, str]:
+    """The kind of the answer, and its headline."""
+    if (known["sharing_ratio_low"] > 1).all():
+        return "yes", f"{server} carries more than dedicated servers beside tenants that stay"
+    if (known["sharing_ratio_high"] < 1).all():
+        return "no", f"{server} carries less than dedicated servers beside tenants that stay"
+    return "unclear", f"Too close to tell whether {server} gains beside tenants that stay"
+
+
 def _of_line(row: pd.Series) -> str:
-    share = interval(row["share_low"], row["share_high"], _ratio)
-    ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], _ratio)
+    share = interval(row["share_low"], row["share_high"], times)
+    ratio = interval(row["sharing_ratio_low"], row["sharing_ratio_high"], times)
     return (
         f"Beside {row['held']} ({row['held_at']}) {row['searched']} reaches"
-        f" {significant(row['peak_rps'])} requests/s, {_ratio(row['share'])}{share} of its peak"
-        f" alone; together {_ratio(row['sharing_ratio'])}{ratio} of dedicated servers."
+        f" {significant(row['peak_rps'])} requests/s, {times(row['share'])}{share} of its peak"
+        f" alone; together {times(row['sharing_ratio'])}{ratio} of dedicated servers."
     )
-
-
-def _ratio(value: float) -> str:
-    return f"{value:.2f}"

@@ -9,11 +9,14 @@ import pandas as pd
 from perseus.report.numbers import bounds, listed
 
 
-def runs(table: pd.DataFrame) -> Iterator[pd.DataFrame]:
-    """The rows of all repeats of a cell."""
+def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """(on what, the rows of all repeats): the server, or the cell where others have that server,
+    too."""
     names = table["cell"].str.replace(r"\.r\d+$", "", regex=True)
-    for _, rows in table.groupby(names, sort=False):
-        yield rows
+    on_server = names.groupby(table["server"]).nunique()
+    for name, rows in table.groupby(names, sort=False):
+        server = str(rows["server"].iloc[0])
+        yield (server if on_server[server] == 1 else f"{server} ({name})"), rows
 
 
 def over_repeats(
@@ -32,6 +35,11 @@ def over_repeats(
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
     """In brackets, after a blank; nothing where it is not known."""
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
+
+
+def times(value: float) -> str:
+    """A ratio as text."""
+    return f"{value:.2f}"
 
 
 def tenants_of(rows: pd.DataFrame) -> list[str]:

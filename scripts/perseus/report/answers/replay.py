@@ -19,32 +19,35 @@ ARRIVALS = {
     "trace": "the trace",
 }
 
+JUDGED = ("ok", "sla_missed")
+"""Verdicts on the server; others are on the client, the host, or a server that was not there."""
+
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each scenario to which arrivals were replayed."""
-    for rows in runs(tables["replay"]):
-        yield _answer(rows)
+    for on, rows in runs(tables["replay"]):
+        yield _answer(on, rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
-    server, behind = rows["server"].iloc[0], (to_table("replay"),)
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind = (to_table("replay"),)
     shared, alone = (rows[rows["phase"] == phase] for phase in ("shared", "alone"))
-    on = f"Together on {server}"
+    where = f"Together on {on}"
     if shared.empty:  # of one tenant
-        shared, alone, on = alone, shared, f"On {server}"
+        shared, alone, where = alone, shared, f"On {on}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
     sentences = (
         *(_of_tenant(shared, alone, name) for name in _known(shared)),
-        *reasons(rows[rows["attained"].isna()]),
+        *reasons(rows[~rows["verdict"].isin(JUDGED)]),
     )
     missed = shared[shared["verdict"] == "sla_missed"]
     if len(missed):
         its = "misses its SLA" if missed["tenant"].nunique() == 1 else "miss their SLAs"
-        return Answer("no", f"{on} {who(missed)} {its} {under}", sentences, behind)
+        return Answer("no", f"{where} {who(missed)} {its} {under}", sentences, behind)
     if (shared["verdict"] == "ok").all():
         its = "keeps its SLA" if shared["tenant"].nunique() == 1 else "keep their SLAs"
-        return Answer("yes", f"{on} {who(shared)} {its} {under}", sentences, behind)
-    headline = f"Whether SLAs are kept on {server} {under} is not known"
+        return Answer("yes", f"{where} {who(shared)} {its} {under}", sentences, behind)
+    headline = f"Whether SLAs are kept on {on} {under} is not known"
     return Answer("unknown", headline, sentences, behind)
 
 
@@ -53,8 +56,11 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Of the repeat with the least attainment."""
+    """Of the repeat with the least attainment, of those that client and host did not spoil if
+    there is one."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
+    judged = of[of["verdict"].isin(JUDGED)]
+    of = judged if len(judged) else of
     row = of.sort_values("attained").iloc[0]
     ends = interval(row["attained_low"], row["attained_high"], _share)
     parts = [
@@ -63,7 +69,7 @@ def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
     ]
     if len(of) > 1:
         parts.append(f"in the worst of {len(of)} repeats")
-    without = alone[alone["tenant"] == name]["attained"].min()
+    without = alone[(alone["tenant"] == name) & alone["verdict"].isin(JUDGED)]["attained"].min()
     if np.isfinite(without):
         parts.append(f"{_share(without)} alone on the server")
     if pd.notna(row["worst_minute_attained"]) and row["duration_s"] > 60:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
+from perseus.peak.outcome import Outcome
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import over_repeats, reasons, runs, tenants_of, who
+from perseus.report.answers.repeated import over_repeats, reasons, runs, tenants_of, times, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed
 
@@ -21,6 +22,16 @@ class Pair:
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether the server does not keep up with both."""
+        return any((rows["verdict"] == Outcome.INFEASIBLE).any() for rows in self.ways)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known how much each slows down the other."""
+        return not self.is_too_much and all(rows["slowdown"].notna().any() for rows in self.ways)
 
     @property
     def slowdown(self) -> float:
@@ -41,66 +52,76 @@ class Pair:
 
     def sentence(self) -> str:
         each = (
-            f"{of} takes {over_repeats(rows, 'slowdown', 'slowdown_low', 'slowdown_high', _times)}"
+            f"{of} takes {over_repeats(rows, 'slowdown', 'slowdown_low', 'slowdown_high', times)}"
             " times as long"
             for of, rows in zip(self.names, self.ways, strict=True)
         )
         return f"Of {self.words} beside each other, {listed(list(each))}."
 
 
-def _times(value: float) -> str:
-    return f"{value:.2f}"
-
-
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server with tenants beside each other at certain rates."""
-    for rows in runs(tables["slowdown"]):
-        yield _answer(rows)
+    for on, rows in runs(tables["slowdown"]):
+        yield _answer(on, rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
-    server, behind = rows["server"].iloc[0], (to_table("slowdown"),)
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind = (to_table("slowdown"),)
     beside = rows[rows["tenant"] != rows["beside"]]
-    pairs = sorted(_pairs(beside), key=lambda pair: pair.slowdown)
-    if not pairs:
-        headline = f"How {who(rows)} get on with each other on {server} is not known"
+    pairs = list(_pairs(beside))
+    known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
+    # A grid's setting without a model is infeasible, too, and no tenant was served even alone.
+    is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
+    too_much = [pair for pair in pairs if pair.is_too_much and is_served]
+    more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
+    if too_much:
+        headline = f"{on} does not keep up with {_named(too_much)} together"
+        return Answer("no", headline, (*_ranked(known), *more), behind)
+    if not known:
+        headline = f"How {who(rows)} get on with each other on {on} is not known"
         return Answer("unknown", headline, reasons(beside), behind)
-    best, worst = pairs[0], pairs[-1]
-    as_good = [pair for pair in pairs if pair.ends[0] <= best.ends[1]]
-    sentences = [best.sentence(), worst.sentence()]
-    if best is worst:
-        headline = (
-            f"On {server} {best.words} slow each other down by up to {_times(best.slowdown)} times"
-        )
-        sentences = [best.sentence()]
-    elif len(as_good) == len(pairs):
-        headline = (
-            f"On {server} no pair surely gets on better than another: beside each other requests"
-            f" take {_times(best.slowdown)} to {_times(worst.slowdown)} times as long"
-        )
-    else:
-        headline = f"On {server} {best.words} get on best with each other, {worst.words} worst"
-        sentences.append(
-            f"Of {len(pairs)} pairs {len(as_good)} may be the best, by their intervals:"
-            f" {'; '.join(pair.words for pair in as_good)}."
-        )
-    of_noise = _of_noise(beside)
-    return Answer(
-        "unclear", headline, (*sentences, *of_noise, *_of_sla(beside), *_missing(beside)), behind
-    )
+    return Answer("unclear", _headline(on, known), (*_ranked(known), *more), behind)
 
 
 def _pairs(beside: pd.DataFrame) -> Iterator[Pair]:
-    """Those of which both ways are known."""
     for a, b in combinations(tenants_of(beside), 2):
-        found = [
-            beside[(beside["tenant"] == of) & (beside["beside"] == other)].dropna(
-                subset=["slowdown"]
-            )
+        of_a, of_b = (
+            beside[(beside["tenant"] == of) & (beside["beside"] == other)]
             for of, other in ((a, b), (b, a))
-        ]
-        if all(map(len, found)):
-            yield Pair((a, b), (found[0], found[1]))
+        )
+        yield Pair((a, b), (of_a, of_b))
+
+
+def _named(pairs: Sequence[Pair]) -> str:
+    return "; ".join(pair.words for pair in pairs)
+
+
+def _headline(on: str, known: Sequence[Pair]) -> str:
+    """Of pairs from the best to the worst."""
+    best, worst = known[0], known[-1]
+    if best is worst:
+        return f"On {on} {best.words} slow each other down by up to {times(best.slowdown)} times"
+    if len(_as_good(known)) == len(known):
+        return (
+            f"On {on} no pair surely gets on better than another: beside each other requests take"
+            f" {times(best.slowdown)} to {times(worst.slowdown)} times as long"
+        )
+    return f"On {on} {best.words} get on best with each other, {worst.words} worst"
+
+
+def _ranked(known: Sequence[Pair]) -> Iterator[str]:
+    """The best of them, the worst, and which may be the best."""
+    yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
+    as_good = _as_good(known)
+    if len(as_good) < len(known):
+        yield (
+            f"Of {len(known)} pairs {len(as_good)} may be the best, by their intervals:"
+            f" {_named(as_good)}."
+        )
+
+
+def _as_good(known: Sequence[Pair]) -> list[Pair]:
+    return [pair for pair in known if pair.ends[0] <= known[0].ends[1]]
 
 
 def _of_noise(beside: pd.DataFrame) -> Iterator[str]:
@@ -111,15 +132,19 @@ def _of_noise(beside: pd.DataFrame) -> Iterator[str]:
 
 
 def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
-    known = beside[beside["comparisons"] > 0]
-    over = known[known["over_sla"] > 0]
-    if len(known) and over.empty:
-        yield "In no window beside another a tenant fails its SLA."
+    counted = beside[beside["comparisons"] > 0]
+    over = counted[counted["over_sla"] > 0]
+    too_much = (beside["verdict"] == Outcome.INFEASIBLE).any()
+    if len(counted) and over.empty and not too_much:
+        yield "In no window that counts a tenant fails its SLA beside another."
     for (tenant, other), rows in over.groupby(["tenant", "beside"], sort=False):
         of = f"{rows['over_sla'].sum()} of {rows['comparisons'].sum()} windows"
         yield f"Beside {other} {tenant} fails its SLA in {of}."
 
 
-def _missing(beside: pd.DataFrame) -> Iterator[str]:
-    for _, row in beside[beside["slowdown"].isna()].iterrows():
-        yield f"There is no slowdown of {row['tenant']} beside {row['beside']} ({row['reason']})."
+def _missing(pairs: Sequence[Pair]) -> Iterator[str]:
+    for pair in pairs:
+        for (of, other), rows in zip((pair.names, pair.names[::-1]), pair.ways, strict=True):
+            if rows["slowdown"].isna().all():
+                why = " ".join(reasons(rows))
+                yield f"There is no slowdown of {of} beside {other}: {why}"

@@ -6,46 +6,59 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from perseus.peak.outcome import Outcome
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.repeated import interval, reasons, runs
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 
+SHORT = "too short to tell"
+"""A drift, as the table has it."""
+
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server that was loaded for long."""
-    for rows in runs(tables["soak"]):
-        yield _answer(rows)
+    for on, rows in runs(tables["soak"]):
+        yield _answer(on, rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
-    server, behind = rows["server"].iloc[0], (to_table("soak"),)
-    if ((rows["verdict"] == "infeasible") & (rows["windows"] > 0)).any():
-        return Answer("no", f"{server} did not outlive its load", reasons(rows), behind)
-    if (rows["verdict"] != "ok").all():
-        headline = f"Whether anything drifts on {server} is not known"
-        return Answer("unknown", headline, reasons(rows), behind)
-    hours = f"{significant(rows['hours'].max())} h"
-    grows = rows[rows["drift"] == "grows"]
-    if len(grows):
-        names = listed(list(dict.fromkeys(map(_name, rows_of(grows)))))
-        headline = f"On {server} something grows within {hours}: {names}"
-        return Answer("no", headline, tuple(map(_slope, rows_of(grows))), behind)
-    if (rows["drift"] == "too short to tell").any():
-        headline = f"Whether anything grows on {server}, {hours} are too short to tell"
-        return Answer("unclear", headline, (), behind)
-    falls = tuple(map(_slope, rows_of(rows[rows["drift"] == "falls"])))
-    return Answer("yes", f"Within {hours} nothing grows on {server}", falls, behind)
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind = (to_table("soak"),)
+    if ((rows["verdict"] == Outcome.INFEASIBLE) & (rows["windows"] > 0)).any():
+        return Answer("no", f"{on} did not outlive its load", reasons(rows), behind)
+    of_ok = rows[rows["verdict"] == Outcome.OK]
+    seen, unseen = of_ok[of_ok["windows"] > 0], of_ok[of_ok["windows"] == 0]
+    more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
+    if seen.empty:
+        return Answer("unknown", f"Whether anything drifts on {on} is not known", more, behind)
+    hours = f"{significant(seen['hours'].max())} h"
+    found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", SHORT)}
+    slopes = tuple(
+        _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
+    )
+    if len(found["grows"]):
+        headline = f"On {on} something grows within {hours}: {_named(found['grows'])}"
+        return Answer("no", headline, (*slopes, *more), behind)
+    if len(found[SHORT]):
+        headline = (
+            f"{hours} are too short to tell on {on} whether this grows: {_named(found[SHORT])}"
+        )
+        return Answer("unclear", headline, (*slopes, *more), behind)
+    return Answer("yes", f"Within {hours} nothing grows on {on}", (*slopes, *more), behind)
 
 
-def rows_of(rows: pd.DataFrame) -> list[pd.Series]:
-    return [row for _, row in rows.iterrows()]
+def _unseen(rows: pd.DataFrame) -> Iterator[str]:
+    if len(rows):
+        yield f"Not seen there: {_named(rows)}."
+
+
+def _named(rows: pd.DataFrame) -> str:
+    return listed(list(dict.fromkeys(_name(row) for _, row in rows.iterrows())))
 
 
 def _name(row: pd.Series) -> str:
-    return (
-        str(row["quantity"]) if pd.isna(row["tenant"]) else f"{row['quantity']} of {row['tenant']}"
-    )
+    of = "" if pd.isna(row["tenant"]) else f" of {row['tenant']}"
+    return f"{row['quantity']}{of}"
 
 
 def _slope(row: pd.Series) -> str:

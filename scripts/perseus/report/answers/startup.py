@@ -9,25 +9,30 @@ import pandas as pd
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.repeated import runs, tenants_of, who
 from perseus.report.links import to_table
-from perseus.report.numbers import bounds, significant
+from perseus.report.numbers import bounds, percent, significant
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each scenario whose server was started again and again."""
-    for rows in runs(tables["startup"]):
-        server, behind = rows["server"].iloc[0], (to_table("startup"),)
-        times = {str(cache): _ready(of) for cache, of in rows.groupby("page_cache", sort=False)}
-        ready = " or ".join(f"{time} with a {cache} page cache" for cache, time in times.items())
-        headline = f"A fresh {server} server of {who(rows)} is ready after {ready}"
+    for on, rows in runs(tables["startup"]):
+        behind = (to_table("startup"),)
+        ready = " or ".join(
+            _ready(str(cache), of) for cache, of in rows.groupby("page_cache", sort=False)
+        )
+        headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
         first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
         yield Answer("unclear", headline, tuple(filter(None, first)), behind)
 
 
-def _ready(rows: pd.DataFrame) -> str:
-    """The median over starts, each of which has a row for each tenant."""
-    starts = rows.drop_duplicates(["cell", "start"])["ready_s"]
-    ends = bounds(starts.min(), starts.max(), significant)
-    return f"{significant(starts.median())} s ({ends} in {len(starts)} starts)"
+def _ready(cache: str, rows: pd.DataFrame) -> str:
+    """The median over starts, each of which has a row for each tenant; of a page cache that was to
+    be cold also how much of the models' files was left in it."""
+    starts = rows.drop_duplicates(["cell", "start"])
+    times_s, left = starts["ready_s"], starts["resident_share"].median()
+    often = "one start" if len(starts) == 1 else f"{len(starts)} starts"
+    ends = f"{bounds(times_s.min(), times_s.max(), significant)} in {often}"
+    still = f", {percent(left)} of the files still in it" if cache == "cold" and left > 0 else ""
+    return f"{significant(times_s.median())} s with a {cache} page cache ({ends}{still})"
 
 
 def _first(rows: pd.DataFrame, name: str) -> str:
