@@ -1,5 +1,6 @@
 """The study, read once from the configuration, and what all rules share."""
 
+import importlib.util
 import re
 import sys
 from functools import cache
@@ -182,6 +183,25 @@ def require_machine(jobs):
                 cores.split_cores(server.cores)
         except (gpu.GpuError, cores.TooFewCoresError) as error:
             raise WorkflowError(f"Server {server.name!r}: {error}") from None
+
+
+def require_weights(jobs):
+    """Stop when files of weights that are to be exported do not fit their architectures."""
+    exports = [job for job in jobs if job.rule.name in ("export", "export_program")]
+    models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
+    of_files = [model for model in models if model.weights_file]
+    if not of_files or importlib.util.find_spec("torch") is None:  # where only jobs have it
+        return
+    from perseus.models.networks import ExportError, require_fit
+
+    problems = []
+    for model in of_files:
+        try:
+            require_fit(model.architecture, Path(model.weights_file))
+        except ExportError as error:
+            problems.append(f"models: {model.name}: weights: {error}")
+    if problems:
+        raise WorkflowError("\n".join(problems))
 
 
 def is_of_study():

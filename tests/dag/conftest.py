@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from weights_files import write_shapes
 from workflow_copy import Workflow
 
 STUDY = """\
@@ -29,7 +30,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     workflow = Workflow.copied_to(tmp_path_factory.mktemp("finished"))
     (workflow.root / "config" / "config.yaml").write_text(STUDY)
     (workflow.root / "weights").mkdir()
-    (workflow.root / "weights" / "resnet18.pt").write_bytes(b"weights")
+    write_shapes(workflow.root / "weights" / "resnet18.pt", "resnet18")
     (workflow.root / "photos").mkdir()
     for number in range(1, 9):
         (workflow.root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)

@@ -5,6 +5,10 @@ import subprocess
 import sys
 
 import pytest
+import yaml
+from weights_files import write_shapes
+
+SNAKEMAKE = (sys.executable, "-m", "snakemake")
 
 
 def refusal(empty, tmp_path, text):
@@ -74,13 +78,39 @@ def test_an_unknown_key_on_the_command_line_is_refused(empty):
     assert "colour: unknown key" in output + errors
 
 
+def test_weights_that_do_not_fit_stop_before_any_job_all_at_once(empty, tmp_path):
+    workflow = empty.copy(tmp_path / "workflow")
+    write_shapes(workflow.root / "right.pt", "alexnet")
+    write_shapes(workflow.root / "other.pt", "resnet18")
+    (workflow.root / "none.pt").write_bytes(b"weights")
+    files = {"alexnet": "right.pt", "squeezenet1_1": "other.pt", "mobilenet_v3_small": "none.pt"}
+    sla = {"latency_ms": 100}
+    models = [{"name": name, "weights": file, "sla": sla} for name, file in files.items()]
+    scenarios = [
+        {"name": name, "servers": ["cpu1"], "tenants": [{"model": name}]} for name in files
+    ]
+    (workflow.root / "study.yaml").write_text(
+        yaml.safe_dump({"models": models, "scenarios": scenarios})
+    )
+    command = [*SNAKEMAKE, "--cores", "2", "all", "--configfile", "study.yaml"]
+    done = subprocess.run(
+        command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "Traceback" not in said
+    assert said.count("squeezenet1_1: weights: other.pt does not fit squeezenet1_1: ") == 1
+    assert said.count("mobilenet_v3_small: weights: none.pt is not a state_dict that can be") == 1
+    assert "right.pt" not in said
+    assert not (workflow.root / "results").exists()
+
+
 def test_a_server_larger_than_this_machine_stops_before_any_job(empty, tmp_path):
     workflow, cores = empty.copy(tmp_path / "workflow"), os.cpu_count() + 6
     custom = f"custom: {{vcpus: {cores}, on_demand: {{usd_per_vcpu_hour: 0.03}}}}"
     price = f"price: {{instance: large, region: here, {custom}}}"
     study = tmp_path / "study.yaml"
     study.write_text(f"servers: [{{name: cpu1, device: cpu, cores: {cores}, {price}}}]")
-    command = [sys.executable, "-m", "snakemake", "--cores", "2", "all", "--configfile", str(study)]
+    command = [*SNAKEMAKE, "--cores", "2", "all", "--configfile", str(study)]
     done = subprocess.run(
         command, cwd=workflow.root, capture_output=True, text=True, timeout=120, check=False
     )

@@ -131,10 +131,25 @@ def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
     return _from_file(architecture, path)
 
 
+def require_fit(architecture: str, path: Path) -> None:
+    """Raises ExportError unless a file is a state_dict of the architecture; reads no weights."""
+    torch, _ = import_torchvision()
+    state = _state_dict(path, device="meta")
+    with torch.device("meta"):
+        _fitting(architecture, state, path)
+
+
 def _from_file(architecture: str, path: Path) -> torch.nn.Module:
+    state = _state_dict(path, device="cpu")
+    network = _fitting(architecture, state, path)
+    network.load_state_dict(state)
+    return network
+
+
+def _state_dict(path: Path, device: str) -> dict[str, torch.Tensor]:
     torch, _ = import_torchvision()
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
         raise ExportError(
             f"{path} is not a state_dict that can be loaded safely: {_why(error)}. "
@@ -147,6 +162,11 @@ def _from_file(architecture: str, path: Path) -> torch.nn.Module:
             f"{path} holds {_some('keys that are no tensors', other)}. "
             "Write it with torch.save(model.state_dict(), path)."
         )
+    return state
+
+
+def _fitting(architecture: str, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
+    """The network that the tensors of a file belong to, by their names and shapes."""
     aux_logits = any(key.lower().startswith("aux") for key in state)
     network = _without_weights(architecture, aux_logits=aux_logits)
     if classes := _classes(network, state):
@@ -162,7 +182,6 @@ def _from_file(architecture: str, path: Path) -> torch.nn.Module:
         raise ExportError(
             f"{path} does not fit {architecture}: {named}. Is it a state_dict of this architecture?"
         )
-    network.load_state_dict(state)
     return network
 
 

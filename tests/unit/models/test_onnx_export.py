@@ -10,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from weights_files import write_shapes
 
 from perseus.models import answers, networks, onnx_export
 from perseus.models.networks import ExportError
@@ -242,6 +243,18 @@ def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
     torch.save(state, tmp_path / "odd.pth")
     task = ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "odd.pth"))
     refused(task, tmp_path, r"1 keys of another shape \(classifier")
+
+
+def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    for architecture in ("squeezenet1_1", "inception_v3"):
+        write_shapes(tmp_path / "fits.pth", architecture)
+        networks.require_fit(architecture, tmp_path / "fits.pth")
+        with pytest.raises(ExportError, match=r"does not fit resnet18: .* missing keys"):
+            networks.require_fit("resnet18", tmp_path / "fits.pth")
+    torch.save(torchvision.models.alexnet(num_classes=10).state_dict(), tmp_path / "tuned.pth")
+    networks.require_fit("alexnet", tmp_path / "tuned.pth")
+    assert torch.zeros(1).device.type == "cpu"
 
 
 @pytest.mark.parametrize(

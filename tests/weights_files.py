@@ -1,0 +1,16 @@
+"""Files of weights that fit a network, without its numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perseus.models.networks import import_torchvision
+
+
+def write_shapes(path: Path, architecture: str) -> None:
+    """A state_dict of an architecture of torchvision, of tensors that have no values."""
+    torch, torchvision = import_torchvision()
+    options = {"init_weights": False} if architecture == "inception_v3" else {}
+    with torch.device("meta"):
+        network = torchvision.models.get_model(architecture, weights=None, **options)
+    torch.save(network.state_dict(), path)
