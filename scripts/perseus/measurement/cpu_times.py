@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,11 +14,12 @@ from perseus.traffic.client import Result
 @dataclass(frozen=True)
 class CpuTimes:
     """CPU time per answered request, in milliseconds: of a tenant's client, for its own requests,
-    and of the server, for those of all tenants. NaN where it is not known, or nothing was answered.
+    and of the server, for those of all tenants. None where it is not known, or nothing was
+    answered.
     """
 
-    client_cpu_ms: float
-    server_cpu_ms: float
+    client_cpu_ms: float | None
+    server_cpu_ms: float | None
 
 
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
@@ -33,5 +35,5 @@ def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes,
     )
 
 
-def _each_ms(cpu_s: float, requests: int) -> float:
-    return 1000 * cpu_s / requests if requests else float("nan")
+def _each_ms(cpu_s: float, requests: int) -> float | None:
+    return 1000 * cpu_s / requests if requests and not math.isnan(cpu_s) else None

@@ -86,9 +86,9 @@ WINDOWS_SCHEMA = pa.schema(
         column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
         column("client_ms", REAL, "ms", "mean latency less the four above: network and client"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered request,"
-               " from the start of the window until the server is idle again"),
+               " from the start of the window until the server is idle again; null where none was"),
         column("server_cpu_ms", REAL, "ms", "CPU time of the server likewise, per answered request"
-               " of any tenant; null if it runs on another host"),
+               " of any tenant; null where none was, and if it runs on another host"),
     ]
 )  # fmt: skip
 

@@ -110,6 +110,7 @@ def _plane(
         return
     marks: list[tuple[np.ndarray, str]] = []
     intervals: list[np.ndarray] = []
+    named: list[tuple[str, np.ndarray]] = []
     for i, name in enumerate(names):
         alone, axis = results.alone(lines.iloc[0], name), np.eye(2)[i]
         marks += [(alone[f"{scale}_rps"] * axis, look) for scale, look in SCALES]
@@ -123,16 +124,12 @@ def _plane(
             high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
             intervals.append(base + np.outer([max(ends[0], 0), high], step))
         scales = row[["certified_scale", "first_failing_scale", "ci_high_scale"]].to_numpy(float)
-        scales[2] = min(scales[2], 1.3 * row["estimate_scale"])
         if np.isfinite(scales).any():
-            axes.annotate(
-                short(row).removeprefix("mix "),
-                base + np.nanmax(scales) * step,
-                xytext=(6, 5),
-                textcoords="offset points",
-                fontsize="small",
-                color=DARK,
-            )
+            estimate = row["estimate_scale"]
+            highs = scales[2], 1.3 * estimate, estimate
+            reach = np.nanmax([[*scales[:2], high] for high in highs], axis=1)
+            reach[np.isinf(reach)] = np.nan
+            named.append((short(row).removeprefix("mix "), base + np.outer(reach, step)))
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
     reached = np.vstack([np.array(capacity), *(point for point, _ in marks)])
     limit = np.nanmax(np.where(np.isfinite(reached), reached, np.nan), axis=0) * (1.25, 1.15)
@@ -140,6 +137,17 @@ def _plane(
     axes.set_ylim(0, limit[1])
     for ends in intervals:
         _interval(axes, ends, limit)
+    for name, points in named:  # at the end of a line, or before that where it goes on
+        inside = points[(points <= limit).all(axis=1)]
+        if len(inside):
+            axes.annotate(
+                name,
+                inside[0],
+                xytext=(6, 5),
+                textcoords="offset points",
+                fontsize="small",
+                color=DARK,
+            )
     for point, look in marks:
         _mark(axes, point, look)
     missing = lines[~lines["estimate_scale"].map(is_known)]
