@@ -164,8 +164,9 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     backend = triton / "backends" / "python"
     kept = [triton / "bin" / "tritonserver", stub, *libraries]
     kept += [backend / "libtriton_python.so", backend / "triton_python_backend_utils.py"]
-    kept += _package("tritonclient").rglob("*.py")
-    for name in ("nvidia-pytriton", "tritonclient"):
+    for name in ("tritonclient", "hpack"):
+        kept += _package(name).rglob("*.py")
+    for name in ("nvidia-pytriton", "tritonclient", "hpack"):
         kept.append(Path(str(importlib.metadata.distribution(name)._path)) / "METADATA")
     for path in kept:
         yield path, f"scripts/{path.relative_to(site)}"

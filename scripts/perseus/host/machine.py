@@ -15,6 +15,7 @@ from perseus.host.topology import Topology, read_topology
 
 PACKAGES = (
     "grpcio",
+    "hpack",
     "numpy",
     "nvidia-pytriton",
     "onnxruntime",

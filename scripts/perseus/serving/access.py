@@ -67,14 +67,9 @@ class Access:
             return {}
         return {header.name: header.value for header in self.headers}
 
-    def ssl_context(self) -> ssl.SSLContext | None:
-        return None if self.ca_pem is None else _context(self.ca_pem)
-
-    def channel(self, address: str) -> grpc.Channel:
-        credentials = self._grpc_credentials()
-        if credentials is None:
-            return grpc.insecure_channel(address, CHANNEL_OPTIONS)
-        return grpc.secure_channel(address, credentials, CHANNEL_OPTIONS)
+    def ssl_context(self, *protocols: str) -> ssl.SSLContext | None:
+        """For a connection that is to speak one of these (ALPN); None without TLS."""
+        return None if self.ca_pem is None else _context(self.ca_pem, protocols)
 
     def grpc_client(self, address: str) -> triton.InferenceServerClient:
         """Triton's own client, for whatever is not an inference; its calls take `values()`."""
@@ -130,8 +125,11 @@ def _opener(ca_pem: str | None) -> urllib.request.OpenerDirector:
 
 
 @cache
-def _context(ca_pem: str) -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=ca_pem)
+def _context(ca_pem: str, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
+    context = ssl.create_default_context(cadata=ca_pem)
+    if protocols:
+        context.set_alpn_protocols(protocols)
+    return context
 
 
 class _Readable(Protocol):

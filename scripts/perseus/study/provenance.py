@@ -108,7 +108,7 @@ def _experiments(sources: Sources) -> list[str]:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    return ["tritonclient", "numpy", "aiohttp" if client.protocol == "http" else "grpcio"]
+    return ["tritonclient", "numpy", "aiohttp" if client.protocol == "http" else "hpack"]
 
 
 @cache

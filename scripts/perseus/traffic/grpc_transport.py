@@ -1,100 +1,162 @@
 """Requests over gRPC. Bytes go in and come out: protobuf is left out of every request.
 
-grpcio's own threads write and read, and its callbacks come from one thread of it. Of what grpcio
-offers this costs the least CPU time while sends stay punctual: asyncio's sends are late by up to a
-millisecond, blocking calls need a thread for each request in flight.
+The client of HTTP/2 is our own, since grpcio, whose calls from Python cost as much CPU time as the
+rest of a request, keeps sends waiting for its threads.
+https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 """
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Sequence
 from functools import partial
-from typing import Self
+from typing import Final, Self
+from urllib.parse import unquote
 
-import grpc
 import numpy as np
 from google.protobuf.message import DecodeError
+from grpc import StatusCode
 from tritonclient.grpc import service_pb2
 
 from perseus.models.tensors import DTYPES, Tensor
+from perseus.traffic.http2 import REFUSED_STREAM, Http2Error, header_block
+from perseus.traffic.http2_client import Call, End, Http2Client
 from perseus.traffic.requests import Status
 from perseus.traffic.route import OUTPUT, Inputs, Route, SharedSlice
 from perseus.traffic.transport import Answered, RequestFailedError
 
-METHOD = "/inference.GRPCInferenceService/ModelInfer"
-_STATUS = {
-    grpc.StatusCode.OK: Status.OK,
-    grpc.StatusCode.DEADLINE_EXCEEDED: Status.TIMEOUT,
-    grpc.StatusCode.UNAVAILABLE: Status.REFUSED,
+METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
+CONNECT_S: Final = 5.0
+PREFIX_BYTES: Final = 5  # before a message: whether it is compressed, and its length
+_CODES: Final = {str(code.value[0]): code for code in StatusCode}
+_CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)
+_STATUS: Final = {
+    StatusCode.OK: Status.OK,
+    StatusCode.DEADLINE_EXCEEDED: Status.TIMEOUT,
+    StatusCode.UNAVAILABLE: Status.REFUSED,
+}
+_ENDS: Final = {
+    End.CANCELLED: StatusCode.CANCELLED,
+    End.LATE: StatusCode.DEADLINE_EXCEEDED,
+    End.LOST: StatusCode.UNAVAILABLE,
 }
 
 
 class GrpcTransport:
-    """A `transport.Transport` over one gRPC channel."""
+    """A `transport.Transport` over one HTTP/2 connection."""
 
     most_in_flight = 4096
 
     def __init__(self, route: Route) -> None:
-        self._requests = [serialise(route.model, each, route.outputs) for each in route.inputs]
+        messages = (serialise(route.model, each, route.outputs) for each in route.inputs)
+        self._bodies = [memoryview(b"\0" + len(m).to_bytes(4, "big") + m) for m in messages]
         self._timeout_s = route.timeout_s
-        self._calls: dict[int, grpc.Future] = {}
         self._access = route.access
-        self._metadata = tuple(route.access.values().items())
-        self._channel = route.access.channel(route.address)
-        self._infer = self._channel.unary_unary(METHOD)
+        self._head = header_block(
+            [
+                (":method", "POST"),
+                (":scheme", route.access.scheme),
+                (":path", METHOD),
+                (":authority", route.address),
+                ("te", "trailers"),
+                ("content-type", "application/grpc"),
+                *((name.lower(), value) for name, value in route.access.values().items()),
+            ]
+        )
+        self._calls: dict[int, Call] = {}
+        self._client = Http2Client(route.address, route.access.ssl_context("h2"))
 
     def __enter__(self) -> Self:
-        try:
-            grpc.channel_ready_future(self._channel).result(timeout=5)
-        except grpc.FutureTimeoutError as error:
-            self._channel.close()
-            raise RequestFailedError("no gRPC connection within 5 s") from error
-        return self
+        end_s = time.monotonic() + CONNECT_S
+        while True:
+            try:
+                self._client.__enter__()
+                return self
+            except (OSError, Http2Error) as error:
+                if time.monotonic() > end_s:
+                    message = self._access.hide(f"no gRPC connection within 5 s: {error}")
+                    raise RequestFailedError(message) from None
+                time.sleep(0.05)
 
     def __exit__(self, *exc: object) -> None:
-        self._channel.close()
+        self._client.__exit__()
 
     @property
     def in_flight(self) -> int:
         return len(self._calls)
 
     def send(self, number: int, answered: Answered) -> None:
-        call = self._infer.future(
-            self._request(number), timeout=self._timeout_s, metadata=self._metadata
-        )
+        call = self._call(number, self._timeout_s)
+        call.ended = partial(self._done, number, answered)
         self._calls[number] = call
-        call.add_done_callback(partial(self._done, number, answered))
+        self._client.send(call)
 
-    def _done(self, number: int, answered: Answered, call: grpc.Future) -> None:
-        done_ns = time.monotonic_ns()
-        if call.cancelled():
-            answered(done_ns, Status.PENDING, "")
-        elif (code := call.code()) is grpc.StatusCode.OK:
-            answered(done_ns, Status.OK, "")
-        else:
-            message = self._access.hide(f"{code.name}: {call.details()}")
-            answered(done_ns, _STATUS.get(code, Status.ERROR), message)
-        # Last: whoever waits for nothing in flight has then seen all of it.
-        del self._calls[number]
+    def _call(self, number: int, timeout_s: float) -> Call:
+        body = self._bodies[number % len(self._bodies)]
+        return Call(self._head, body, deadline_s=time.monotonic() + timeout_s)
+
+    def _done(
+        self, number: int, answered: Answered, call: Call, done_ns: int, how: End, why: str
+    ) -> None:
+        code, message = _outcome(call, how, why)
+        try:
+            if code is StatusCode.OK:
+                answered(done_ns, Status.OK, "")
+            elif how is End.CANCELLED:
+                answered(done_ns, Status.PENDING, "")
+            else:
+                said = self._access.hide(f"{code.name}: {message}")
+                answered(done_ns, _STATUS.get(code, Status.ERROR), said)
+        finally:  # last: whoever waits for nothing in flight has then seen all of it
+            del self._calls[number]
 
     def cancel(self) -> None:
         # Again and again: a callback may have been about to send.
         while calls := list(self._calls.values()):
             for call in calls:
-                call.cancel()
+                self._client.cancel(call)
             time.sleep(0.001)
 
     def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
-        try:
-            answer = self._infer(self._request(number), timeout=timeout_s, metadata=self._metadata)
-        except grpc.RpcError as error:
-            message = self._access.hide(f"{error.code().name}: {error.details()}")
-            raise RequestFailedError(message) from None
-        return decode(answer)
+        call, is_over = self._call(number, timeout_s), threading.Event()
+        outcomes: list[tuple[StatusCode, str]] = []
 
-    def _request(self, number: int) -> bytes:
-        return self._requests[number % len(self._requests)]
+        def ended(call: Call, done_ns: int, how: End, why: str) -> None:
+            outcomes.append(_outcome(call, how, why))
+            is_over.set()
+
+        call.ended = ended
+        self._client.send(call)
+        is_over.wait()
+        ((code, message),) = outcomes
+        if code is not StatusCode.OK:
+            raise RequestFailedError(self._access.hide(f"{code.name}: {message}"))
+        return decode(b"".join(call.parts)[PREFIX_BYTES:])
+
+
+def _outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
+    """What became of a call, as gRPC names it."""
+    if how is not End.ANSWERED:
+        return _ENDS[how], why
+    if call.reset_code is not None:
+        is_refused = call.reset_code == REFUSED_STREAM
+        code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
+        return code, f"the server reset the stream (code {call.reset_code})"
+    said = call.fields.get("grpc-status")
+    if said is None:
+        status = call.fields.get(":status", "")
+        return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"no gRPC, but HTTP {status}"
+    code = _CODES.get(said, StatusCode.UNKNOWN)
+    if code is StatusCode.OK and not _is_message(b"".join(call.parts)):
+        return StatusCode.INTERNAL, "the answer is not one whole message"
+    return code, unquote(call.fields.get("grpc-message", ""))
+
+
+def _is_message(body: bytes) -> bool:
+    """Whether it is one, not compressed."""
+    length = len(body) - PREFIX_BYTES
+    return length >= 0 and body[:PREFIX_BYTES] == b"\0" + length.to_bytes(4, "big")
 
 
 def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> bytes:

@@ -126,10 +126,10 @@ def test_a_measurement_depends_on_the_repository_only_by_its_files(launcher):
 @pytest.mark.parametrize(
     ("options", "packages"),
     [
-        ({}, {"nvidia-pytriton", "onnxruntime", "grpcio"}),
+        ({}, {"nvidia-pytriton", "onnxruntime", "hpack"}),
         ({"runtime": "openvino", "protocol": "http"}, {"nvidia-pytriton", "openvino", "aiohttp"}),
-        ({"launcher": "docker", "runtime": "pytorch"}, {"grpcio"}),
-        ({"launcher": "remote"}, {"grpcio"}),
+        ({"launcher": "docker", "runtime": "pytorch"}, {"hpack"}),
+        ({"launcher": "remote"}, {"hpack"}),
     ],
 )
 def test_versions_are_of_what_serves_here_and_of_what_asks(options, packages):

@@ -1,0 +1,336 @@
+"""HTTP/2 as a client of gRPC needs it (RFC 9113), without input and output: what a server sent goes
+in, what it has answered comes out, and what is to be sent to it.
+
+Windows are kept as the RFC wants it for what is sent; what is received has the largest there is.
+Header fields are written and, by a table of size 0, read without memory of those before.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Final, Generic, TypeVar
+
+from hpack import Decoder, Encoder, HPACKError
+
+Buffer = bytes | memoryview
+
+PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE = range(6)
+PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(6, 10)
+"""Kinds of frames."""
+
+ACK = END_STREAM = 0x1
+END_HEADERS, PADDED, WITH_PRIORITY = 0x4, 0x8, 0x20
+"""Flags of frames."""
+
+HEADER_TABLE_SIZE, ENABLE_PUSH, MAX_CONCURRENT_STREAMS, INITIAL_WINDOW_SIZE, MAX_FRAME_SIZE = range(
+    1, 6
+)
+"""Settings."""
+
+NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
+"""Error codes."""
+
+MOST = 2**31 - 1  # of a window, and of the number of a stream
+FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # unless settings say otherwise
+TOLD_BYTES = 2**30  # received before the server's window is opened again
+AT_ONCE_BYTES = 2**20  # that are handed out to be sent
+MOST_REFUSALS = 3  # of a request, before it has failed
+_FRAME = struct.Struct(">HBBBL")  # 24 bits of length, kind, flags, stream
+_SETTING = struct.Struct(">HL")
+
+
+class Http2Error(RuntimeError):
+    """What the server sent is no HTTP/2."""
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """A request, and what has come of it."""
+
+    head: bytes
+    """Its header fields, as `header_block` makes them."""
+    body: memoryview
+    """Not empty."""
+    unsent: memoryview = field(init=False)
+    number: int = 0
+    """0 until it is sent."""
+    window_bytes: int = 0
+    fields: dict[str, str] = field(default_factory=dict)
+    """Header fields and trailers of the answer."""
+    parts: list[bytes] = field(default_factory=list)
+    """Of the answer's body."""
+    refusals: int = 0
+    reset_code: int | None = None
+    """Why the server ended it before its end."""
+
+    def __post_init__(self) -> None:
+        self.unsent = self.body
+
+
+def header_block(fields: Iterable[tuple[str, str]]) -> bytes:
+    """Header fields as a request carries them, which no table remembers."""
+    return Encoder().encode([(name, value, True) for name, value in fields], huffman=False)
+
+
+@lru_cache(256)  # those of one server are mostly the same
+def _fields(block: bytes) -> Mapping[str, str]:
+    decoder = Decoder()
+    decoder.max_allowed_table_size = decoder.header_table_size = 0
+    try:
+        return {str(name): str(value) for name, value in decoder.decode(block)}
+    except (HPACKError, UnicodeDecodeError) as error:
+        raise Http2Error(f"header fields that cannot be read ({error})") from error
+
+
+S = TypeVar("S", bound=Stream)
+
+
+class Http2(Generic[S]):
+    """One connection. While a thread uses it, no other may."""
+
+    def __init__(self) -> None:
+        self.greeted = False
+        """Whether the server has said that it speaks HTTP/2."""
+        self.leaving = ""
+        """Why the server takes no more streams on this connection, if it does not."""
+        self._waiting: deque[S] = deque()
+        self._open: dict[int, S] = {}
+        self._uploads: list[S] = []
+        self._next = 1
+        self._most_open = MOST
+        self._frame_bytes = FRAME_BYTES
+        self._first_window_bytes = self._window_bytes = WINDOW_BYTES
+        self._unread = b""
+        self._block: tuple[int, int, bytes] | None = None
+        self._received_bytes = 0
+        self._ended: list[S] = []
+        wanted = {HEADER_TABLE_SIZE: 0, ENABLE_PUSH: 0, INITIAL_WINDOW_SIZE: MOST}
+        settings = b"".join(_SETTING.pack(*each) for each in wanted.items())
+        self._to_say: list[Buffer] = [PREFACE, *_frame(SETTINGS, 0, 0, settings)]
+        self._open_window(MOST - WINDOW_BYTES)
+
+    # What is sent
+
+    def send(self, stream: S) -> None:
+        """Send a request as soon as the server takes it."""
+        self._waiting.append(stream)
+
+    def end(self, stream: S) -> bool:
+        """Want nothing more of a request; whether it had not ended yet."""
+        if self._open.get(stream.number) is stream:
+            del self._open[stream.number]
+            self._reset(stream, CANCEL)
+            return True
+        if stream in self._waiting:
+            self._waiting.remove(stream)
+            return True
+        return False
+
+    def end_all(self) -> list[S]:
+        """Those that have not ended: on this connection they will not."""
+        streams = [*self._ended, *self.calls()]
+        self._open, self._uploads, self._ended = {}, [], []
+        self._waiting.clear()
+        return streams
+
+    def calls(self) -> list[S]:
+        """Those that have not ended, in the order in which they were sent."""
+        return [*self._open.values(), *self._waiting]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer to what was sent is still to come."""
+        return bool(self._open)
+
+    def to_send(self) -> list[Buffer]:
+        """What is to be sent next; nothing where there is nothing that the server takes now."""
+        parts, self._to_say = self._to_say, []
+        if self._next > MOST:
+            self.leaving = "no numbers for streams are left"
+        while self._waiting and not self.leaving and len(self._open) < self._most_open:
+            stream = self._waiting.popleft()
+            stream.number, self._next = self._next, self._next + 2
+            stream.window_bytes = self._first_window_bytes
+            self._open[stream.number] = stream
+            self._uploads.append(stream)
+            parts += _frame(HEADERS, END_HEADERS, stream.number, stream.head)
+        left_bytes = min(AT_ONCE_BYTES, self._window_bytes)
+        for stream in self._uploads.copy() if left_bytes > 0 else ():
+            size = min(len(stream.unsent), stream.window_bytes, left_bytes)
+            if size > 0:
+                parts += self._upload(stream, size)
+                left_bytes -= size
+            if left_bytes == 0:
+                break
+        return parts
+
+    def _upload(self, stream: S, size: int) -> list[Buffer]:
+        """The next bytes of a body in frames."""
+        stream.window_bytes -= size
+        self._window_bytes -= size
+        parts: list[Buffer] = []
+        body, stream.unsent = stream.unsent[:size], stream.unsent[size:]
+        for start in range(0, size, self._frame_bytes):
+            part = body[start : start + self._frame_bytes]
+            is_last = start + len(part) == size and not stream.unsent
+            parts += _frame(DATA, END_STREAM if is_last else 0, stream.number, part)
+        if not stream.unsent:
+            self._uploads.remove(stream)
+        return parts
+
+    def _reset(self, stream: S, code: int) -> None:
+        self._to_say += _frame(RST_STREAM, 0, stream.number, code.to_bytes(4, "big"))
+        if stream.unsent:
+            self._uploads.remove(stream)
+
+    def _open_window(self, size: int) -> None:
+        """Let the server send so many bytes more."""
+        self._to_say += _frame(WINDOW_UPDATE, 0, 0, size.to_bytes(4, "big"))
+
+    # What is received
+
+    def receive(self, data: bytes) -> list[S]:
+        """The requests that have ended with these bytes. Raises Http2Error."""
+        data = self._unread + data if self._unread else data
+        start, end = 0, len(data)
+        while end - start >= _FRAME.size:
+            high, low, kind, flags, number = _FRAME.unpack_from(data, start)
+            length = high << 8 | low
+            if length > FRAME_BYTES:
+                raise Http2Error(f"a frame of {length} bytes")
+            if end - start - _FRAME.size < length:
+                break
+            start += _FRAME.size + length
+            self._receive_frame(kind, flags, number & MOST, data[start - length : start])
+        self._unread = data[start:]
+        ended, self._ended = self._ended, []
+        return ended
+
+    def _receive_frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
+        if self._block is not None and kind != CONTINUATION:
+            raise Http2Error("header fields that do not go on")
+        if not self.greeted and kind != SETTINGS:
+            raise Http2Error("a connection that does not begin with settings")
+        if kind == DATA:
+            self._data(flags, number, payload)
+        elif kind == HEADERS:
+            block = _unpadded(flags, payload)[5 if flags & WITH_PRIORITY else 0 :]
+            self._headers(flags, flags, number, block)
+        elif kind == CONTINUATION:
+            if self._block is None or self._block[0] != number:
+                raise Http2Error("header fields that have not begun")
+            _, first_flags, block = self._block
+            self._headers(flags, first_flags, number, block + payload)
+        elif kind == WINDOW_UPDATE:
+            self._window(number, _whole(payload) & MOST)
+        elif kind == SETTINGS:
+            self._settings(flags, payload)
+        elif kind == PING:
+            if not flags & ACK:
+                self._to_say += _frame(PING, ACK, 0, payload)
+        elif kind == RST_STREAM:
+            if (stream := self._open.get(number)) is not None:
+                self._was_reset(stream, _whole(payload))
+        elif kind == GOAWAY:
+            self._goaway(payload)
+        elif kind == PUSH_PROMISE:
+            raise Http2Error("a push, which was not wanted")
+
+    def _data(self, flags: int, number: int, payload: bytes) -> None:
+        self._received_bytes += len(payload)
+        if self._received_bytes >= TOLD_BYTES:
+            self._open_window(self._received_bytes)
+            self._received_bytes = 0
+        if (stream := self._open.get(number)) is not None:
+            stream.parts.append(_unpadded(flags, payload))
+            if flags & END_STREAM:
+                self._has_ended(stream)
+
+    def _headers(self, flags: int, first_flags: int, number: int, block: bytes) -> None:
+        if not flags & END_HEADERS:
+            self._block = number, first_flags, block
+            return
+        self._block = None
+        if (stream := self._open.get(number)) is not None:
+            stream.fields |= _fields(block)
+            if first_flags & END_STREAM:
+                self._has_ended(stream)
+
+    def _has_ended(self, stream: S) -> None:
+        del self._open[stream.number]
+        if stream.unsent and stream.reset_code is None:  # it is answered before all of it is sent
+            self._reset(stream, NO_ERROR)
+        elif stream.unsent:
+            self._uploads.remove(stream)
+        self._ended.append(stream)
+
+    def _was_reset(self, stream: S, code: int) -> None:
+        """What a server refuses it has not looked at: some count a stream that has just ended."""
+        if code == REFUSED_STREAM and stream.refusals < MOST_REFUSALS:
+            stream.refusals += 1
+            self._send_again(stream)
+        else:
+            stream.reset_code = code
+            self._has_ended(stream)
+
+    def _send_again(self, stream: S) -> None:
+        """From its beginning, before what waits."""
+        del self._open[stream.number]
+        if stream.unsent:
+            self._uploads.remove(stream)
+        stream.number, stream.unsent = 0, stream.body
+        self._waiting.appendleft(stream)
+
+    def _window(self, number: int, size: int) -> None:
+        if number == 0:
+            self._window_bytes += size
+        elif (stream := self._open.get(number)) is not None:
+            stream.window_bytes += size
+
+    def _settings(self, flags: int, payload: bytes) -> None:
+        if flags & ACK:
+            return
+        if len(payload) % _SETTING.size:
+            raise Http2Error("settings that are cut off")
+        for name, value in _SETTING.iter_unpack(payload):
+            if name == MAX_CONCURRENT_STREAMS:
+                self._most_open = value
+            elif name == MAX_FRAME_SIZE:
+                self._frame_bytes = value
+            elif name == INITIAL_WINDOW_SIZE:
+                for stream in self._open.values():
+                    stream.window_bytes += value - self._first_window_bytes
+                self._first_window_bytes = value
+        self.greeted = True
+        self._to_say += _frame(SETTINGS, ACK, 0, b"")
+
+    def _goaway(self, payload: bytes) -> None:
+        """What the server has not looked at waits for another connection."""
+        last, code, said = _whole(payload[:4]) & MOST, _whole(payload[4:8]), payload[8:]
+        self.leaving = f"the server ends the connection (code {code} {said[:200]!r})"
+        for stream in [each for number, each in self._open.items() if number > last][::-1]:
+            self._send_again(stream)
+
+
+def _frame(kind: int, flags: int, number: int, payload: Buffer) -> tuple[Buffer, Buffer]:
+    length = len(payload)
+    return _FRAME.pack(length >> 8, length & 0xFF, kind, flags, number), payload
+
+
+def _whole(payload: bytes) -> int:
+    if len(payload) != 4:
+        raise Http2Error("a frame that is cut off")
+    return int.from_bytes(payload, "big")
+
+
+def _unpadded(flags: int, payload: bytes) -> bytes:
+    if not flags & PADDED:
+        return payload
+    if not payload or payload[0] >= len(payload):
+        raise Http2Error("a frame of more padding than it has room for")
+    return payload[1 : len(payload) - payload[0]]

@@ -1,0 +1,245 @@
+"""Requests over HTTP/2, from any thread, over one connection at a time.
+
+Whoever sends a request writes it, so that it leaves at once. One thread does the rest: it writes
+what the server did not take at once, reads, calls back, ends what has had no answer in time, and
+connects again when the connection is lost.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final, Self
+
+from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
+
+CONNECT_S: Final = 5.0
+AGAIN_S: Final = 0.1  # between two attempts to connect
+LOOK_S: Final = 0.02  # between two looks for what is late
+IDLE_S: Final = 0.2  # the same where nothing is under way
+READ_BYTES: Final = 2**16
+MOST_BUFFERS: Final = 1000  # that the system takes in one call
+_NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class End(Enum):
+    """How a request ended."""
+
+    ANSWERED = auto()
+    LATE = auto()
+    LOST = auto()
+    CANCELLED = auto()
+
+
+def _nobody(call: Call, done_ns: int, how: End, why: str) -> None:
+    """Nobody waits for it."""
+
+
+@dataclass(eq=False, slots=True)
+class Call(Stream):
+    """A request under way."""
+
+    deadline_s: float = 0.0
+    """Of the monotonic clock."""
+    ended: Callable[[Call, int, End, str], None] = _nobody
+    """Called once, with the time in ns of the monotonic clock, how it ended, and why, if not by an
+    answer: by the client's thread, or by whoever cancels."""
+
+
+class Http2Client:
+    """A context manager. Entering it connects, and raises OSError and Http2Error if that fails."""
+
+    def __init__(self, address: str, tls: ssl.SSLContext | None) -> None:
+        host, _, port = address.rpartition(":")
+        self._host, self._port, self._tls = host.strip("[]"), int(port), tls
+        self._lock = threading.Lock()
+        self._http2: Http2[Call] = Http2()
+        self._unwritten: list[Buffer] = []
+        self._socket: socket.socket | None = None
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._socket, self._http2 = self._connected()
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._closing = True
+        os.eventfd_write(self._wake, 1)
+        self._thread.join()
+        os.close(self._wake)
+
+    def send(self, call: Call) -> None:
+        """Send a request, without waiting for its answer."""
+        with self._lock:
+            self._http2.send(call)
+            self._write_first()
+
+    def cancel(self, call: Call) -> None:
+        """End a request that is still under way."""
+        self._end(call, End.CANCELLED, "")
+
+    def _end(self, call: Call, how: End, why: str) -> None:
+        with self._lock:
+            is_open = self._http2.end(call)
+            self._write_first()
+        if is_open:
+            call.ended(call, time.monotonic_ns(), how, why)
+
+    def _connected(self) -> tuple[socket.socket, Http2[Call]]:
+        """A connection to a server that speaks HTTP/2. Raises OSError and Http2Error."""
+        connected = socket.create_connection((self._host, self._port), CONNECT_S)
+        try:
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if self._tls is not None:
+                connected = self._tls.wrap_socket(connected, server_hostname=self._host)
+            http2: Http2[Call] = Http2()
+            connected.sendall(b"".join(http2.to_send()))
+            while not http2.greeted:
+                if not (data := connected.recv(READ_BYTES)):
+                    raise Http2Error("the server does not speak HTTP/2")
+                http2.receive(data)
+            connected.setblocking(False)
+        except BaseException:
+            connected.close()
+            raise
+        return connected, http2
+
+    def _write_first(self) -> None:
+        """Write, unless there is something that the thread is about to; it goes on."""
+        if not self._unwritten:
+            self._write()
+            if self._unwritten:
+                os.eventfd_write(self._wake, 1)
+
+    def _write(self) -> None:
+        """Write what the server takes, as far as the system takes it; with the lock."""
+        to = self._socket
+        while to is not None and (self._unwritten or self._more()):
+            try:
+                if isinstance(to, ssl.SSLSocket):
+                    self._unwritten = [b"".join(self._unwritten)]
+                    written = to.send(self._unwritten[0])
+                else:
+                    written = to.sendmsg(self._unwritten[:MOST_BUFFERS])
+            except OSError:  # now is not the time, or the connection is lost, as reading tells
+                return
+            self._unwritten = _after(self._unwritten, written)
+
+    def _more(self) -> bool:
+        self._unwritten = self._http2.to_send()
+        return bool(self._unwritten)
+
+    # The thread
+
+    def _run(self) -> None:
+        while not self._closing:
+            try:
+                if self._socket is None:
+                    self._connect_again()
+                is_in_use = self._serve()
+                self._send_again(self._disconnect())
+            except (OSError, Http2Error) as error:
+                is_in_use, why = False, self._http2.leaving or str(error)
+                self._tell(self._disconnect(), End.LOST, why)
+            if not is_in_use:
+                time.sleep(AGAIN_S)
+        self._tell(self._disconnect(), End.CANCELLED, "")
+
+    def _connect_again(self) -> None:
+        connected, http2 = self._connected()
+        self._end_late(time.monotonic())
+        with self._lock:
+            waiting = self._http2.end_all()
+            self._socket, self._http2 = connected, http2
+        self._send_again(waiting)
+
+    def _serve(self) -> bool:
+        """Until the client is closed, or the server takes no more; whether it answered anything.
+
+        Raises OSError and Http2Error when the connection is lost.
+        """
+        connected, answers = self._socket, 0
+        assert connected is not None
+        poll, wanted = select.poll(), select.POLLIN
+        poll.register(connected, wanted)
+        poll.register(self._wake, select.POLLIN)
+        look_s = 0.0
+        while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
+            now_s = time.monotonic()
+            if now_s >= look_s:
+                self._end_late(now_s)
+                look_s = now_s + LOOK_S
+            asked = select.POLLIN | (select.POLLOUT if self._unwritten else 0)
+            if asked != wanted:
+                poll.modify(connected, asked)
+                wanted = asked
+            for descriptor, _ in poll.poll(1000 * (LOOK_S if self._http2.is_busy else IDLE_S)):
+                if descriptor == self._wake:
+                    os.eventfd_read(self._wake)
+            # Nobody else reads, but TLS does not read while another thread writes.
+            with self._lock if self._tls else nullcontext():
+                data = _read(connected)
+            now_ns = time.monotonic_ns()
+            with self._lock:
+                answered = self._http2.receive(data) if data else []
+                self._write()
+            for call in answered:
+                call.ended(call, now_ns, End.ANSWERED, "")
+            answers += len(answered)
+        return answers > 0
+
+    def _end_late(self, now_s: float) -> None:
+        with self._lock:
+            late = [call for call in self._http2.calls() if call.deadline_s <= now_s]
+        for call in late:
+            self._end(call, End.LATE, "no answer in time")
+
+    def _disconnect(self) -> list[Call]:
+        """What was under way; from now on requests wait for another connection."""
+        with self._lock:
+            if self._socket is not None:
+                self._socket.close()
+            calls = self._http2.end_all()
+            self._socket, self._http2, self._unwritten = None, Http2(), []
+        return calls
+
+    def _send_again(self, calls: Iterable[Call]) -> None:
+        """Of which nothing has been sent."""
+        for call in calls:
+            self.send(call)
+
+    @staticmethod
+    def _tell(calls: Iterable[Call], how: End, why: str) -> None:
+        for call in calls:
+            call.ended(call, time.monotonic_ns(), how, why)
+
+
+def _read(connected: socket.socket) -> bytes:
+    """What there is now. Raises OSError when there will be no more."""
+    try:
+        data = connected.recv(READ_BYTES)
+    except _NOT_NOW:
+        return b""
+    if not data:
+        raise ConnectionResetError("the server has closed the connection")
+    return data
+
+
+def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
+    """What is left of buffers of which so many bytes are written."""
+    for i, each in enumerate(buffers):
+        if written < len(each):
+            return [memoryview(each)[written:], *buffers[i + 1 :]]
+        written -= len(each)
+    return []

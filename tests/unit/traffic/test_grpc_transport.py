@@ -1,0 +1,282 @@
+"""Requests over gRPC against servers of grpcio that are small, busy, old, or gone."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent import futures
+from contextlib import contextmanager
+
+import grpc
+import numpy as np
+import pytest
+from tritonclient.grpc import service_pb2
+
+from perseus.traffic import http2_client
+from perseus.traffic.grpc_transport import METHOD, GrpcTransport
+from perseus.traffic.requests import Status
+from perseus.traffic.route import Route, inline
+from perseus.traffic.transport import RequestFailedError
+
+LARGE = np.arange(3 * 1000 * 1000, dtype=np.float32).reshape(1, 3, 1000, 1000)  # 12 MB
+SMALL = np.zeros((1, 3, 2, 2), np.float32)
+
+
+def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
+    """The input as the output."""
+    asked = service_pb2.ModelInferRequest.FromString(request)
+    answer = service_pb2.ModelInferResponse(model_name="tenant")
+    answer.outputs.add(name="output", datatype="FP32", shape=asked.inputs[0].shape)
+    answer.raw_output_contents.append(asked.raw_input_contents[0])
+    return answer.SerializeToString()
+
+
+@contextmanager
+def serving(answers=echo, port: int = 0, **options: int) -> Iterator[str]:
+    """The address of a server with these options of gRPC."""
+    _, service, method = METHOD.split("/")
+    handler = grpc.unary_unary_rpc_method_handler(answers)
+    unlimited = {"max_receive_message_length": -1, "max_send_message_length": -1, "so_reuseport": 1}
+    server = grpc.server(
+        futures.ThreadPoolExecutor(20),
+        options=[(f"grpc.{name}", value) for name, value in (unlimited | options).items()],
+    )
+    server.add_generic_rpc_handlers(
+        [grpc.method_handlers_generic_handler(service, {method: handler})]
+    )
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        server.stop(0).wait()
+
+
+def transport(address: str, *images: np.ndarray, timeout_s: float = 20.0) -> GrpcTransport:
+    return GrpcTransport(Route("grpc", address, "tenant", inline(images or [SMALL]), timeout_s))
+
+
+class Answers:
+    """What became of requests, by their numbers; a fault where one was told of twice."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[int, Status]] = []
+        self.messages: set[str] = set()
+
+    def send(self, over: GrpcTransport, number: int) -> None:
+        def answered(done_ns: int, status: Status, message: str) -> None:
+            self.told.append((number, status))
+            self.messages.add(message)
+
+        over.send(number, answered)
+
+    @property
+    def statuses(self) -> dict[int, Status]:
+        assert len(self.told) == len(dict(self.told)), "called back twice"
+        return dict(self.told)
+
+
+def wait_for(what, limit_s: float = 20.0) -> None:
+    end_s = time.monotonic() + limit_s
+    while not what():
+        assert time.monotonic() < end_s, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_what_is_sent_arrives_and_what_is_answered_too():
+    with serving() as address, transport(address, LARGE, SMALL) as over:
+        for number, expected in enumerate((LARGE, SMALL, LARGE)):
+            assert np.array_equal(over.infer(number, 20.0)["output"], expected)
+
+
+def test_large_and_small_requests_are_answered_side_by_side():
+    asked = Answers()
+    with serving() as address, transport(address, LARGE, *[SMALL] * 9) as over:
+        for number in range(100):
+            asked.send(over, number)
+        wait_for(lambda: not over.in_flight)
+    assert asked.statuses == dict.fromkeys(range(100), Status.OK)
+
+
+def test_a_server_that_takes_two_at_a_time_gets_the_others_later():
+    at_once, most = [], []
+
+    def slow(request, context):
+        at_once.append(1)
+        most.append(len(at_once))
+        time.sleep(0.01)
+        at_once.pop()
+        return echo(request, context)
+
+    asked = Answers()
+    with serving(slow, max_concurrent_streams=2) as address, transport(address) as over:
+        over.infer(0, 5.0)
+        for number in range(30):
+            asked.send(over, number)
+        wait_for(lambda: not over.in_flight)
+    assert asked.statuses == dict.fromkeys(range(30), Status.OK)
+    assert max(most) <= 2
+
+
+def test_a_server_that_ends_connections_by_and_by_gets_new_ones():
+    """As those behind a proxy do: no request is lost."""
+    asked, peers = Answers(), set()
+
+    def seen(request, context):
+        peers.add(context.peer())
+        return echo(request, context)
+
+    ages = {"max_connection_age_ms": 200, "max_connection_age_grace_ms": 5000}
+    with serving(seen, **ages) as address, transport(address) as over:
+        for number in range(150):
+            asked.send(over, number)
+            time.sleep(0.01)
+        wait_for(lambda: not over.in_flight)
+    assert asked.statuses == dict.fromkeys(range(150), Status.OK)
+    assert len(peers) > 2
+
+
+def test_what_a_server_had_when_it_went_is_refused_and_the_next_server_is_asked():
+    asked, held = Answers(), threading.Event()
+
+    def holding(request, context):
+        held.wait(10)
+        return echo(request, context)
+
+    with serving(holding) as address:
+        over = transport(address)
+        over.__enter__()
+        for number in range(5):
+            asked.send(over, number)
+        time.sleep(0.1)
+    held.set()
+    wait_for(lambda: not over.in_flight)
+    assert asked.statuses == dict.fromkeys(range(5), Status.REFUSED)
+    asked.send(over, 5)
+    wait_for(lambda: not over.in_flight)
+    assert asked.statuses[5] is Status.REFUSED
+    assert all(message.startswith("UNAVAILABLE: ") for message in asked.messages)
+    with serving(port=int(address.rpartition(":")[2])):
+        wait_for(lambda: _answers(over))
+    over.__exit__()
+
+
+def _answers(over: GrpcTransport) -> bool:
+    try:
+        over.infer(0, 1.0)
+    except RequestFailedError:
+        return False
+    return True
+
+
+def test_a_closed_loop_goes_on_when_its_server_is_lost_and_comes_again():
+    """What is sent by whoever is told of the loss goes whole to the next server."""
+    image = np.zeros((1, 3, 100, 100), np.float32)
+    statuses: list[Status] = []
+
+    def next_one(done_ns: int, status: Status, message: str) -> None:
+        statuses.append(status)
+        if not over_now.is_set():
+            over.send(next(numbers), next_one)
+
+    numbers, over_now = itertools.count(), threading.Event()
+    with serving() as address:
+        over = transport(address, image, timeout_s=3.0)
+        over.__enter__()
+        for _ in range(8):
+            over.send(next(numbers), next_one)
+        wait_for(lambda: len(statuses) > 50)
+    port = int(address.rpartition(":")[2])
+    for _ in range(3):
+        wait_for(lambda: statuses[-1] is Status.REFUSED)
+        with serving(port=port):
+            wait_for(lambda: statuses[-50:] == [Status.OK] * 50)
+    over_now.set()
+    wait_for(lambda: not over.in_flight)
+    over.__exit__()
+    assert {Status.OK, Status.REFUSED} <= set(statuses)
+    assert not {Status.TIMEOUT, Status.PENDING} & set(statuses)
+
+
+def test_what_is_under_way_is_cancelled_once():
+    asked, held = Answers(), threading.Event()
+
+    def holding(request, context):
+        held.wait(10)
+        return echo(request, context)
+
+    with serving(holding) as address, transport(address) as over:
+        for number in range(20):
+            asked.send(over, number)
+        over.cancel()
+        assert asked.statuses == dict.fromkeys(range(20), Status.PENDING)
+        held.set()
+        assert _answers(over)
+    assert not over.in_flight
+
+
+def test_what_takes_too_long_times_out_and_nothing_else():
+    def slow(request, context):
+        time.sleep(1.0 if len(request) > 1000 else 0.0)
+        return echo(request, context)
+
+    asked, image = Answers(), np.zeros((1, 3, 20, 20), np.float32)
+    with serving(slow) as address, transport(address, image, SMALL, timeout_s=0.3) as over:
+        for number in range(4):
+            asked.send(over, number)
+        wait_for(lambda: not over.in_flight)
+        with pytest.raises(RequestFailedError, match="DEADLINE_EXCEEDED: no answer in time"):
+            over.infer(0, 0.1)
+    assert asked.statuses == {
+        0: Status.TIMEOUT,
+        1: Status.OK,
+        2: Status.TIMEOUT,
+        3: Status.OK,
+    }
+
+
+def test_answers_of_a_server_are_told_with_their_code_and_their_words():
+    def failing(request, context):
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "zu groß: 100 %")
+
+    with (
+        serving(failing) as address,
+        transport(address) as over,
+        pytest.raises(RequestFailedError, match=r"^RESOURCE_EXHAUSTED: zu groß: 100 %$"),
+    ):
+        over.infer(0, 5.0)
+
+
+def test_a_server_of_something_else_is_said(monkeypatch):
+    monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
+    said = "a frame of 4740180 bytes"  # its first three bytes, as a length
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+
+        def speak_http_1() -> None:
+            for _ in range(20):
+                connection, _ = listening.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        threading.Thread(target=speak_http_1, daemon=True).start()
+        with pytest.raises(RequestFailedError, match=f"no gRPC connection within 5 s: {said}"):
+            transport(address).__enter__()
+
+
+def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
+    """Whatever part of a request the system takes at a time, and however often it takes none."""
+    sendmsg, turns = socket.socket.sendmsg, itertools.count()
+
+    def little(self, buffers, *rest):
+        if next(turns) % 2:
+            raise BlockingIOError
+        return sendmsg(self, [b"".join(buffers)[:1000]], *rest)
+
+    monkeypatch.setattr(http2_client.socket.socket, "sendmsg", little, raising=False)
+    image = np.arange(3 * 64 * 64, dtype=np.float32).reshape(1, 3, 64, 64)
+    with serving() as address, transport(address, image) as over:
+        assert np.array_equal(over.infer(0, 5.0)["output"], image)
