@@ -2,14 +2,13 @@
 
 import http.server
 import pickle
-import shutil
 import ssl
-import subprocess
 import threading
 from concurrent import futures
 
 import grpc
 import pytest
+from certificate_files import make_certificate
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
@@ -54,18 +53,6 @@ def test_a_server_with_tls_never_gets_a_token_without_it():
 
 
 # Over a wire
-
-
-def make_certificate(folder):
-    """(key, certificate) of 127.0.0.1, which is its own authority."""
-    if not shutil.which("openssl"):
-        pytest.skip("needs openssl")
-    key, pem = folder / "key.pem", folder / "certificate.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    command += ["-subj", "/CN=perseus-test", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command += ["-keyout", str(key), "-out", str(pem)]
-    subprocess.run(command, check=True, capture_output=True)
-    return key, pem
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,10 @@ from contextlib import contextmanager
 import grpc
 import numpy as np
 import pytest
+from certificate_files import make_certificate
 from tritonclient.grpc import service_pb2
 
+from perseus.serving.access import PLAIN, Access, Header
 from perseus.traffic import http2_client
 from perseus.traffic.grpc_transport import METHOD, GrpcTransport
 from perseus.traffic.requests import Status
@@ -35,8 +37,9 @@ def echo(request: bytes, context: grpc.ServicerContext) -> bytes:
 
 
 @contextmanager
-def serving(answers=echo, port: int = 0, **options: int) -> Iterator[str]:
-    """The address of a server with these options of gRPC."""
+def serving(answers=echo, port: int = 0, tls=None, **options: int) -> Iterator[str]:
+    """The address of a server with these options of gRPC; `tls` has the files of its key and its
+    certificate."""
     _, service, method = METHOD.split("/")
     handler = grpc.unary_unary_rpc_method_handler(answers)
     unlimited = {"max_receive_message_length": -1, "max_send_message_length": -1, "so_reuseport": 1}
@@ -47,7 +50,12 @@ def serving(answers=echo, port: int = 0, **options: int) -> Iterator[str]:
     server.add_generic_rpc_handlers(
         [grpc.method_handlers_generic_handler(service, {method: handler})]
     )
-    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    if tls is None:
+        port = server.add_insecure_port(f"127.0.0.1:{port}")
+    else:
+        pair = tuple(file.read_bytes() for file in tls)
+        credentials = grpc.ssl_server_credentials([pair])
+        port = server.add_secure_port(f"127.0.0.1:{port}", credentials)
     server.start()
     try:
         yield f"127.0.0.1:{port}"
@@ -55,8 +63,11 @@ def serving(answers=echo, port: int = 0, **options: int) -> Iterator[str]:
         server.stop(0).wait()
 
 
-def transport(address: str, *images: np.ndarray, timeout_s: float = 20.0) -> GrpcTransport:
-    return GrpcTransport(Route("grpc", address, "tenant", inline(images or [SMALL]), timeout_s))
+def transport(
+    address: str, *images: np.ndarray, timeout_s: float = 20.0, access: Access = PLAIN
+) -> GrpcTransport:
+    inputs = inline(images or [SMALL])
+    return GrpcTransport(Route("grpc", address, "tenant", inputs, timeout_s, access))
 
 
 class Answers:
@@ -99,6 +110,39 @@ def test_large_and_small_requests_are_answered_side_by_side():
             asked.send(over, number)
         wait_for(lambda: not over.in_flight)
     assert asked.statuses == dict.fromkeys(range(100), Status.OK)
+
+
+def test_over_tls_large_and_small_requests_arrive_with_their_headers(tmp_path):
+    metadata, asked = set(), Answers()
+
+    def seen(request, context):
+        metadata.update(context.invocation_metadata())
+        return echo(request, context)
+
+    files = make_certificate(tmp_path)
+    access = Access(files[1].read_text(), (Header("Authorization", "Bearer ", "s3cret"),))
+    with (
+        serving(seen, tls=files) as address,
+        transport(address, LARGE, *[SMALL] * 4, access=access) as over,
+    ):
+        assert np.array_equal(over.infer(0, 20.0)["output"], LARGE)
+        for number in range(50):
+            asked.send(over, number)
+        wait_for(lambda: not over.in_flight)
+    assert asked.statuses == dict.fromkeys(range(50), Status.OK)
+    assert ("authorization", "Bearer s3cret") in metadata
+
+
+def test_a_server_whose_certificate_nobody_signed_gets_no_header(tmp_path, monkeypatch):
+    monkeypatch.setattr("perseus.traffic.grpc_transport.CONNECT_S", 0.1)
+    (tmp_path / "other").mkdir()
+    files, (_, other) = make_certificate(tmp_path), make_certificate(tmp_path / "other")
+    access = Access(other.read_text(), (Header("authorization", "Bearer ", "s3cret"),))
+    with (
+        serving(tls=files) as address,
+        pytest.raises(RequestFailedError, match="certificate verify failed"),
+    ):
+        transport(address, access=access).__enter__()
 
 
 def test_a_server_that_takes_two_at_a_time_gets_the_others_later():

@@ -1,0 +1,21 @@
+"""A certificate for a server of a test."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """(key, certificate) of 127.0.0.1, which is its own authority."""
+    if not shutil.which("openssl"):
+        pytest.skip("needs openssl")
+    key, pem = folder / "key.pem", folder / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=perseus-test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(pem)]
+    subprocess.run(command, check=True, capture_output=True)
+    return key, pem
