@@ -99,7 +99,7 @@ class GrpcTransport:
     def _done(
         self, number: int, answered: Answered, call: Call, done_ns: int, how: End, why: str
     ) -> None:
-        code, message = _outcome(call, how, why)
+        code, message = outcome(call, how, why)
         try:
             if code is StatusCode.OK:
                 answered(done_ns, Status.OK, "")
@@ -123,7 +123,7 @@ class GrpcTransport:
         outcomes: list[tuple[StatusCode, str]] = []
 
         def ended(call: Call, done_ns: int, how: End, why: str) -> None:
-            outcomes.append(_outcome(call, how, why))
+            outcomes.append(outcome(call, how, why))
             is_over.set()
 
         call.ended = ended
@@ -135,7 +135,7 @@ class GrpcTransport:
         return decode(b"".join(call.parts)[PREFIX_BYTES:])
 
 
-def _outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
+def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
     """What became of a call, as gRPC names it."""
     if how is not End.ANSWERED:
         return _ENDS[how], why

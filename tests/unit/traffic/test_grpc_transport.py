@@ -18,7 +18,8 @@ from tritonclient.grpc import service_pb2
 
 from perseus.serving.access import PLAIN, Access, Header
 from perseus.traffic import http2_client
-from perseus.traffic.grpc_transport import METHOD, GrpcTransport
+from perseus.traffic.grpc_transport import METHOD, GrpcTransport, outcome
+from perseus.traffic.http2_client import Call, End
 from perseus.traffic.requests import Status
 from perseus.traffic.route import Route, inline
 from perseus.traffic.transport import RequestFailedError
@@ -321,6 +322,60 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
         return sendmsg(self, [b"".join(buffers)[:1000]], *rest)
 
     monkeypatch.setattr(http2_client.socket.socket, "sendmsg", little, raising=False)
-    image = np.arange(3 * 64 * 64, dtype=np.float32).reshape(1, 3, 64, 64)
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # nothing is written by chance
+    monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
+    image, asked = np.arange(3 * 64 * 64, dtype=np.float32).reshape(1, 3, 64, 64), Answers()
     with serving() as address, transport(address, image) as over:
-        assert np.array_equal(over.infer(0, 5.0)["output"], image)
+        for number in range(3):
+            asked.send(over, number)
+        wait_for(lambda: not over.in_flight, 10.0)
+    assert asked.statuses == dict.fromkeys(range(3), Status.OK)
+
+
+def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
+    asked = Answers()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+
+        def take_nothing() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                settings = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4]) + (2**31 - 1).to_bytes(4, "big")
+                window = bytes([0, 0, 4, 8, 0, 0, 0, 0, 0]) + (2**30).to_bytes(4, "big")
+                connection.sendall(settings + window)
+                wait_for(lambda: over.in_flight)
+
+        accepting = threading.Thread(target=take_nothing)
+        accepting.start()
+        over = transport(f"127.0.0.1:{port}", LARGE, SMALL)
+        over.__enter__()
+        time.sleep(0.1)
+        asked.send(over, 0)
+        accepting.join()
+    wait_for(lambda: not over.in_flight)
+    assert asked.statuses == {0: Status.REFUSED}
+    with serving(port=port):
+        wait_for(lambda: over._client._socket is not None)
+        asked.send(over, 1)
+        wait_for(lambda: not over.in_flight)
+    over.__exit__()
+    assert asked.statuses == {0: Status.REFUSED, 1: Status.OK}
+
+
+@pytest.mark.parametrize(
+    ("fields", "parts", "code", "message"),
+    [
+        ({"grpc-status": "0"}, [b"\0\0\0\0\2o", b"k"], grpc.StatusCode.OK, ""),
+        ({"grpc-status": "0"}, [b"\0\0\0\0\2o"], grpc.StatusCode.INTERNAL, "not one whole message"),
+        ({"grpc-status": "0"}, [b"\1\0\0\0\1o"], grpc.StatusCode.INTERNAL, "not one whole message"),
+        ({"grpc-status": "0"}, [], grpc.StatusCode.INTERNAL, "not one whole message"),
+        ({":status": "503"}, [b"busy"], grpc.StatusCode.UNAVAILABLE, "HTTP 503"),
+        ({":status": "404"}, [b"what?"], grpc.StatusCode.UNKNOWN, "HTTP 404"),
+        ({":status": "200", "grpc-status": "77"}, [], grpc.StatusCode.UNKNOWN, ""),
+    ],
+)
+def test_an_answer_is_what_its_trailers_and_its_message_say(fields, parts, code, message):
+    call = Call(b"", memoryview(b"body"))
+    call.fields, call.parts = fields, parts
+    found, said = outcome(call, End.ANSWERED, "")
+    assert found is code and message in said
