@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
 import threading
@@ -25,6 +26,7 @@ from perseus.traffic.route import Route, inline
 from perseus.traffic.transport import RequestFailedError
 
 LARGE = np.arange(3 * 1000 * 1000, dtype=np.float32).reshape(1, 3, 1000, 1000)  # 12 MB
+HUGE = np.zeros((1, 3, 2000, 2000), np.float32)  # 48 MB, more than buffers of the system hold
 SMALL = np.zeros((1, 3, 2, 2), np.float32)
 
 
@@ -332,34 +334,69 @@ def test_a_buffer_of_the_system_that_is_full_is_written_on_later(monkeypatch):
     assert asked.statuses == dict.fromkeys(range(3), Status.OK)
 
 
-def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
-    asked = Answers()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
+@contextmanager
+def greeting(then, port: int = 0) -> Iterator[str]:
+    """The address of a server whose windows are wide, and of which nothing else is known: `then`
+    does with a connection what it likes, before that is closed."""
+    settings = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4]) + (2**31 - 1).to_bytes(4, "big")
+    window = bytes([0, 0, 4, 8, 0, 0, 0, 0, 0]) + (2**30).to_bytes(4, "big")
+    with socket.create_server(("127.0.0.1", port)) as listening:
 
-        def take_nothing() -> None:
+        def accept() -> None:
             connection, _ = listening.accept()
             with connection:
-                settings = bytes([0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 4]) + (2**31 - 1).to_bytes(4, "big")
-                window = bytes([0, 0, 4, 8, 0, 0, 0, 0, 0]) + (2**30).to_bytes(4, "big")
                 connection.sendall(settings + window)
-                wait_for(lambda: over.in_flight)
+                then(connection)
 
-        accepting = threading.Thread(target=take_nothing)
-        accepting.start()
-        over = transport(f"127.0.0.1:{port}", LARGE, SMALL)
+        thread = threading.Thread(target=accept)
+        thread.start()
+        yield f"127.0.0.1:{listening.getsockname()[1]}"
+        thread.join()
+
+
+def test_what_the_system_does_not_take_at_once_goes_out_when_it_has_room(monkeypatch):
+    monkeypatch.setattr(http2_client, "LOOK_S", 60.0)  # nothing is written by chance
+    monkeypatch.setattr(http2_client, "IDLE_S", 60.0)
+    received: list[int] = []
+
+    def read_later(connection: socket.socket) -> None:
+        wait_for(lambda: over.in_flight)
+        time.sleep(0.1)
+        connection.settimeout(5.0)
+        while sum(received) < HUGE.nbytes:
+            received.append(len(connection.recv(2**20)))
+
+    with greeting(read_later) as address:
+        over = transport(address, HUGE)
+        over.__enter__()
+        time.sleep(0.1)  # its thread waits by now
+        over.send(0, lambda *answer: None)
+    wait_for(lambda: not over.in_flight)
+    over.__exit__()
+    assert sum(received) >= HUGE.nbytes
+
+
+def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
+    asked = Answers()
+    with greeting(lambda connection: wait_for(lambda: over.in_flight)) as address:
+        over = transport(address, HUGE, SMALL)
         over.__enter__()
         time.sleep(0.1)
         asked.send(over, 0)
-        accepting.join()
     wait_for(lambda: not over.in_flight)
     assert asked.statuses == {0: Status.REFUSED}
-    with serving(port=port):
-        wait_for(lambda: over._client._socket is not None)
-        asked.send(over, 1)
-        wait_for(lambda: not over.in_flight)
+    received: list[int] = []
+
+    def read(connection: socket.socket) -> None:
+        connection.settimeout(0.5)
+        with contextlib.suppress(TimeoutError):
+            while sum(received) < 100_000:
+                received.append(len(connection.recv(2**16)))
+
+    with greeting(read, port=int(address.rpartition(":")[2])):
+        pass
     over.__exit__()
-    assert asked.statuses == {0: Status.REFUSED, 1: Status.OK}
+    assert 0 < sum(received) < 1000  # the beginning of a connection alone
 
 
 @pytest.mark.parametrize(
