@@ -1,7 +1,8 @@
 # make all    set everything up and answer config/config.yaml: results/default/report.html
 # make again  measure again what met trouble that may pass, and what depends on it
 #             (of another study: make again CONFIGFILE=config/studies/paper.yaml)
-# make test   set everything up and check the code (its style, types and imports alone: make lint)
+# make test   set everything up and check the code and the DAG (style, types and imports alone: make lint)
+# make test-servers  real servers, and what measures times
 # make test-live    searches and studies on real servers: a quarter of an hour on an idle machine
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
@@ -21,12 +22,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The server's Python stub takes its packages from the first python3 on the path.
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
+IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
+  --dist worksteal
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 # What builds the site, which nothing else needs.
 DOCS := .venv-docs
 
-.PHONY: all again lint test test-live test-kills test-slurm docs bench environment clean-environment
+.PHONY: all again lint test test-servers test-live test-kills test-slurm docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -49,8 +52,12 @@ lint: environment
 	@$(BIN)/snakemake --lint
 
 test: lint
-	@echo "== pytest: unit tests, the DAG, servers that are not measured; three at a time =="
-	@$(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 --dist worksteal
+	@echo "== pytest: unit tests and the DAG, three at a time =="
+	@$(IN_PARALLEL) tests/unit tests/dag
+
+test-servers: environment
+	@echo "== pytest: servers that are not measured, three at a time =="
+	@$(IN_PARALLEL) tests/e2e
 	@echo "== pytest: what measures, one test at a time =="
 	@$(ON_PATH) $(BIN)/python -m pytest -m alone
 

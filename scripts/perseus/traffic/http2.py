@@ -103,6 +103,7 @@ class Http2(Generic[S]):
         self._uploads: list[S] = []
         self._next = 1
         self._most_open = MOST
+        self._refuses = False
         self._frame_bytes = FRAME_BYTES
         self._first_window_bytes = self._window_bytes = WINDOW_BYTES
         self._unread = b""
@@ -152,7 +153,7 @@ class Http2(Generic[S]):
         parts, self._to_say = self._to_say, []
         if self._next > MOST:
             self.leaving = "no numbers for streams are left"
-        while self._waiting and not self.leaving and len(self._open) < self._most_open:
+        while self._waiting and self._has_room():
             stream = self._waiting.popleft()
             stream.number, self._next = self._next, self._next + 2
             stream.window_bytes = self._first_window_bytes
@@ -168,6 +169,11 @@ class Http2(Generic[S]):
             if left_bytes == 0:
                 break
         return parts
+
+    def _has_room(self) -> bool:
+        if self.leaving or (self._refuses and self._open):
+            return False
+        return len(self._open) < self._most_open
 
     def _upload(self, stream: S, size: int) -> list[Buffer]:
         """The next bytes of a body in frames."""
@@ -262,6 +268,7 @@ class Http2(Generic[S]):
                 self._has_ended(stream)
 
     def _has_ended(self, stream: S) -> None:
+        self._refuses = False
         del self._open[stream.number]
         if stream.unsent and stream.reset_code is None:  # it is answered before all of it is sent
             self._reset(stream, NO_ERROR)
@@ -270,9 +277,11 @@ class Http2(Generic[S]):
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """What a server refuses it has not looked at: some count a stream that has just ended."""
+        """What a server refuses it has not looked at. Some count a stream that has just ended, so
+        that no more is sent until another one has."""
         if code == REFUSED_STREAM and stream.refusals < MOST_REFUSALS:
             stream.refusals += 1
+            self._refuses = True
             self._send_again(stream)
         else:
             stream.reset_code = code

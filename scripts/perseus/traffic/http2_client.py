@@ -23,6 +23,7 @@ from perseus.traffic.http2 import Buffer, Http2, Http2Error, Stream
 
 CONNECT_S: Final = 5.0
 AGAIN_S: Final = 0.1  # between two attempts to connect
+REFUSE_S: Final = 0.005  # until a request without a connection is refused, at most
 LOOK_S: Final = 0.02  # between two looks for what is late
 IDLE_S: Final = 0.2  # the same where nothing is under way
 READ_BYTES: Final = 2**16
@@ -147,14 +148,21 @@ class Http2Client:
             try:
                 if self._socket is None:
                     self._connect_again()
-                is_in_use = self._serve()
+                if not self._serve():
+                    time.sleep(AGAIN_S)
                 self._send_again(self._disconnect())
             except (OSError, Http2Error) as error:
-                is_in_use, why = False, self._http2.leaving or str(error)
-                self._tell(self._disconnect(), End.LOST, why)
-            if not is_in_use:
-                time.sleep(AGAIN_S)
+                self._refuse(self._http2.leaving or str(error))
         self._tell(self._disconnect(), End.CANCELLED, "")
+
+    def _refuse(self, why: str) -> None:
+        """What is under way, and what is sent until the next attempt to connect."""
+        again_s = time.monotonic() + AGAIN_S
+        while not self._closing:
+            self._tell(self._disconnect(), End.LOST, why)
+            if time.monotonic() >= again_s:
+                return
+            time.sleep(REFUSE_S)
 
     def _connect_again(self) -> None:
         connected, http2 = self._connected()
@@ -174,6 +182,8 @@ class Http2Client:
         poll, wanted = select.poll(), select.POLLIN
         poll.register(connected, wanted)
         poll.register(self._wake, select.POLLIN)
+        with self._lock:
+            self._write()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
             now_s = time.monotonic()

@@ -187,7 +187,7 @@ def test_a_server_that_ends_connections_by_and_by_gets_new_ones():
 
 
 def test_what_a_server_had_when_it_went_is_refused_and_the_next_server_is_asked():
-    asked, held = Answers(), threading.Event()
+    asked, held, waited_s = Answers(), threading.Event(), list[float]()
 
     def holding(request, context):
         held.wait(10)
@@ -202,9 +202,13 @@ def test_what_a_server_had_when_it_went_is_refused_and_the_next_server_is_asked(
     held.set()
     wait_for(lambda: not over.in_flight)
     assert asked.statuses == dict.fromkeys(range(5), Status.REFUSED)
-    asked.send(over, 5)
-    wait_for(lambda: not over.in_flight)
-    assert asked.statuses[5] is Status.REFUSED
+    for number in range(5, 15):  # at once, and not when somebody has tried to connect again
+        start_s = time.monotonic()
+        asked.send(over, number)
+        wait_for(lambda: not over.in_flight)
+        waited_s.append(time.monotonic() - start_s)
+        assert asked.statuses[number] is Status.REFUSED
+    assert min(waited_s) < http2_client.AGAIN_S / 2
     assert all(message.startswith("UNAVAILABLE: ") for message in asked.messages)
     with serving(port=int(address.rpartition(":")[2])):
         wait_for(lambda: _answers(over))

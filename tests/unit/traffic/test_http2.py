@@ -311,6 +311,19 @@ def test_a_stream_that_the_server_refuses_is_sent_again_but_not_for_ever():
     assert stream.reset_code == http2.REFUSED_STREAM
 
 
+def test_a_server_that_refuses_gets_no_more_until_it_has_answered():
+    connection = connected()
+    first, second, third = with_requests(connection, b"a", b"b", b"c")
+    connection.to_send()
+    refused = http2.REFUSED_STREAM.to_bytes(4, "big")
+    connection.receive(frame(http2.RST_STREAM, 0, 3, refused))
+    (fourth,) = with_requests(connection, b"d")
+    assert connection.to_send() == []
+    assert connection.receive(answer(5)) == [third]
+    assert [each.payload for each in sent(connection, http2.DATA)] == [b"b", b"d"]
+    assert connection.calls() == [first, second, fourth]
+
+
 def test_a_server_that_leaves_answers_what_it_has_looked_at_and_the_rest_can_be_sent_again():
     old, new = connected(), connected(INITIAL_WINDOW_SIZE=2**20)
     first, second, large = with_requests(old, b"a", b"b", bytes(70_000))
