@@ -14,6 +14,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -66,6 +67,7 @@ class Http2Client:
         self._unwritten: list[Buffer] = []
         self._socket: socket.socket | None = None
         self._closing = False
+        self._lost = ""
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
@@ -152,20 +154,27 @@ class Http2Client:
                     time.sleep(AGAIN_S)
                 self._send_again(self._disconnect())
             except (OSError, Http2Error) as error:
-                self._refuse(self._http2.leaving or str(error))
+                self._lost = self._http2.leaving or str(error)
+                again_s = time.monotonic() + AGAIN_S
+                self._refuse()
+                while time.monotonic() < again_s and not self._closing:
+                    time.sleep(REFUSE_S)
+                    self._refuse()
         self._tell(self._disconnect(), End.CANCELLED, "")
 
-    def _refuse(self, why: str) -> None:
-        """What is under way, and what is sent until the next attempt to connect."""
-        again_s = time.monotonic() + AGAIN_S
-        while not self._closing:
-            self._tell(self._disconnect(), End.LOST, why)
-            if time.monotonic() >= again_s:
-                return
-            time.sleep(REFUSE_S)
+    def _refuse(self) -> None:
+        """What is under way, or was sent since."""
+        self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
-        connected, http2 = self._connected()
+        """After a loss requests are refused meanwhile: a port may take connections that nobody
+        serves. Where the server only wanted another connection, they wait."""
+        with ThreadPoolExecutor(1) as pool:
+            attempt = pool.submit(self._connected)
+            while self._lost and not wait([attempt], REFUSE_S).done:
+                self._refuse()
+            connected, http2 = attempt.result()
+        self._lost = ""
         self._end_late(time.monotonic())
         with self._lock:
             waiting = self._http2.end_all()

@@ -223,6 +223,23 @@ def _answers(over: GrpcTransport) -> bool:
     return True
 
 
+def test_a_port_that_nobody_serves_any_more_refuses_at_once():
+    """As that of a server that was killed, while a child of it has its socket still."""
+    asked = Answers()
+    with serving() as address:
+        over = transport(address)
+        over.__enter__()
+        over.infer(0, 5.0)
+    with socket.create_server(("127.0.0.1", int(address.rpartition(":")[2]))):
+        wait_for(lambda: over._client._lost)
+        time.sleep(2 * http2_client.AGAIN_S)  # it is trying by now
+        for number in range(5):
+            asked.send(over, number)
+            wait_for(lambda: not over.in_flight, http2_client.CONNECT_S / 2)
+    assert asked.statuses == dict.fromkeys(range(5), Status.REFUSED)
+    over.__exit__()
+
+
 def test_a_closed_loop_goes_on_when_its_server_is_lost_and_comes_again():
     """What is sent by whoever is told of the loss goes whole to the next server."""
     image = np.zeros((1, 3, 100, 100), np.float32)
@@ -308,10 +325,11 @@ def test_a_server_of_something_else_is_said(monkeypatch):
         address = f"127.0.0.1:{listening.getsockname()[1]}"
 
         def speak_http_1() -> None:
-            for _ in range(20):
-                connection, _ = listening.accept()
-                with connection:
-                    connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+            with contextlib.suppress(OSError):  # the test has ended
+                while True:
+                    connection, _ = listening.accept()
+                    with connection:
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
         threading.Thread(target=speak_http_1, daemon=True).start()
         with pytest.raises(RequestFailedError, match=f"no gRPC connection within 5 s: {said}"):
