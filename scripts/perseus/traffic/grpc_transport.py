@@ -1,7 +1,7 @@
 """Requests over gRPC. Bytes go in and come out: protobuf is left out of every request.
 
-The client of HTTP/2 is our own, since grpcio, whose calls from Python cost as much CPU time as the
-rest of a request, keeps sends waiting for its threads.
+The client of HTTP/2 is our own: calls of grpcio from Python took about twice the CPU time, and its
+threads kept sends waiting (docs/benchmarks.md, "The client").
 https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 """
 
@@ -21,13 +21,12 @@ from tritonclient.grpc import service_pb2
 
 from perseus.models.tensors import DTYPES, Tensor
 from perseus.traffic.http2 import REFUSED_STREAM, Http2Error, header_block
-from perseus.traffic.http2_client import Call, End, Http2Client
+from perseus.traffic.http2_client import CONNECT_S, Call, End, Http2Client
 from perseus.traffic.requests import Status
 from perseus.traffic.route import OUTPUT, Inputs, Route, SharedSlice
 from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
-CONNECT_S: Final = 5.0
 PREFIX_BYTES: Final = 5  # before a message: whether it is compressed, and its length
 _CODES: Final = {str(code.value[0]): code for code in StatusCode}
 _CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)

@@ -124,7 +124,7 @@ class Http2(Generic[S]):
     def end(self, stream: S) -> bool:
         """Want nothing more of a request; whether it had not ended yet."""
         if self._open.get(stream.number) is stream:
-            del self._open[stream.number]
+            self._close(stream)
             self._reset(stream, CANCEL)
             return True
         if stream in self._waiting:
@@ -191,6 +191,9 @@ class Http2(Generic[S]):
 
     def _reset(self, stream: S, code: int) -> None:
         self._to_say += _frame(RST_STREAM, 0, stream.number, code.to_bytes(4, "big"))
+
+    def _close(self, stream: S) -> None:
+        del self._open[stream.number]
         if stream.unsent:
             self._uploads.remove(stream)
 
@@ -269,11 +272,9 @@ class Http2(Generic[S]):
 
     def _has_ended(self, stream: S) -> None:
         self._refuses = False
-        del self._open[stream.number]
+        self._close(stream)
         if stream.unsent and stream.reset_code is None:  # it is answered before all of it is sent
             self._reset(stream, NO_ERROR)
-        elif stream.unsent:
-            self._uploads.remove(stream)
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
@@ -289,9 +290,7 @@ class Http2(Generic[S]):
 
     def _send_again(self, stream: S) -> None:
         """From its beginning, before what waits."""
-        del self._open[stream.number]
-        if stream.unsent:
-            self._uploads.remove(stream)
+        self._close(stream)
         stream.number, stream.unsent = 0, stream.body
         self._waiting.appendleft(stream)
 

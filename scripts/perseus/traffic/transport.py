@@ -30,7 +30,8 @@ class Transport(Protocol):
     def send(self, number: int, answered: Answered) -> None:
         """Send request `number` (unique among those in flight) without waiting for its answer.
 
-        `answered` is called exactly once, in a thread of the transport; it may send.
+        `answered` is called exactly once, in a thread of the transport or in that of who cancels;
+        it may send.
         """
 
     def cancel(self) -> None:
