@@ -38,8 +38,9 @@ def take_onnx(
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
 
     The file gets the names, the dynamic batch and the IR version of exported ones. The reference
-    are the answers of `source` itself under ONNX Runtime, image by image (or in batches of the size
-    that it is fixed to, where it is and nothing else is asked for).
+    are the answers of `source` itself under ONNX Runtime, image by image, or in batches of the size
+    that it is fixed to. `fixed_batch` in the record is that size where the file served takes no
+    other either, else None.
 
     Raises ExportError for a file that is no CNN of one image input and one output, that keeps its
     weights elsewhere, or whose answers depend on how images are batched.
@@ -52,20 +53,22 @@ def take_onnx(
     output = _answers(model, images, batch, source)
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         onnx.save_model(_as_served(model, size), str(onnx_file))
+        fixed_batch = None
         try:
             check = check_onnx(onnx_file, images, output, what=source.name)
-        except ExportError as error:
+        except ExportError:
             if batch is None:
                 raise
-            if set(task.batches) != {batch}:
-                raise ExportError(
-                    f"{source} takes batches of {batch} only, and its tenants ask for"
-                    f" {' to '.join(map(str, task.batches))}: export it with a dynamic batch axis,"
-                    f" or give them max_batch_size: {batch} and request_batch_size: {batch}"
-                ) from error
+            fixed_batch = batch
             check = check_onnx(onnx_file, images, output, what=source.name, batch=batch)
         kept = keep_answers(onnx_file, images, output, npz)
-    return {"source_sha256": sha256(source), "images": list(task.images), **check, **kept}
+    return {
+        "source_sha256": sha256(source),
+        "images": list(task.images),
+        "fixed_batch": fixed_batch,
+        **check,
+        **kept,
+    }
 
 
 def _read(source: Path) -> onnx.ModelProto:

@@ -48,6 +48,22 @@ def write_tenant(
     write_model(root, config, tenant.model_file, model, siblings)
 
 
+def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
+    """Why Triton may give a network batches of a size that it does not take; empty if it may not.
+
+    check: as of `write_tenant` (fixed_batch).
+    """
+    fixed, sizes = check.get("fixed_batch"), {tenant.own_request_batch_size, tenant.max_batch_size}
+    if fixed is None or sizes == {fixed}:
+        return ""
+    return (
+        f"the ONNX file of model {tenant.model!r} takes batches of {fixed} only, and tenant"
+        f" {tenant.name!r} asks for {' to '.join(map(str, sorted(filter(None, sizes))))}: export it"
+        f" with a dynamic batch axis, or give it max_batch_size: {fixed} and"
+        f" request_batch_size: {fixed}"
+    )
+
+
 def write_model(
     root: Path, config: pb.ModelConfig, file: str, source: Path, siblings: Sequence[str]
 ) -> None:

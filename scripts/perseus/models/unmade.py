@@ -34,9 +34,14 @@ def made(
         return make()
     except refusals as error:
         say(str(error))
-        with whole(path) as partial:
-            partial.write_bytes(MARK + str(error).encode())
+        unmake(path, str(error))
         return {"unmade": str(error)}
+
+
+def unmake(path: Path, reason: str) -> None:
+    """Let a file say why there is no model in it."""
+    with whole(path) as partial:
+        partial.write_bytes(MARK + reason.encode())
 
 
 def why_unmade(path: Path) -> str:

@@ -53,25 +53,15 @@ def export_task(study: Study, model: str) -> ExportTask:
 
 def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
     of = study.models[model]
-    tenants = (each for scenario in study.scenarios.values() for each in scenario.tenants)
-    batches = {
-        size
-        for each in tenants
-        if each.model == model
-        for size in (each.request_batch_size, each.max_batch_size)
-    }
     return OwnOnnxTask(
-        seed=study.definition.seed,
-        input_size=of.input_size,
-        images=study.images[model],
-        batches=tuple(sorted(batches)),
+        seed=study.definition.seed, input_size=of.input_size, images=study.images[model]
     )
 
 
 def repository_task(study: Study, scenario_id: str, tenant_name: str) -> RepositoryTask:
     scenario = study.scenarios[scenario_id]
     tenant, server = scenario.tenant(tenant_name), scenario.server
-    batching = tenant.dynamic_batching
+    batching, is_own = tenant.dynamic_batching, study.models[tenant.model].onnx is not None
     return RepositoryTask(
         tenant=ServedTenant(
             name=tenant.network,
@@ -81,6 +71,7 @@ def repository_task(study: Study, scenario_id: str, tenant_name: str) -> Reposit
             model_file=RUNTIMES[server.runtime].model_file,
             instances=tenant.instances,
             max_batch_size=tenant.max_batch_size,
+            own_request_batch_size=tenant.request_batch_size if is_own else None,
             max_queue_delay_us=batching.max_queue_delay_us if batching else None,
             preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
             priority=tenant.priority,

@@ -55,6 +55,7 @@ def taken(model, folder, **task):
 @pytest.mark.parametrize("batch", ["n", 1, 3])
 def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path, batch):
     record, served = taken(network(batch), tmp_path)
+    assert record["fixed_batch"] is None
     assert record["input_shape"] == [3, 32, 32] and record["classes"] == CLASSES
     session = onnx_session(str(served))
     (given,), (made,) = session.get_inputs(), session.get_outputs()
@@ -71,14 +72,15 @@ def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_batch_that_stays_fixed_is_taken_where_nothing_else_is_asked_for(tmp_path, batch):
-    record, _ = taken(network(batch, by=batch), tmp_path, batches=(batch,))
+def test_a_batch_that_stays_fixed_is_recorded(tmp_path, batch):
+    record, _ = taken(network(batch, by=batch), tmp_path)
+    assert record["fixed_batch"] == batch
     assert set(record["batches"]) == {batch}
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
-    record, served = taken(network(3, by=3), tmp_path, batches=(3,))
+    record, served = taken(network(3, by=3), tmp_path)
     files = served, tmp_path / "reference.npz", tmp_path / f"model.{precision}.onnx"
     converted = convert(precision, *files, record["batches"])
     assert set(converted["batches"]) == {3}
@@ -98,7 +100,6 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
         (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
         (network(pixels=(32, 64)), "images must be square"),
-        (network(batch=2, by=2), "takes batches of 2 only, and its tenants ask for 1: export"),
     ],
 )  # fmt: skip
 def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model, why):

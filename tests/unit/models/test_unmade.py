@@ -125,3 +125,34 @@ def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
         job("repository", tmp_path, **of)
     assert not (tmp_path / served).exists()
     assert "cannot be converted" in (tmp_path / "logs/job.error").read_text()
+
+
+@pytest.mark.parametrize(
+    ("scenario", "sent", "most", "why"),
+    [
+        ("cpu1.own", 4, 4, ""),
+        ("cpu1~batch-8.own", 4, 8, "takes batches of 4 only, and tenant 'own' asks for 4 to 8"),
+        ("cpu1.own", 1, 4, "takes batches of 4 only, and tenant 'own' asks for 1 to 4"),
+        ("cpu1.own", 2, 2, "takes batches of 4 only, and tenant 'own' asks for 2: export it"),
+    ],
+)
+def test_a_network_of_one_batch_gets_no_other(tmp_path, scenario, sent, most, why):
+    (tmp_path / "model.onnx").write_bytes(b"a network")
+    (tmp_path / "check.json").write_text(json.dumps(CHECK | {"fixed_batch": 4}))
+    tenant = ServedTenant(
+        name="own", model="mine", own_request_batch_size=sent, max_batch_size=most
+    )
+    served = tmp_path / "repository/own/1/model.onnx"
+    of = {
+        "input": {"model": "model.onnx", "check": "check.json"},
+        "output": {"config": "repository/own/config.pbtxt", "model": served},
+        "params": {"task": RepositoryTask(tenant=tenant, siblings=("own",)).plain()},
+        "wildcards": {"scenario": scenario},
+    }
+    if why and "~" not in scenario:
+        with pytest.raises(SystemExit, match=why):
+            job("repository", tmp_path, **of)
+        assert not served.exists()
+    else:
+        job("repository", tmp_path, **of)
+        assert why in why_unmade(served) and bool(why) == bool(why_unmade(served))

@@ -11,11 +11,8 @@ class OwnOnnxTask(Part):
     seed: of random images.
     input_size: height and width in pixels; None where the file says it.
     images: files, preprocessed as torchvision does for resnet50; none for random images.
-    batches: the smallest and largest batches of its tenants, which a file of a fixed batch must be
-        fixed to.
     """
 
     seed: int = 0
     input_size: int | None = None
     images: tuple[str, ...] = ()
-    batches: tuple[int, ...] = (1,)
