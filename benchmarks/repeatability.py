@@ -29,7 +29,7 @@ from perseus.peak.stats import Floats
 BENCHMARK = "repeatability"
 ROOT = Path(__file__).parents[1]
 STUDY, MIX = "repeatability", [1, 1]
-RUNS = 3
+RUNS = 5
 BURST_S, BURSTING = (0.2, 2.0), 0.15
 """How long a burst lasts, evenly distributed, and the share of time that bursts take."""
 

@@ -6,7 +6,7 @@ HELD_OUT those on which none was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -48,8 +48,8 @@ TRUTH_REQUESTS = 400_000
 SPEED_POWER = 1.15
 """Of the speed, with which a limit rises: that of M/D/1 with an SLA of ten times the work."""
 
-LONGEST_S = 2000.0
-"""Of a search on a host that wanders."""
+LONGEST_S, LONG_RUN_S = 2000.0, 20_000.0
+"""Of a search on a host that wanders, and of what tells such a host's limit in the long run."""
 
 
 @dataclass(frozen=True)
@@ -241,18 +241,38 @@ def limit_rps(server: Server) -> float:
 
     On a quiet host.
     """
+
+    def keeps_slas(rate_rps: float) -> bool:
+        simulated = server.simulated(np.random.default_rng(0))
+        return _keeps_slas(server, simulated, rate_rps, TRUTH_REQUESTS / rate_rps)
+
+    return _limit_rps(server, keeps_slas)
+
+
+def long_run_rps(server: Server) -> float:
+    """The same in `LONG_RUN_S` on its host, whose slow hours and moments are in it."""
+    assert server.host is not None
+    factors = server.host.factors(np.random.default_rng([SEED, 2]), LONG_RUN_S)
+
+    def keeps_slas(rate_rps: float) -> bool:
+        simulated = server.simulated(np.random.default_rng(0))
+        on_host = replace(simulated, slowness=as_recorded(STEP_S, factors))
+        return _keeps_slas(server, on_host, rate_rps, LONG_RUN_S)
+
+    return _limit_rps(server, keeps_slas)
+
+
+def _limit_rps(server: Server, keeps_slas: Callable[[float], bool]) -> float:
     low, high = 0.0, 8 * server.start_rps
     while high - low > 0.001 * high:
         middle = (low + high) / 2
-        if _keeps_slas(server, middle):
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if keeps_slas(middle) else (low, middle)
     return (low + high) / 2
 
 
-def _keeps_slas(server: Server, rate_rps: float) -> bool:
-    simulated, seconds = server.simulated(np.random.default_rng(0)), TRUTH_REQUESTS / rate_rps
+def _keeps_slas(
+    server: Server, simulated: SimulatedServer, rate_rps: float, seconds: float
+) -> bool:
     with simulated.offer(server.line.rates_rps(rate_rps), seconds) as load:
         tenants = zip(load.arrival_s, load.done_s, server.slas, strict=True)
         return all(

@@ -132,13 +132,13 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
     monkeypatch.setattr(noise, "FOLDER", tmp_path)
     minute = round(60 / noise.STEP_S)
     factors = np.repeat([0.9, 1.1] * 5, minute)
-    noise.Recording("A(R) Processor", "resnet18", factors).write()
+    noise.Recording("A(R) Processor", "resnet18", 90.0, factors).write()
     (found,) = noise.recordings()
     assert (found.name, list(tmp_path.glob("*"))) == (
         "A(R) Processor, resnet18",
         [tmp_path / "a-processor-resnet18.parquet"],
     )
-    assert found.factors == pytest.approx(factors)
+    assert (found.answers_per_s, found.factors) == (90, pytest.approx(factors))
     assert found.deviation(60) == pytest.approx(np.log(1.1 / 0.9) / 2, rel=0.06)
     assert found.deviation(120) == pytest.approx(0, abs=1e-9)
     replayed = found.as_host.factors(np.random.default_rng(0), 1200)
