@@ -9,8 +9,8 @@
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
-#             ablation, repeats, repeatability, noise, planning, aggregation, planner, compare,
-#             prediction)
+#             sharing, ablation, repeats, repeatability, noise, planning, aggregation, planner,
+#             compare, prediction)
 #
 # Another Python: make PYTHON=python3.12 all. Another study or more cores:
 #   .venv/bin/snakemake --cores 8 all --configfile config/studies/paper.yaml

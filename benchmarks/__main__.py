@@ -1,7 +1,7 @@
 """Run benchmarks, all or those named, and write their tables and docs/benchmarks.md.
 
-python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [ablation]
-    [repeats] [repeatability] [noise] [planning] [aggregation] [planner] [compare]
+python -m benchmarks [client] [honesty] [search] [live] [limit] [coverage] [sharing]
+    [ablation] [repeats] [repeatability] [noise] [planning] [aggregation] [planner] [compare]
     [prediction]
 """
 
@@ -31,6 +31,7 @@ from benchmarks import (
     repeats,
     search_cost,
     search_live,
+    sharing,
 )
 from benchmarks.page import PAGE, RESULTS, page
 from benchmarks.perf_analyzer import FetchError, PerfAnalyzer, install
@@ -95,6 +96,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "live": _beside_peer(_live),
     "limit": limit.run,
     "coverage": coverage.run,
+    "sharing": sharing.run,
     "ablation": ablation.run,
     "repeats": repeats.run,
     "repeatability": repeatability.run,

@@ -76,6 +76,15 @@ run, and on a host that wanders the limit at the median speed of the search (doc
 certified rates may lie above the truth; the interval of the estimate must have the truth in 95 % of
 searches.
 """,
+    "sharing": """## The proof of the sharing ratio
+
+What a study of two models answers, in virtual time: three cells one after another with `quick`,
+each model alone and then both, on a host whose speed goes on wandering between them. The truth is
+the ratio on a quiet host. The interval must have it in 95 % of 100 studies. Every cell looks at the
+speed of its busy server, and the dedicated peaks are brought to that of the shared cell
+(docs/method.md, "Sharing, cost and saving"); without these looks the ratio has what the host did in
+between.
+""",
     "ablation": """## What each rule of the estimate is worth
 
 Each rule of the estimate off in turn (ours), beside all rules (peer), on the windows of the same

@@ -129,7 +129,7 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
     for name in totals:
         derived = totals[name].reindex(bought.index, fill_value=0)
         yield Equation(f"fleets: {name} is the sum of fleet_servers", bought[name], derived)
-    worst = _lowest(tables["fleet_models"].groupby(FLEET)["attained"]).dropna()
+    worst = _lowest(tables["fleet_models"].groupby(FLEET)["attained"])
     stated = fleets["attained"].reindex(worst.index)
     yield Equation("fleets: attained is the least of fleet_models", stated, worst)
 

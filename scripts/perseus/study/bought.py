@@ -61,7 +61,9 @@ def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
         for other, accelerator in accelerators.items()
         if not zones or zone == other
     ]
-    machine, accelerator = min(pairs, key=lambda pair: [*map(_on_demand_then_spot, pair)])
+    machine, accelerator = min(
+        pairs, key=lambda pair: tuple(map(sum, zip(*map(_on_demand_then_spot, pair), strict=True)))
+    )
     if not zones and machine.zone:
         doubt = f"{accelerator.source} has {wanted.accelerator} in other zones than the machine"
         accelerator = replace(accelerator, doubts=(*accelerator.doubts, doubt))

@@ -503,6 +503,33 @@ def test_the_gate_names_what_got_worse_and_lets_the_rest_pass(compared):
         gate(compared("base", name), Path("summary.md"))
 
 
+@pytest.mark.parametrize(
+    ("outcome", "passes"), [("infeasible", False), ("failed", False), ("disturbed", True)]
+)
+def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, outcome, passes):
+    made = synthetic.records(TRUTH, 2)
+    lost = [
+        synthetic.spoil(each, outcome, "why")
+        if each["cell"]["scenario"] == "cpu1.resnet18"
+        else each
+        for each in made
+    ]
+    found = compare(read_source(studies["base"]), written(tmp_path, lost), draws=200)
+    table = found.table.to_pandas()
+    if passes:
+        gate(table, Path("summary.md"))
+    else:
+        with pytest.raises(WorseError, match=f"resnet18: now {outcome}: repeat 1: why"):
+            gate(table, Path("summary.md"))
+
+
+def test_the_gate_fails_where_nothing_can_be_compared(studies, tmp_path):
+    made = [with_tenant(each, sla={"latency_ms": 1.0}) for each in synthetic.records(TRUTH, 2)]
+    found = compare(read_source(studies["base"]), written(tmp_path, made), draws=200)
+    with pytest.raises(WorseError, match="nothing could be compared with the base"):
+        gate(found.table.to_pandas(), Path("summary.md"))
+
+
 def test_the_table_is_written_with_units_and_read_back(compared, studies, tmp_path):
     found = compare(read_source(studies["base"]), read_source(studies["same"]), draws=200)
     parquet.write(found.table, tmp_path / "c.parquet", tmp_path / "c.csv")

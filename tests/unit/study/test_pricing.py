@@ -142,6 +142,19 @@ def test_accelerators_that_are_priced_apart_are_added(price):
     )
 
 
+def test_the_zone_is_that_where_machine_and_accelerator_together_cost_least(price):
+    catalogue = (
+        "InstanceType,AcceleratorName,AcceleratorCount,Region,AvailabilityZone,vCPUs,MemoryGiB,"
+        "Price,SpotPrice\n"
+        "big,,,here,a,4,1,0.10,0.01\n"
+        "big,,,here,b,4,1,0.11,0.05\n"
+        ",T4,1,here,a,,,0.50,0.01\n"
+        ",T4,1,here,b,,,0.35,0.05\n"
+    )
+    found = price(catalogue, at("big", "here", accelerator="T4"), **GPU)
+    assert (found.zone, found.on_demand_usd_per_hour) == ("b", pytest.approx(0.46))
+
+
 def test_accelerators_in_the_row_of_the_instance_are_in_its_price(price, refused):
     row = at("g4dn.xlarge", "us-east-1")
     assert price(AWS, row, **GPU).on_demand_usd_per_hour == 0.526

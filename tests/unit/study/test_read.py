@@ -452,7 +452,10 @@ def background(**keys):
         (scenario("squeezenet1_1", "squeezenet1_1"), r"tenants: 'squeezenet1_1' appears 2 times"),
         (scenario(*PAIR, servers=["cpu2"]), r"servers\[0\]: 'cpu2' is not in servers .*'cpu1'"),
         (scenario(*PAIR, experiments=None), r"experiments: must be a list, not empty"),
-        (shared(), r"experiments\[0\]: a shared scenario needs mixes: or hold:"),
+        (
+            shared(),
+            r"experiments\[0\]: a shared scenario needs mixes:, such as \[\[1, 1\]\], or hold:",
+        ),
         (shared(kind="concurrency"), r"concurrencies: is missing .*such as \[1, 4, 16\]"),
         (shared(mixes=[[1, 1]], concurrencies=[1]), r"concurrencies: is of kind: concurrency only"),
         (

@@ -3,7 +3,7 @@ which demand."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -14,20 +14,23 @@ from perseus.report.answers.sharing import QUICK, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
+from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for the demand, or else for each group of models; none of what the preset smoke
     measured."""
-    if (tables["peaks"]["preset"] == "smoke").any():
+    if (tables["peaks"]["preset"] == "smoke").all():
         return
     if len(tables["fleets"]):
         yield _fleet(tables)
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):
         names = str(models).split(" + ")
-        yield _over_demand(names, stretches, _of_models(tables["peaks"], names))
+        points = _of_models(tables["peaks"], names)
+        if not (points["preset"] == "smoke").any():
+            yield _over_demand(names, stretches, points)
 
 
 def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
@@ -60,6 +63,7 @@ def _fleet(tables: Tables) -> Answer:
         f"They carry {row['demand']} requests/s within every SLA, by the lower limits of what such"
         f" servers were measured to carry; that they are enough has a probability"
         f" {_chance(row['probability_enough'])}.",
+        *_not_proven(row),
         *_in_virtual_time(mine, late),
         *_beside(top, row, is_known),
         *_other_levels(fleets, row),
@@ -68,7 +72,8 @@ def _fleet(tables: Tables) -> Answer:
         *_not_sure(points),
     )
     behind = (to_table("fleets"), *to_lines(points))
-    return Answer("perhaps" if len(late) else "yes", headline, sentences, behind)
+    is_doubtful = len(late) > 0 or bool((points["preset"] == "smoke").any())
+    return Answer("perhaps" if is_doubtful else "yes", headline, sentences, behind)
 
 
 def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
@@ -84,22 +89,28 @@ def _chance(probability: float) -> str:
     return f"of {said}" if said[0].isdigit() else said
 
 
+def _not_proven(row: pd.Series) -> Iterator[str]:
+    if row["status"] == TIME_LIMIT:
+        yield (
+            "Whether this is the cheapest fleet is not proven: when the solver's time was over, one"
+            f" that costs {percent(row['gap'])} less was not ruled out."
+        )
+
+
 def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
-    if mine.empty or mine["attained"].isna().any():
-        return
-    if late.empty:
+    if len(mine) and late.empty and mine["attained"].notna().all():
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
-            "Simulated as first-come first-served queues at the speeds that were seen, they keep"
-            f" every SLA, too: of {worst['model']}, {percent(worst['attained'])} of the requests"
-            f" are within {worst['sla_ms']:g} ms."
+            "Simulated as first-come first-served queues at the speeds that were seen, under"
+            f" Poisson arrivals, they keep every SLA, too: of {worst['model']},"
+            f" {percent(worst['attained'])} of the requests are within {worst['sla_ms']:g} ms."
         )
     for _, row in late.iterrows():
         yield (
-            f"But simulated as first-come first-served queues, only {percent(row['attained'])} of"
-            f" the requests of {row['model']} are within {row['sla_ms']:g} ms, of"
-            f" {percent(row['sla_share'])} that must be: measure such a server at this load before"
-            " you buy."
+            "But simulated as first-come first-served queues under Poisson arrivals, only"
+            f" {percent(row['attained'])} of the requests of {row['model']} are within"
+            f" {row['sla_ms']:g} ms, of {percent(row['sla_share'])} that must be: measure such a"
+            " server at this load before you buy."
         )
 
 
@@ -163,7 +174,9 @@ def _spot(row: pd.Series) -> Iterator[str]:
         "what their revocations lose is not known, since no experiment startup measured how long a"
         " new one takes"
         if pd.isna(row["lost_to_revocations"])
-        else f"their revocations lose {_small(row['lost_to_revocations'])} of it on average"
+        else f"their revocations lose {_small(row['lost_to_revocations'])} of it on average, and"
+        " what new machines take to boot: with the starts that are paid, expect"
+        f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
 
@@ -174,6 +187,11 @@ def _small(share: float) -> str:
 
 def _not_sure(points: pd.DataFrame) -> Iterator[str]:
     yield from not_certified(points)
+    if (points["preset"] == "smoke").any():
+        yield (
+            "Some capacities were measured with the preset smoke, which is too short to rest a"
+            " purchase on."
+        )
     if (points["repeats_used"] < 2).any():
         yield (
             "Some capacities rest on one run each: their limits do not cover what lies between one"
@@ -202,6 +220,10 @@ def _over_demand(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataF
         kind = "yes" if stretches["server"].nunique() == 1 else "unclear"
         return Answer(kind, headline, tuple(sentences), behind)
     kind, headline = _whether_to_share(who, rows, most)
+    sentences.append(
+        f"All of this is for requests of {_proportion(rows)}, in the order of the names. For"
+        " another demand, state it (demand: in the configuration), or see what one server carries."
+    )
     return Answer(kind, headline, tuple(sentences), behind)
 
 
@@ -221,15 +243,22 @@ def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[s
     if len(shared) == len(rows):
         return "yes", (
             f"{who} should share at every demand: it saves {_range(shared)} (looked at up to {most}"
-            " requests/s together)"
+            f" requests/s together, {_proportion(rows)})"
         )
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
-            f"{who} should share up to {until} requests/s together: it saves {_range(at_first)}"
+            f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
+            f" {_range(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
     return "yes", f"{who} should share at some demands: it saves up to {saving}"
+
+
+def _proportion(rows: Sequence[pd.Series]) -> str:
+    """76 % : 24 %"""
+    each = (part.rsplit(" ", 1)[1] for part in rows[0]["proportion"].split(", "))
+    return " : ".join(each).replace("%", " %")
 
 
 MOST_SAID = 4
@@ -239,9 +268,18 @@ MOST_SAID = 4
 def _stretch(row: pd.Series) -> str:
     ends = f"{significant(row['from_rps'])} to {significant(row['to_rps'])} requests/s"
     is_known = row["shared"] and pd.notna(row["least_saving"])
-    saves = f": {_range([row])} cheaper than dedicated ones" if is_known else ""
+    saves = f", {_range([row])} cheaper than dedicated ones" if is_known else ""
     what = "shared servers" if row["shared"] else "dedicated servers"
-    return f"From {ends} together, {what} of {row['server']} are the cheapest{saves}."
+    usd = row["from_usd_per_month"], row["to_usd_per_month"]
+    return (
+        f"From {ends} together, {what} of {row['server']} are the cheapest:"
+        f" {_from_to(row['from_servers'], row['to_servers'], '{:.0f}'.format)} for"
+        f" {_from_to(*usd, significant)} USD per month{saves}."
+    )
+
+
+def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
+    return write(first) if first == last else f"{write(first)} to {write(last)}"
 
 
 def _range(stretches: Sequence[pd.Series]) -> str:

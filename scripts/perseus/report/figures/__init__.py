@@ -45,6 +45,7 @@ FIGURES: Final = {
     "predictions": FigureFacts(kind="mixes"),
     "costs": FigureFacts(),
     "servers": FigureFacts(kind="servers"),
+    "decomposition": FigureFacts(),
     "latency_by_rate": FigureFacts(raw=("windows.parquet",)),
     "latency_ecdf": FigureFacts(raw=("requests.parquet",)),
     "utilisation": FigureFacts(raw=("monitor.parquet",)),

@@ -8,23 +8,28 @@ from typing import Any
 
 import pandas as pd
 
-from perseus.results.compare.judge import WORSE
+from perseus.results.compare.judge import NOT_COMPARABLE, WORSE
 from perseus.results.compare.pairs import COST
 
 
 class WorseError(ValueError):
-    """Something got worse; the message names all that did."""
+    """Something got worse, or nothing could be compared; the message names all that did."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
-    """Raises WorseError if a row of the table of a comparison is worse."""
+    """Raises WorseError if a row of the table of a comparison is worse, if a server has no limit
+    any more where the base has one, and if no row could be compared."""
+    if (table["verdict"] == NOT_COMPARABLE).all():
+        raise WorseError(f"nothing could be compared with the base, and why: {summary}")
     worse = table[table["verdict"] == WORSE]
     others = worse[worse["metric"] != COST]  # with the same prices, costs only repeat peaks
-    rows = (worse if others.empty else others).to_dict("records")
+    rows = [*table[table["lost"] != ""].to_dict("records")]
+    rows += (worse if others.empty else others).to_dict("records")
     if rows:
         raise WorseError("\n".join([f"worse than the base ({summary}):", *map(_line, rows)]))
 
 
 def _line(row: Mapping[Any, Any]) -> str:
     words = (row["server"], row["metric"], row["mix"], row["tenant"], row["pricing"])
-    return f"  - {' '.join(word for word in words if word)}: {row['ratio']:.3g} times the base"
+    became = f"now {row['lost']}" if row["lost"] else f"{row['ratio']:.3g} times the base"
+    return f"  - {' '.join(word for word in words if word)}: {became}"

@@ -14,7 +14,7 @@ from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.compare.host_noise import Group, HostNoise
 from perseus.results.compare.lines import Line, LineKey
-from perseus.results.repeats import NOTHING, Quantity
+from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
 from perseus.results.slowdowns import closed
 
 PEAK, RATIO, OVERALL, P95, COST = "peak", "sharing_ratio", "overall", "p95", "cost"
@@ -33,7 +33,8 @@ class Pair:
     """The same quantity in both studies, with draws that go together.
 
     `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN where it is not
-    known). `why_not` says why they are not compared, and is empty where they are.
+    known). `why_not` says why they are not compared, and is empty where they are. `lost` says what
+    became of a limit that the base has, where the new server has none.
     """
 
     metric: str
@@ -45,6 +46,7 @@ class Pair:
     tenant: str = ""
     pricing: str = ""
     why_not: str = ""
+    lost: str = ""
 
     @cached_property
     def ratio(self) -> Quantity:
@@ -99,9 +101,13 @@ def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> 
     peaks were found higher by chance is not more for it; the sum is scaled to the rate of base.
     """
     repeats = base.repeats, new.repeats
-    if why_not := _why_not(base, new):
-        values = _without_draws(base), _without_draws(new)
-        return Pair(PEAK, base, *values, repeats, why_not=why_not)
+    values = _without_draws(base), _without_draws(new)
+    if differs := _what_differs(base, new):
+        return Pair(PEAK, base, *values, repeats, why_not=differs)
+    if unknown := _who_has_no_estimate(base, new):
+        is_lost = new.row["verdict"] in SERVER_COULD_NOT and not base.why_unknown
+        lost = new.why_unknown if is_lost else ""
+        return Pair(PEAK, base, *values, repeats, why_not=unknown, lost=lost)
     weights = _weights(base, new)
     of_base, of_new = (line.total_rps(weights, rng, noise) for line in (base, new))
     unit = float(base.row["estimate_rps"]) / of_base.value
@@ -109,11 +115,15 @@ def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> 
     return Pair(PEAK, base, of_base.times(unit), of_new.times(unit), repeats, floor)
 
 
-def _why_not(base: Line, new: Line) -> str:
-    """The first fact in which they differ, with both; or who has no estimate."""
+def _what_differs(base: Line, new: Line) -> str:
+    """The first fact in which they differ, with both."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
             return f"{fact[0]}: {value} in base, {new.facts[fact]} in new"
+    return ""
+
+
+def _who_has_no_estimate(base: Line, new: Line) -> str:
     unknown = {"base": base.why_unknown, "new": new.why_unknown}
     return "; ".join(f"no estimate in {where} ({why})" for where, why in unknown.items() if why)
 

@@ -69,6 +69,8 @@ SCHEMA = Schema(
         column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
         column("verdict", TEXT, "", "no difference: none is shown", words=VERDICTS),
         column("reason", TEXT, "", "why not comparable, in words"),
+        column("lost", TEXT, "", "of a peak: what became of the base's limit where the new server"
+               " has none, in words; else empty"),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -146,4 +148,5 @@ def rows(judged: Sequence[Judged]) -> Iterator[Row]:
             "compared": compared,
             "verdict": each.verdict,
             "reason": pair.why_not,
+            "lost": pair.lost,
         }

@@ -24,6 +24,9 @@ MOST_SERVERS = 10
 STEPS, MOST_EXACT = 121, 40
 """Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
 
+SOLVE_S = 1.0
+"""For one number of servers; what was found until then they carry, if perhaps not the most."""
+
 MOST_WAYS = 20_000
 """To divide servers among operating points: so many are all tried, which is faster than to solve
 an integer programme; of two models with two mixes, those of any number of servers."""
@@ -71,14 +74,16 @@ class Cost:
 class Stretch:
     """Demands from one to another at which one option is the cheapest, and what it saves there
     against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
-    lower limits and at the estimates."""
+    lower limits and at the estimates. `first` and `last` are its costs at its ends."""
 
-    question: Question
-    option: Option
-    from_rps: float
-    to_rps: float
+    first: Cost
+    last: Cost
     least_saving: float
     most_saving: float
+
+    @property
+    def option(self) -> Option:
+        return self.first.option
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
@@ -153,7 +158,7 @@ def _costs(question: Question, option: Option, points: Sequence[OperatingPoint])
         for each in points
         if each.server == option.server and (option.shared or not each.is_shared)
     ]
-    hosted = {model for each in chosen for model in each.models}
+    hosted = {model for each in chosen for model, rps in each.lower_rps.items() if rps > 0}
     if not hosted >= set(question.models) or option.shared != any(p.is_shared for p in chosen):
         return
     usd = chosen[0].usd_per_hour["on_demand"]
@@ -183,16 +188,20 @@ def needed_apart(
 def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
     """How many servers carry each of the demands, which ascend; all servers cost the same.
 
-    Beyond MOST_EXACT of them, those are taken again and again.
+    Beyond MOST_EXACT of them, not counting those that are too few to have all models, those that
+    carry most for their number are taken again and again.
     """
-    reached: list[float] = []
-    while (not reached or reached[-1] < demands_rps[-1]) and len(reached) < MOST_EXACT:
-        reached.append(carried_rps(rates_rps, shares, len(reached) + 1))
+    most_models = int(np.count_nonzero(rates_rps, axis=0).max())
+    reached = [0.0] * -(-len(rates_rps) // most_models)
+    while reached[-1] < demands_rps[-1] and np.count_nonzero(reached) < MOST_EXACT:
+        carried = carried_rps(rates_rps, shares, len(reached))
+        reached.append(max(carried, reached[-1]))
+    del reached[0]  # of no server
+    best = int(np.argmax(reached / np.arange(1, len(reached) + 1)))
     demands = (1 - TOLERANCE) * np.array(demands_rps)
-    blocks = np.ceil(np.maximum(demands / reached[-1], 1)) - 1
-    rest = demands - blocks * reached[-1]
-    within = np.searchsorted(reached, rest)
-    return (blocks * len(reached) + within + 1).astype(np.int64)
+    blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
+    within = np.searchsorted(reached, demands - blocks * reached[best])
+    return (blocks * (best + 1) + within + 1).astype(np.int64)
 
 
 def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
@@ -210,6 +219,7 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
             optimize.LinearConstraint(np.hstack([rates_rps, -shares[:, None]]), lb=0),
             optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
         ],
+        options={"time_limit": SOLVE_S},
     )
     return float(found.x[-1])
 
@@ -230,18 +240,15 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     former alone that might be since a dedicated peak is less well known. Else dedicated ones are,
     which disturb nobody.
     """
-    by_question = groupby(of, key=lambda cost: cost.question)
-    for question, asked in by_question:
+    for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
         best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
-        for option, run in groupby(best, key=lambda found: found[0].option):
+        for _, run in groupby(best, key=lambda found: found[0].option):
             found = list(run)
             savings = [saving for _, both in found for saving in both]
             yield Stretch(
-                question,
-                option,
-                found[0][0].total_rps,
-                found[-1][0].total_rps,
+                found[0][0],
+                found[-1][0],
                 min(savings, default=np.nan),
                 max(savings, default=np.nan),
             )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from perseus.peak.stats import Floats
 GAP = 1e-4
 """Share of the cost within which a fleet counts as the cheapest."""
 TIME_LIMIT_S = 30.0
+OPTIMAL, TIME_LIMIT = "optimal", "time limit"
+STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
 """By how much, relative to a demand, a capacity may fall short of it: for rounding errors."""
 
@@ -47,12 +50,14 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Solution:
-    """How many servers of each column, shape (K,), what they cost, and by what share of that cost
-    a cheaper fleet might exist for all that the solver knows."""
+    """How many servers of each column, shape (K,), what they cost, by what share of that cost a
+    cheaper fleet might exist for all that the solver knows, and whether it ended by itself
+    ("optimal") or by the time limit."""
 
     counts: NDArray[np.int64]
     usd_per_hour: float
     gap: float
+    status: str
 
 
 class NoFleetError(ValueError):
@@ -80,8 +85,8 @@ def cheapest(
     if _is_short(counts, matrix, least):
         raise NoFleetError("the solver's fleet does not carry the demand")
     cost = float(usd @ counts)
-    bound = found.mip_dual_bound
-    return Solution(counts, cost, max(1 - bound / cost, 0.0) if cost > 0 else 0.0)
+    left = max(1 - found.mip_dual_bound / cost, 0.0) if cost > 0 else 0.0
+    return Solution(counts, cost, left, OPTIMAL if found.status == 0 else TIME_LIMIT)
 
 
 def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
@@ -109,7 +114,7 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
     carries = not _is_short(counts, *_constraints(offers, wanted))
     cost = float(usd @ counts)
     is_as_cheap = cost <= found.usd_per_hour * (1 + 1e-6)
-    return Solution(counts, cost, found.gap) if carries and is_as_cheap else found
+    return replace(found, counts=counts, usd_per_hour=cost) if carries and is_as_cheap else found
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:

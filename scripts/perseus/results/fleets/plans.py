@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from perseus.peak.stats import Floats
-from perseus.results.fleets.cheapest import NoFleetError, Offers, Wanted, cheapest, roomiest
+from perseus.results.fleets.cheapest import (
+    OPTIMAL,
+    NoFleetError,
+    Offers,
+    Wanted,
+    cheapest,
+    roomiest,
+)
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
 
 DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of server"
+SPOT = "spot"
 HOURS_PER_MONTH = 730
 MOST_RESAMPLED = 400
 """Above so many columns x models a plan is made once, and its cost has no interval."""
@@ -39,16 +47,19 @@ class Plan:
 
     `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be as
     in each draw; draw d goes with draw d of the other strategies. Empty where that takes too long.
+    Spot servers get at most `largest_spot_share` of a model's demand.
     """
 
     level: DemandLevel
     strategy: str
     offers: tuple[Offer, ...]
-    counts: tuple[int, ...]
-    usd_per_hour: float
-    gap: float
-    usd_draws: Floats
-    why_not: str
+    largest_spot_share: float
+    counts: tuple[int, ...] = ()
+    usd_per_hour: float = np.nan
+    gap: float = np.nan
+    status: str = ""
+    usd_draws: Floats = field(default_factory=lambda: np.empty(0))
+    why_not: str = ""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -87,26 +98,32 @@ class Plan:
 
     def spot_share(self, model: str) -> float:
         """The share of a model's demand that servers at the spot price get."""
-        spot = [(n, each) for n, each in self.bought if each.pricing == "spot"]
+        spot = [(n, each) for n, each in self.bought if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
         """What each server of an offer gets of a model: all servers with it the same share of what
-        they carry."""
-        carried = self.capacity_rps(model)
+        they carry, but those at the spot price together no more than they may."""
         mine = offer.point.lower_rps.get(model, 0.0)
-        return self.level.rps.get(model, 0.0) * mine / carried if carried else 0.0
+        if not (mine and (carried := self.capacity_rps(model))):
+            return 0.0
+        spot = sum(
+            n * each.point.lower_rps.get(model, 0.0)
+            for n, each in self.bought
+            if each.pricing == SPOT
+        )
+        on_spot = min(spot / carried, self.largest_spot_share)
+        share, alike = (on_spot, spot) if offer.pricing == SPOT else (1 - on_spot, carried - spot)
+        return self.level.rps.get(model, 0.0) * share * mine / alike
 
-    def probability_enough(self, headroom: float) -> float:
+    @property
+    def probability_enough(self) -> float:
         """That its servers carry the demand of every model, by joint draws of what they carry."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
         enough = [
-            (1 - headroom)
-            * sum(
-                (n * each.point.draws_rps.get(model, NOTHING) for n, each in self.bought), NOTHING
-            )
+            sum((n * each.point.draws_rps.get(model, NOTHING) for n, each in self.bought), NOTHING)
             >= self.level.rps[model] * (1 - 1e-9)
             for model in self.models
         ]
@@ -138,7 +155,7 @@ def _of_level(
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
     """Each at its on-demand price and, if `spot`, at that where it has one."""
-    pricings = ("on_demand", "spot") if spot else ("on_demand",)
+    pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
         for point in points
@@ -157,49 +174,51 @@ def planned(
 ) -> Plan:
     """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
     nothing is asked of other capacities."""
-    models, nothing = level.models, np.empty(0)
+    models, most = level.models, demand.spot.largest_share if demand.spot else 0.0
+    plan = Plan(level, strategy, tuple(offers), most)
     if not models:
-        return Plan(level, strategy, tuple(offers), (), 0.0, 0.0, nothing, "")
+        return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
-        why_not = f"no server was found to carry {', '.join(missing)}"
-        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, nothing, why_not)
+        return replace(plan, why_not=f"no server was found to carry {', '.join(missing)}")
     wanted = Wanted(
-        np.array([level.rps[name] for name in models]),
-        demand.headroom,
-        demand.min_servers,
-        demand.spot.largest_share if demand.spot else 0.0,
+        np.array([level.rps[name] for name in models]), demand.headroom, demand.min_servers, most
     )
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     on_offer = _offers(lower, offers)
     try:
         found = roomiest(on_offer, wanted, cheapest(on_offer, wanted))
     except NoFleetError as error:
-        return Plan(level, strategy, tuple(offers), (), np.nan, np.nan, nothing, str(error))
+        return replace(plan, why_not=str(error))
     resample = resample and len(offers) * len(models) <= MOST_RESAMPLED
-    draws = resampled(models, offers, wanted) if resample else nothing
-    counts = tuple(int(n) for n in found.counts)
-    return Plan(level, strategy, tuple(offers), counts, found.usd_per_hour, found.gap, draws, "")
+    return replace(
+        plan,
+        counts=tuple(int(n) for n in found.counts),
+        usd_per_hour=found.usd_per_hour,
+        gap=found.gap,
+        status=found.status,
+        usd_draws=resampled(models, offers, wanted) if resample else plan.usd_draws,
+    )
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
-    """USD per hour of the cheapest fleets for RESAMPLES joint draws of the capacities."""
+    """USD per hour of the cheapest fleets for RESAMPLES joint draws of the capacities; none where
+    there is no fleet for one of them."""
     drawn = np.array(
         [
             [each.point.draws_rps.get(name, np.zeros(RESAMPLES))[:RESAMPLES] for each in offers]
             for name in models
         ]
     )
-    return np.array(
-        [
-            cheapest(_offers(rates, offers), wanted).usd_per_hour
-            for rates in np.moveaxis(drawn, 2, 0)
-        ]
-    )
+    try:
+        fleets = [cheapest(_offers(rates, offers), wanted) for rates in np.moveaxis(drawn, 2, 0)]
+    except NoFleetError:
+        return np.empty(0)
+    return np.array([fleet.usd_per_hour for fleet in fleets])
 
 
 def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
     usd = np.array([each.usd_per_hour for each in offers])
-    return Offers(rates_rps, usd, np.array([each.pricing == "spot" for each in offers]))
+    return Offers(rates_rps, usd, np.array([each.pricing == SPOT for each in offers]))
 
 
 def _missing(models: Sequence[str], offers: Sequence[Offer]) -> list[str]:

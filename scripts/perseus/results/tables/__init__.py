@@ -39,6 +39,7 @@ TABLES: Final = (
     *PREDICTIONS,
     "ceilings",
     "attainment",
+    "operating_points",
     "fleets",
     "fleet_servers",
     "fleet_models",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import inf
 
-from perseus.host.parquet import FLAG, REAL, TEXT
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.columns import PROPORTION
 from perseus.results.fleets.break_even import MOST_SERVERS, stretches
+from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
@@ -27,8 +28,12 @@ SHOWN = {
     "from (requests/s)": "from_rps",
     "to": "to_rps",
     "the cheapest": "cheapest",
+    "servers from": "from_servers",
+    "to ": "to_servers",
+    "USD per month from": "from_usd_per_month",
+    "to  ": "to_usd_per_month",
     "saving from": "least_saving",
-    "to ": "most_saving",
+    "to   ": "most_saving",
 }
 SCHEMA = Schema(
     [
@@ -42,6 +47,11 @@ SCHEMA = Schema(
         column("cheapest", TEXT, "", "the cheapest servers in it, in words"),
         column("server", TEXT, "", "their type"),
         column("shared", FLAG, "", "whether some are shared"),
+        column("from_servers", WHOLE, "servers", "how many of them at the first demand", least=1),
+        column("to_servers", WHOLE, "servers", "how many at the last one", least=1),
+        column("from_usd_per_month", REAL, "USD", "what they cost in"
+               f" {HOURS_PER_MONTH} hours at the first demand, on demand", null=False),
+        column("to_usd_per_month", REAL, "USD", "the same at the last one", null=False),
         column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least;"
                " null where there are none", least=-inf),
         column("most_saving", REAL, "share", "the same, at most", least=-inf),
@@ -50,6 +60,7 @@ SCHEMA = Schema(
     holds=[
         PROPORTION,
         ascending("from_rps", "to_rps"),
+        ascending("from_servers", "to_servers"),
         ascending("least_saving", "most_saving"),
         holds(
             "what is shared saves something",
@@ -63,13 +74,17 @@ def rows(results: StudyResults) -> Iterator[Row]:
     for stretch in stretches(results.costs_over_demand):
         yield {
             "study": results.task.study,
-            "models": " + ".join(stretch.question.models),
-            "proportion": stretch.question.words,
-            "from_rps": stretch.from_rps,
-            "to_rps": stretch.to_rps,
+            "models": " + ".join(stretch.first.question.models),
+            "proportion": stretch.first.question.words,
+            "from_rps": stretch.first.total_rps,
+            "to_rps": stretch.last.total_rps,
             "cheapest": stretch.option.words,
             "server": stretch.option.server,
             "shared": stretch.option.shared,
+            "from_servers": stretch.first.servers,
+            "to_servers": stretch.last.servers,
+            "from_usd_per_month": stretch.first.usd_per_hour * HOURS_PER_MONTH,
+            "to_usd_per_month": stretch.last.usd_per_hour * HOURS_PER_MONTH,
             "least_saving": stretch.least_saving,
             "most_saving": stretch.most_saving,
         }

@@ -11,7 +11,8 @@ import pandas as pd
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
 from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
-from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, Plan
+from perseus.results.fleets.cheapest import GAP, STATUSES
+from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, SPOT, Plan
 from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
@@ -25,6 +26,7 @@ NOTE = (
     f" {HOURS_PER_MONTH} hours. If known: the 95 % interval of what the cheapest fleet would cost,"
     " were the capacities known. P(enough): that the fleet carries the demand. Within the SLA: the"
     " lowest share of a model's requests, in virtual time. Lost: to revocations of spot servers."
+    " Gap: by so much a cheaper fleet might be, for all that the solver knows."
 )
 SHOWN = {
     "demand": "level",
@@ -38,6 +40,7 @@ SHOWN = {
     "P(enough)": "probability_enough",
     "within the SLA": "attained",
     "lost": "lost_to_revocations",
+    "gap": "gap",
     "fleet": "fleet",
     "why not": "reason",
 }
@@ -76,10 +79,15 @@ SCHEMA = Schema(
                " with the least; null where the speed of a server was not seen"),
         column("gap", REAL, "share", "of the price: by so much a cheaper fleet might be, for all"
                " that the solver knows"),
+        column("status", TEXT, "", "how the solver ended: optimal, to the gap that was asked for"
+               f" ({GAP:.2%}), or by the time limit; empty without a fleet", words=("", *STATUSES)),
         column("on_spot", REAL, "share", "of the demand, on servers at the spot price"),
         column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
-               " replaced: its share x revocations per hour x the start that was measured; null"
-               " without an experiment startup"),
+               " replaced: its share x revocations per hour x the start that was measured, without"
+               " the boot of a new machine; null without an experiment startup"),
+        column("usd_per_month_expected", REAL, "USD", "usd_per_month, and that of the starts that"
+               " revocations make necessary, in which spot servers are paid and answer nothing;"
+               " null without an experiment startup"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -91,6 +99,7 @@ SCHEMA = Schema(
             ),
         ),
         ascending("usd_if_known_low", "usd_if_known_high"),
+        ascending("usd_per_month", "usd_per_month_expected"),
         ascending("saving_if_known_low", "saving_if_known_high"),
         holds("sharing allowed costs no more than dedicated servers", _is_no_dearer),
     ],
@@ -98,10 +107,8 @@ SCHEMA = Schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
-    demand = results.task.demand
     alone = {plan.level.name: plan for plan in results.plans if plan.strategy == DEDICATED}
     for plan, within in zip(results.plans, results.attainments, strict=True):
-        assert demand is not None, "without one there are no plans"
         low, high = _ends(plan.usd_draws)
         yield {
             **fleet(results.task.study, plan),
@@ -114,9 +121,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "usd_if_known_low": low * HOURS_PER_MONTH,
             "usd_if_known_high": high * HOURS_PER_MONTH,
             **_saving(plan, alone[plan.level.name]),
-            "probability_enough": plan.probability_enough(demand.headroom),
-            "attained": min(within.values(), default=np.nan),
+            "probability_enough": plan.probability_enough,
+            "attained": float(np.min(list(within.values()))) if within else np.nan,
             "gap": plan.gap,
+            "status": plan.status,
             **_spot(results, plan),
         }
 
@@ -142,16 +150,26 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
     """Where a model's share is on several servers, that of the slowest to start counts for all."""
-    total = sum(plan.level.rps.values())  # 0 where nothing is asked for, and no share then
-    shares = [plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models]
     spot = results.task.demand.spot if results.task.demand else None
-    used = {offer.point.server for _, offer in plan.bought if offer.pricing == "spot"}
+    used = [(count, offer) for count, offer in plan.bought if offer.pricing == SPOT]
+    if spot is None or not used:
+        nothing = np.nan if plan.why_not else 0.0
+        return {
+            "on_spot": nothing,
+            "lost_to_revocations": nothing,
+            "usd_per_month_expected": plan.usd_per_month,
+        }
     starts_s = _starts_s(results)
-    slowest_s = max((starts_s.get(server, np.nan) for server in used), default=np.nan)
-    lost = sum(shares) * spot.revocations_per_hour * slowest_s / 3600 if spot else 0.0
+    hours = [starts_s.get(offer.point.server, np.nan) / 3600 for _, offer in used]
+    starting = spot.revocations_per_hour * np.array(hours)  # NaN where one is not known
+    usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
+    total = sum(plan.level.rps.values())
+    on_spot = sum(plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models)
+    more_usd = float((usd_per_hour * starting).sum()) * HOURS_PER_MONTH
     return {
-        "on_spot": np.nan if plan.why_not else sum(shares),
-        "lost_to_revocations": lost if used else np.nan if plan.why_not else 0.0,
+        "on_spot": on_spot,
+        "lost_to_revocations": on_spot * float(starting.max()),
+        "usd_per_month_expected": plan.usd_per_month + more_usd,
     }
 
 
@@ -159,6 +177,8 @@ def _starts_s(results: StudyResults) -> dict[str, float]:
     """The mean time from the start to all models ready, by server; of the slowest scenario."""
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):
+        if not record.starts:
+            continue
         mean_s = float(np.mean([start.ready_s for start in record.starts]))
         server = record.task.server.name
         found[server] = max(found.get(server, 0.0), mean_s)

@@ -133,7 +133,7 @@ class Settings(ExperimentSettings):
 
     def problems(self, tenants: Sequence[str]) -> Problems:
         if len(tenants) > 1 and self.mixes is None and self.hold is None:
-            yield (), "a shared scenario needs mixes: or hold:"
+            yield (), "a shared scenario needs mixes:, such as [[1, 1]], or hold:"
         if len(tenants) == 1 and (self.mixes is not None or self.hold is not None):
             yield (), "mixes: and hold: need at least two tenants"
         if self.mixes is not None and self.hold is not None:

@@ -1,0 +1,204 @@
+"""Does the interval of a sharing ratio hold what it says? Studies of two tenants, in virtual time.
+
+A study is three cells, one after another on a host that wanders on meanwhile: each tenant alone,
+then both in the mix 1 : 1 of what was found. The truth is the ratio on a quiet host.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+
+import numpy as np
+
+from benchmarks.coverage import HOSTS, NOMINAL
+from benchmarks.results import Row
+from benchmarks.servers import P50, QUICK, Server, jittered, limit_rps
+from benchmarks.serving import SEED, Place, Say
+from benchmarks.simulation import (
+    STEP_S,
+    Host,
+    RecordedHost,
+    Service,
+    Slowness,
+    as_recorded,
+    even,
+    exponential,
+)
+from perseus.peak.load_line import load_line
+from perseus.peak.search import find_peak
+from perseus.results.records import Line, PeakRecord
+from perseus.results.repeats import Quantity, combine, sharing_ratio
+from perseus.study.experiments.peak import DEDICATED, Run
+from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
+
+BENCHMARK = "sharing"
+STUDIES = 100
+BETWEEN_S = 60.0
+"""From the end of a search to the beginning of the next one, on another server."""
+
+STUDY_S = 2000.0
+"""More than a study takes."""
+
+NAMES = ("first", "second")
+MIX = Run.mix((1, 1))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models, each with its SLA, alone on a server and together; with `instances` they share a
+    core, otherwise requests are served as they come."""
+
+    services: tuple[Service, Service]
+    slas: tuple[Sla, Sla]
+    instances: bool = False
+
+    def server(self, *tenants: int) -> Server:
+        """That of these tenants."""
+        return Server(
+            tuple(self.services[i] for i in tenants),
+            tuple(self.slas[i] for i in tenants),
+            100,
+            (1 / len(tenants),) * len(tenants),
+            instances=self.instances,
+        )
+
+    @cached_property
+    def truth(self) -> float:
+        """The sharing ratio on a quiet host: what both carry together, each in its peaks."""
+        alone_rps = np.array([limit_rps(self.server(0)), limit_rps(self.server(1))])
+        shares = alone_rps / alone_rps.sum()
+        together_rps = limit_rps(replace(self.server(0, 1), shares=tuple(shares)))
+        return float((together_rps * shares / alone_rps).sum())
+
+
+PAIRS = {
+    "4 and 12 ms with 5 % jitter, p95 <= 40 and 80 ms": Pair(
+        (jittered(0.004), jittered(0.012)), (Sla(latency_ms=40), Sla(latency_ms=80)), instances=True
+    ),
+    "exponential work of 5 and 10 ms, p95 <= 50 and 100 ms": Pair(
+        (exponential(0.005), exponential(0.01)), (P50, Sla(latency_ms=100))
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Studied:
+    """The sharing ratio that a study found, as Perseus states it, and without its looks at the
+    speed of the busy server."""
+
+    ratio: Quantity
+    without_looks: Quantity
+
+
+def run(at: Place, say: Say) -> Iterator[Row]:
+    os.sched_setaffinity(0, [at.client_core, at.server_core])
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        for name, pair in PAIRS.items():
+            for on, host in {"on a quiet host": None, **HOSTS}.items():
+                case = f"{name}, {on}"
+                found = list(pool.map(partial(study, pair, host), range(STUDIES)))
+                say(f"{case}: true ratio {pair.truth:.3f}, {STUDIES} studies")
+                yield from rows_of(case, found, pair.truth)
+
+
+def rows_of(case: str, found: Sequence[Studied], truth: float) -> Iterator[Row]:
+    known = [each for each in found if each.ratio.is_known]
+    covers, ratios, widths = _told([each.ratio for each in known], truth)
+    covers_so, ratios_so, _ = _told([each.without_looks for each in known], truth)
+    for metric, value, goal in (
+        ("share of 95 % intervals with the truth (higher is better)", covers, NOMINAL),
+        ("the same without looks at the speed of the host", covers_so, None),
+        ("mean of ratio / truth", float(np.mean(ratios)), None),
+        ("standard deviation of the ratio", float(np.std(ratios)), None),
+        (
+            "standard deviation without looks at the speed of the host",
+            float(np.std(ratios_so)),
+            None,
+        ),
+        ("width of the interval / truth", float(np.mean(widths)), None),
+        ("share of studies with a ratio", len(known) / len(found), None),
+    ):
+        yield Row(BENCHMARK, case, metric, value, goal=goal)
+
+
+def _told(ratios: Sequence[Quantity], truth: float) -> tuple[float, list[float], list[float]]:
+    """The share of intervals that have the truth; ratios, and widths, in multiples of it."""
+    intervals = [ratio.interval() for ratio in ratios]
+    covers = float(np.mean([each.low <= truth <= each.high for each in intervals]))
+    widths = [(each.high - each.low) / truth for each in intervals]
+    return covers, [ratio.value / truth for ratio in ratios], widths
+
+
+def study(pair: Pair, host: Host | RecordedHost | None, seed: int) -> Studied:
+    """Three searches and their ratio."""
+    rng = np.random.default_rng([SEED, seed])
+    slowness: Slowness = even
+    if host is not None:
+        factors = host.factors(np.random.default_rng([SEED, seed, 1]), STUDY_S)
+        slowness = as_recorded(STEP_S, factors)
+    clock_s, alone = 1.0, []
+    for i in range(len(NAMES)):
+        record, clock_s = searched(pair, (i,), {}, rng, slowness, clock_s + BETWEEN_S)
+        alone.append(record)
+    dedicated_rps = {name: record.estimate_scale for name, record in zip(NAMES, alone, strict=True)}
+    if not all(record.has_limit for record in alone):
+        nothing = Quantity(np.nan, np.empty(0))
+        return Studied(nothing, nothing)
+    shared, _ = searched(pair, (0, 1), dedicated_rps, rng, slowness, clock_s + BETWEEN_S)
+    records = (shared, *alone)
+    return Studied(ratio_of(records), ratio_of([without_looks(each) for each in records]))
+
+
+def searched(
+    pair: Pair,
+    tenants: Sequence[int],
+    dedicated_rps: dict[str, float],
+    rng: np.random.Generator,
+    slowness: Slowness,
+    begins_s: float,
+) -> tuple[PeakRecord, float]:
+    """What record.json says of a cell's peak, and when its search ends, in seconds."""
+    server, names = pair.server(*tenants), [NAMES[i] for i in tenants]
+    of_cell = MIX if len(tenants) > 1 else DEDICATED
+    system = replace(server.simulated(rng), slowness=slowness, clock_s=begins_s)
+    unloaded_ms = server.unloaded_ms(rng)
+    medians_ms = {name: float(np.median(ms)) for name, ms in zip(names, unloaded_ms, strict=True)}
+    line, start = load_line(of_cell, names, dedicated_rps, medians_ms)
+    peak = find_peak(
+        system,
+        line,
+        server.slas,
+        QUICK,
+        start=start,
+        unloaded_ms=unloaded_ms,
+        names=names,
+        rng=rng,
+    )
+    record = PeakRecord.model_construct(
+        task=MeasureTask.model_construct(
+            scenario="+".join(names),
+            run=of_cell,
+            tenants=tuple(MeasuredTenant.model_construct(name=name) for name in names),
+        ),
+        outcome=peak.outcome,
+        line=Line(base_rps=line.base_rps, direction_rps=line.direction_rps),
+        estimate_scale=peak.estimate,
+        posterior_scales=tuple(peak.posterior),
+        speeds_rps=dict(zip(names, peak.speeds_rps, strict=False)),
+    )
+    return record, system.clock_s
+
+
+def without_looks(record: PeakRecord) -> PeakRecord:
+    return record.model_copy(update={"speeds_rps": {}})
+
+
+def ratio_of(records: Sequence[PeakRecord]) -> Quantity:
+    """That of a shared cell and the dedicated ones of its tenants."""
+    shared, *alone = (combine([record], SEED) for record in records)
+    return sharing_ratio(shared, alone)

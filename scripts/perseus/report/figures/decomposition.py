@@ -1,0 +1,76 @@
+"""Where the time of a request goes, at the certified rates."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import COLOURS, HATCHES, FigureData
+from perseus.report.marks import MOST_PANELS, MOST_ROWS, ROW_MM
+from perseus.report.style import DARK, legend, name_rows, nothing, panels, remainder, short
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "Bars: the mean latency at the certified rate, mean over the repeats, and its parts. Ticks: the"
+    " same request without load, median. What lies between is what the load costs."
+)
+PARTS = {
+    "compute_ms": "in the network",
+    "queue_ms": "in the server's queue",
+    "client_ms": "the way there and back, and the client",
+}
+ALONE = "unloaded_p50_ms"
+TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "linestyle": "none"}
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """Milliseconds of each part, by load line and tenant, where something was certified."""
+    tenants = results.tenants
+    known = tenants[tenants[list(PARTS)].notna().all(axis=1)]
+    line = ["server", "scenario", "load_line", "preset", "kind", "weights", "mix", "tenant"]
+    means = known.groupby(line, sort=False)[[*PARTS, ALONE]].mean()
+    return means.reset_index()
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A bar for each tenant on each load line, a panel for each server."""
+    times = data(results)
+    if times.empty:
+        return nothing(style, "nothing was certified")
+    servers = list(dict.fromkeys(times["server"]))[:MOST_PANELS]
+    frames = [times[times["server"] == server].head(MOST_ROWS) for server in servers]
+    heights = [12 + ROW_MM * len(frame) for frame in frames]
+    figure, axes = panels(style, len(servers), 1, heights, around_mm=16, sharex=True)
+    for panel, server, frame in zip(axes, servers, frames, strict=True):
+        panel.set_title(f"server {server}", loc="left")
+        _bars(panel, frame)
+    axes[-1].set_xlabel("mean latency, ms")
+    looks = zip(PARTS.values(), COLOURS, HATCHES, strict=False)
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=name)
+        for name, colour, hatch in looks
+    ]
+    legend(figure, [*handles, Line2D([], [], label="without load", **TICK)], 2)
+    remainder(figure, sum(map(len, frames)), len(times), "rows", "decomposition.csv")
+    return figure
+
+
+def _bars(axes: Axes, frame: pd.DataFrame) -> None:
+    rows = range(len(frame))
+    before = 0.0 * frame[ALONE]
+    for part, colour, hatch in zip(PARTS, COLOURS, HATCHES, strict=False):
+        # Parts are means, of which one may come out a little below nothing.
+        ms = frame[part].clip(lower=0)
+        axes.barh(rows, ms, left=before, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
+        before = before + ms
+    axes.plot(frame[ALONE], rows, **TICK)
+    name_rows(axes, [_name(row) for _, row in frame.iterrows()])
+
+
+def _name(row: pd.Series) -> str:
+    return short(row) if row["kind"] == "dedicated" else f"{short(row)}: {row['tenant']}"

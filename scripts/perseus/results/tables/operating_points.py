@@ -1,0 +1,73 @@
+"""Table `operating_points`: what one server carries, by which fleets are planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.host.parquet import REAL, TEXT
+from perseus.results.fleets.operating_points import LOWER, OperatingPoint
+from perseus.results.fleets.plans import HOURS_PER_MONTH
+from perseus.results.records import Row
+from perseus.results.schema import Schema, column
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = (
+    "One row per load line with a lower limit, and model on it: what one such server carries."
+)
+TITLE = "What one server carries"
+NOTE = (
+    "At once, at most, in requests/s of one image: a server may get less of any of its models, but"
+    " never more of one instead of another. Plans rest on the lower limit, which a server exceeds"
+    f" with a probability of {1 - LOWER:.2f}. To plan for a demand by hand, add servers until the"
+    " lower limits of each model add up to what is asked of it."
+)
+SHOWN = {
+    "server": "server",
+    "load line": "mix",
+    "model": "model",
+    "lower limit": "lower_rps",
+    "estimate": "estimate_rps",
+    "USD per month": "usd_per_month",
+}
+SCHEMA = Schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("server", TEXT, "", "name of the server in the configuration"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("load_line", TEXT, "", "name of the load line"),
+        column("preset", TEXT, "", "how much evidence was collected"),
+        column("mix", TEXT, "", "the load line in words"),
+        column("model", TEXT, "", "a model of its tenants"),
+        column("lower_rps", REAL, "requests/s", "what one server carries of it, lower limit: the"
+               f" {LOWER:.0%} quantile; of shared lines at the speed that the host had in the"
+               " dedicated cells", null=False),
+        column("estimate_rps", REAL, "requests/s", "the estimate, likewise", null=False),
+        column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
+        column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
+    ],
+    key=("scenario", "load_line", "preset", "model"),
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for point in results.operating_points:
+        for model in point.models:
+            if point.rates_rps[model] > 0:
+                yield _of_model(results.task.study, point, model)
+
+
+def _of_model(study: str, point: OperatingPoint, model: str) -> Row:
+    task, usd = point.peak.task, point.usd_per_hour.get("on_demand")
+    return {
+        "study": study,
+        "server": point.server,
+        "scenario": task.scenario,
+        "load_line": task.run.name,
+        "preset": task.preset,
+        "mix": point.peak.mix,
+        "model": model,
+        "lower_rps": float(point.lower_rps[model]),
+        "estimate_rps": float(point.rates_rps[model]),
+        "usd_per_hour": usd,
+        "usd_per_month": None if usd is None else usd * HOURS_PER_MONTH,
+    }
