@@ -11,7 +11,7 @@ import synthetic_files
 from synthetic import demand
 
 from perseus.host.files import write_json
-from perseus.results.fleets import break_even
+from perseus.results.fleets import break_even, demand_map
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, Option, Question, costs, questions, stretches
@@ -378,9 +378,30 @@ def test_a_demand_for_more_models_than_are_counted_one_by_one():
     assert break_even.needed(rates, shares, demands).tolist() == [30, 30, 60, 60, 3000]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_map_of_two_demands_is_what_the_integer_programme_buys(seed):
+    rng = np.random.default_rng(seed)
+    rates = np.column_stack([np.diag([10.0, 40.0]), rng.uniform([[2], [8]], [[9], [36]], (2, 2))])
+    first, second = rng.uniform(0, 25, 4), rng.uniform(0, 100, 3)
+    first.sort()
+    found = demand_map.needed_together(rates, first, second, most=8)
+    offers = Offers(rates, np.ones(4), np.zeros(4, bool))
+    for (row, column), count in np.ndenumerate(found):
+        wanted = Wanted(np.array([first[column], second[row]]))
+        assert cheapest(offers, wanted).counts.sum() == count
+    apart = demand_map.needed_apart((10.0, 40.0), first, second)
+    assert (found <= apart).all()
+    assert apart[0, 0] == np.ceil(first[0] / 10) + np.ceil(second[0] / 40)
+
+
+def test_a_map_says_nothing_of_more_servers_than_were_tried():
+    found = demand_map.needed_together(np.full((2, 1), 10.0), np.array([5, 35]), np.array([20]), 3)
+    assert found[0, 0] == 2 and np.isnan(found[0, 1])
+
+
 def test_the_ways_to_divide_servers_are_all_of_them():
-    ways = [tuple(way) for way in break_even._ways(3, 2).tolist()]
+    ways = [tuple(way) for way in break_even.ways(3, 2).tolist()]
     assert sorted(ways) == sorted(
         way for way in itertools.product(range(3), repeat=3) if sum(way) == 2
     )
-    assert break_even._ways(1, 5).tolist() == [[5]]
+    assert break_even.ways(1, 5).tolist() == [[5]]

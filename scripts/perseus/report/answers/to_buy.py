@@ -270,11 +270,11 @@ def _stretch(row: pd.Series) -> str:
     is_known = row["shared"] and pd.notna(row["least_saving"])
     saves = f", {_range([row])} cheaper than dedicated ones" if is_known else ""
     what = "shared servers" if row["shared"] else "dedicated servers"
-    usd = row["from_usd_per_month"], row["to_usd_per_month"]
+    count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
+    usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
     return (
-        f"From {ends} together, {what} of {row['server']} are the cheapest:"
-        f" {_from_to(row['from_servers'], row['to_servers'], '{:.0f}'.format)} for"
-        f" {_from_to(*usd, significant)} USD per month{saves}."
+        f"From {ends} together, {what} of {row['server']} are the cheapest: {count}"
+        f" server{'' if count == '1' else 's'} for {usd} USD per month{saves}."
     )
 
 

@@ -40,6 +40,7 @@ RAW: Final = {"soak": ("windows.parquet",)}
 FIGURES: Final = {
     "fleets": FigureFacts(kind="demand"),
     "break_even": FigureFacts(kind="choice"),
+    "cost_map": FigureFacts(kind="choice"),
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "predictions": FigureFacts(kind="mixes"),

@@ -20,9 +20,9 @@ CAPTION = (
     " same request without load, median. What lies between is what the load costs."
 )
 PARTS = {
-    "compute_ms": "in the network",
+    "compute_ms": "in the model",
     "queue_ms": "in the server's queue",
-    "client_ms": "the way there and back, and the client",
+    "client_ms": "on the way, and in the client",
 }
 ALONE = "unloaded_p50_ms"
 TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "linestyle": "none"}

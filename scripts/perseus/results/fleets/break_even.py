@@ -210,7 +210,7 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
     """
     columns = rates_rps.shape[1]
     if comb(servers + columns - 1, servers) <= MOST_WAYS:
-        carried = _ways(columns, servers) @ rates_rps.T
+        carried = ways(columns, servers) @ rates_rps.T
         return float((carried / shares).min(axis=1).max())
     found = optimize.milp(
         np.append(np.zeros(columns), -1.0),
@@ -225,7 +225,7 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
 
 
 @lru_cache
-def _ways(columns: int, servers: int) -> NDArray[np.int64]:
+def ways(columns: int, servers: int) -> NDArray[np.int64]:
     """All ways to divide so many servers among columns, of shape (ways, columns)."""
     # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)

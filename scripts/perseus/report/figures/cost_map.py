@@ -1,0 +1,117 @@
+"""What any demand for two models costs, and where sharing saves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
+from matplotlib.figure import Figure
+
+from perseus.report.figure_data import FigureData
+from perseus.report.numbers import significant
+from perseus.report.style import DARK, nothing, panels, remainder
+from perseus.results.fleets.demand_map import needed_apart, needed_together
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "For any demand of two models: how many servers it takes where they may share (numbers, with"
+    " lines between them), and what that saves against servers of their own (shade). At the lower"
+    " limits of what servers were measured to carry, whole servers at on-demand prices."
+)
+MOST_PANELS, COLUMNS = 6, 2
+STEPS, FULL = 80, 3
+"""Demands of each model, from little to what fills so many servers of its own."""
+
+SHADES = colormaps["Blues"]
+PAIR = ["server", "first", "second", "usd_per_month"]
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """Servers at each demand, by pair of models and type of server."""
+    found = list(_pairs(results.tables["operating_points"]))
+    empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
+    return pd.concat(found) if found else empty
+
+
+def _pairs(points: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for server, rows in points.groupby("server", sort=False):
+        lines = [
+            dict(zip(line["model"], line["lower_rps"], strict=True))
+            for _, line in rows.groupby(["scenario", "load_line", "preset"], sort=False)
+        ]
+        alone = {name: rps for line in lines if len(line) == 1 for name, rps in line.items()}
+        for models in dict.fromkeys(tuple(line) for line in lines if len(line) == 2):
+            if all(name in alone for name in models):
+                first, second = models
+                frame = _of_pair(lines, models, (alone[first], alone[second]))
+                usd = rows["usd_per_month"].iloc[0]
+                yield frame.assign(server=server, first=first, second=second, usd_per_month=usd)
+
+
+def _of_pair(
+    lines: list[dict[str, float]], models: tuple[str, str], alone_rps: tuple[float, float]
+) -> pd.DataFrame:
+    rates = np.array(
+        [[line.get(name, 0.0) for name in models] for line in lines if set(line) <= set(models)]
+    ).T
+    steps = (np.arange(STEPS) + 0.5) / STEPS * FULL
+    first_rps, second_rps = (rps * steps for rps in alone_rps)
+    shared = needed_together(rates, first_rps, second_rps, 2 * FULL)
+    dedicated = needed_apart(alone_rps, first_rps, second_rps)
+    return pd.DataFrame(
+        {
+            "first_rps": np.tile(first_rps, STEPS),
+            "second_rps": np.repeat(second_rps, STEPS),
+            "shared": np.fmin(shared, dedicated).ravel(),
+            "dedicated": dedicated.ravel(),
+        }
+    )
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """A panel for each pair of models on each type of server."""
+    frame = data(results)
+    if frame.empty:
+        return nothing(style, "no two models that share have lower limits of what servers carry")
+    groups = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
+    shown = groups[:MOST_PANELS]
+    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
+    for panel, rows in zip(axes, shown, strict=True):
+        mesh = _map(panel, rows)
+    figure.colorbar(mesh, ax=axes, format="{x:.0%}", label="saved by sharing", shrink=0.8)
+    remainder(figure, len(shown), len(groups), "pairs of models", "cost_map.csv")
+    return figure
+
+
+def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
+    """Numbers are those of servers, sharing allowed."""
+    x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
+    shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))
+    saved = 1 - shared / dedicated
+    mesh = panel.pcolormesh(x, y, saved, cmap=SHADES, vmin=0, vmax=0.75, rasterized=True)
+    counts = np.unique(shared)
+    if len(counts) > 1:
+        panel.contour(x, y, shared, levels=counts[:-1] + 0.5, colors=DARK, linewidths=0.7)
+    for count in counts:
+        row, column = _middle(shared == count)
+        ink = "white" if saved[row, column] > 0.45 else DARK
+        panel.text(x[column], y[row], f"{count:.0f}", color=ink, ha="center", va="center")
+    first = rows.iloc[0]
+    price = significant(first["usd_per_month"])
+    panel.set_title(f"{first['server']}: {price} USD per month each", loc="left")
+    panel.set_xlabel(f"requests/s of {first['first']}")
+    panel.set_ylabel(f"requests/s of {first['second']}")
+    panel.grid(visible=False)
+    return mesh
+
+
+def _middle(region: np.ndarray) -> tuple[int, int]:
+    """Of a region, the place in it that is nearest to its centre."""
+    places = np.argwhere(region)
+    nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
+    row, column = places[nearest].tolist()
+    return row, column

@@ -1,0 +1,52 @@
+"""How many servers any demand for two models takes, dedicated or shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.peak.stats import Floats
+from perseus.results.fleets.break_even import MOST_WAYS, ways
+from perseus.results.fleets.cheapest import TOLERANCE
+
+
+def needed_together(
+    rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
+) -> NDArray[np.float64]:
+    """The fewest servers that carry each pair of demands, shape (second, first); NaN where more
+    than `most` are needed, or more than can be tried.
+
+    Each runs at any of the columns of `rates_rps` (2, columns).
+    """
+    found = np.full((len(second_rps), len(first_rps)), np.nan)
+    for servers, (of_first, of_second) in _reached(rates_rps, most):
+        # Of what carries so much of the first, the most of the second.
+        left = np.searchsorted(of_first, first_rps * (1 - TOLERANCE))
+        most_second = np.append(np.maximum.accumulate(of_second[::-1])[::-1], 0.0)[left]
+        carries = second_rps[:, None] * (1 - TOLERANCE) <= most_second
+        found[np.isnan(found) & carries] = servers
+    return found
+
+
+def needed_apart(
+    alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
+) -> NDArray[np.float64]:
+    """The same of servers that have one model each."""
+    first, second = (
+        np.ceil(rps / alone - TOLERANCE)
+        for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
+    )
+    return np.asarray(second[:, None] + first)
+
+
+def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
+    """So many servers, and what they carry of both models, (2, ways), by the first ascending."""
+    columns = rates_rps.shape[1]
+    for servers in range(1, most + 1):
+        if comb(servers + columns - 1, servers) > MOST_WAYS:
+            return
+        carried = rates_rps @ ways(columns, servers).T
+        yield servers, carried[:, np.argsort(carried[0])]
