@@ -17,6 +17,7 @@ from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
 from perseus.results.schema import ascending, column, holds
 from perseus.study.tasks.measure import MeasureTask
+from perseus.study.tasks.tables import Price
 
 _SCENARIO = [
     column("study", TEXT, "", "name of the study"),
@@ -118,6 +119,25 @@ def _adds_up(proportion: pd.Series) -> pd.Series:
 
 
 PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
+
+
+PRICED = [
+    column("currency", TEXT, "", "of the price list, converted into USD"),
+    column(
+        "price_date", TEXT, "", "day on which the price was valid; null where not known", null=True
+    ),
+    column("price_source", TEXT, "", "where the price was read"),
+]
+"""Of a price in a row."""
+
+
+def of_price(price: Price) -> Row:
+    """The columns PRICED."""
+    return {
+        "currency": price.currency,
+        "price_date": price.date,
+        "price_source": price.source,
+    }
 
 
 def fleet(study: str, plan: Plan) -> Row:

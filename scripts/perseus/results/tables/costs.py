@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
-from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
+from perseus.results.columns import CI, LOAD_LINE, PRICED, REPEATS, load_line, of_price, with_ends
 from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak, sharing_ratio
@@ -48,10 +48,7 @@ SCHEMA = Schema(
                " tells its energy"),
         column("electricity_usd_per_million", REAL, "USD", "that energy for a million inferences at"
                " costs.usd_per_kwh, which is part of a cloud's price; null without one of them"),
-        column("currency", TEXT, "", "of the price list, converted into USD"),
-        column("price_date", TEXT, "", "day on which the price was valid; null where not known",
-               null=True),
-        column("price_source", TEXT, "", "where the price was read"),
+        *PRICED,
         column("price_doubts", TEXT, "", "why the price may be wrong; empty where nothing is"
                " doubtful"),
     ],
@@ -94,8 +91,6 @@ def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[
             "joules_per_inference": energy.joules,
             "energy_of": energy.of,
             "electricity_usd_per_million": energy.usd_per_million(results.task.usd_per_kwh),
-            "currency": price.currency,
-            "price_date": price.date,
-            "price_source": price.source,
+            **of_price(price),
             "price_doubts": "; ".join(price.doubts),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import FLEET, fleet
+from perseus.results.columns import FLEET, PRICED, fleet, of_price
 from perseus.results.fleets.plans import Offer, Plan
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
@@ -39,6 +39,7 @@ SCHEMA = Schema(
         column("region", TEXT, "", "region of the price"),
         column("pricing", TEXT, "", "on_demand or spot", words=("on_demand", "spot")),
         column("usd_per_hour", REAL, "USD/h", "price of one", null=False),
+        *PRICED,
         column("mix", TEXT, "", "the load line that says what it carries, in words"),
         column("requests", TEXT, "requests/s", "what each of them gets of each model"),
         column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
@@ -60,6 +61,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "region": price.region,
                 "pricing": offer.pricing,
                 "usd_per_hour": offer.usd_per_hour,
+                **of_price(price),
                 "mix": offer.point.peak.mix,
                 "requests": ", ".join(f"{name} {rps:.4g}" for name, rps in loads.items()),
                 "load": _load(plan, offer),

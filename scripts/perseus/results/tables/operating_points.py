@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT
+from perseus.results.columns import PRICED, of_price
 from perseus.results.fleets.operating_points import LOWER, OperatingPoint
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
@@ -44,6 +45,7 @@ SCHEMA = Schema(
         column("estimate_rps", REAL, "requests/s", "the estimate, likewise", null=False),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
+        *PRICED,
     ],
     key=("scenario", "load_line", "preset", "model"),
 )  # fmt: skip
@@ -53,13 +55,13 @@ def rows(results: StudyResults) -> Iterator[Row]:
     for point in results.operating_points:
         for model in point.models:
             if point.rates_rps[model] > 0:
-                yield _of_model(results.task.study, point, model)
+                price = results.task.prices[point.server]
+                yield {"study": results.task.study, **_of_model(point, model), **of_price(price)}
 
 
-def _of_model(study: str, point: OperatingPoint, model: str) -> Row:
+def _of_model(point: OperatingPoint, model: str) -> Row:
     task, usd = point.peak.task, point.usd_per_hour.get("on_demand")
     return {
-        "study": study,
         "server": point.server,
         "scenario": task.scenario,
         "load_line": task.run.name,
