@@ -28,6 +28,7 @@ from benchmarks import (
     repeatability,
     search_cost,
     servers,
+    sharing,
 )
 from benchmarks.models import SLEEP_BACKENDS, Sleep, write_sleep
 from benchmarks.page import PAGE, RESULTS, page
@@ -144,6 +145,23 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
     replayed = found.as_host.factors(np.random.default_rng(0), 1200)
     assert len(replayed) == 1200 / STEP_S and np.mean(replayed) == pytest.approx(1)
     assert np.count_nonzero(np.diff(replayed)) in (19, 20)
+
+
+class SlowerLater:
+    """A host that is slower by 30 % once both tenants are measured together."""
+
+    def factors(self, rng, seconds):
+        return np.where(np.arange(int(seconds / STEP_S)) * STEP_S < 260, 1.0, 1.3)
+
+
+def test_a_study_of_two_tenants_finds_their_ratio_although_the_host_gets_slower():
+    (pair, _), truth = sharing.PAIRS.values(), 0.936
+    found = sharing.study(pair, SlowerLater(), 0)
+    assert found.ratio.interval().low < truth < found.ratio.interval().high
+    assert found.without_looks.interval().high < truth
+    rows = {row.metric: row.ours for row in sharing.rows_of("a case", [found], truth)}
+    assert rows["share of 95 % intervals with the truth (higher is better)"] == 1
+    assert rows["the same without looks at the speed of the host"] == 0
 
 
 # --- perf_analyzer
