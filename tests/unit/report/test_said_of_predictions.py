@@ -31,7 +31,9 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
         row("a 1 : c 1", np.nan, 0.7, within=0.09),
         row("b 1 : c 1", np.nan, 1.1),
     )
-    assert answer.headline == "On cpu1, 2 pairs need no measuring at an error of 9% (nine of ten)"
+    assert (
+        answer.headline == "On cpu1, 2 pairs need no measuring at an error of 9.0 % (nine of ten)"
+    )
     assert answer.sentences[0].startswith("B2 predicts them from 6 mixes")
     assert "b 1 : c 1 shares best, 1.10" in answer.sentences[1]
     assert "a 1 : c 1 worst, 0.70" in answer.sentences[1]

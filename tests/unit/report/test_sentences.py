@@ -3,7 +3,7 @@
 import pytest
 from sentences import shows_nothing_missing, stands_only_where_true, tables_of, without_case
 
-from perseus.report.answers import recommended, sharing, to_buy
+from perseus.report.answers import predicted, recommended, sharing, to_buy
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.results.tables import TABLES
 
@@ -435,7 +435,29 @@ OF_GRIDS = {
     "a: no setting is to be recommended": (taken(verdict="none", setting=None), taken()),
 }
 
-CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS}
+PREDICTED = {"study": "s", "server": "cpu1", "mix": "a 1 : 1 c", "measured_ratio": None}
+PREDICTED |= {"predicted_ratio": 0.7, "within": 0.2, "step": "B4", "mixes_known": 6}
+BETTER = PREDICTED | {"mix": "b 1 : 1 c", "predicted_ratio": 1.1}
+FORETOLD = study(predictions=[PREDICTED, BETTER])
+KNOWN_BY_NOW = study(predictions=[each | {"measured_ratio": 0.9} for each in (PREDICTED, BETTER)])
+
+OF_PREDICTIONS = {
+    "On cpu1, 2 pairs need no measuring at an error of 20 % (nine of ten)": (
+        FORETOLD,
+        KNOWN_BY_NOW,
+    ),
+    "On cpu1, one pair needs no measuring": (study(predictions=[PREDICTED]), FORETOLD),
+    "B4 predicts them from 6 mixes that were measured.": (
+        FORETOLD,
+        study(predictions=[PREDICTED | {"predicted_ratio": None}]),
+    ),
+    "Of these b 1 : 1 c shares best, 1.10 of dedicated servers; a 1 : 1 c worst, 0.70.": (
+        FORETOLD,
+        study(predictions=[PREDICTED, BETTER | {"measured_ratio": 1.0}]),
+    ),
+}
+
+CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS, **OF_PREDICTIONS}
 
 
 @pytest.mark.parametrize("sentence", CASES)
@@ -443,7 +465,7 @@ def test_a_sentence_stands_where_it_is_true_and_only_there(sentence):
     stands_only_where_true(sentence, *CASES[sentence])
 
 
-@pytest.mark.parametrize("module", [sharing, to_buy, recommended])
+@pytest.mark.parametrize("module", [sharing, to_buy, recommended, predicted])
 def test_every_sentence_of_the_code_has_a_case(module):
     assert without_case(module, CASES) == []
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.links import to_table
+from perseus.report.numbers import percent
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -20,7 +21,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         steps = " and ".join(sorted(set(pairs["step"])))
         headline = (
             f"On {server}, {_count(len(pairs))} no measuring at an error of"
-            f" {pairs['within'].max():.0%} (nine of ten)"
+            f" {percent(pairs['within'].max())} (nine of ten)"
         )
         yield Answer(
             "perhaps",
