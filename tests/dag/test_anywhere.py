@@ -23,7 +23,7 @@ WHOLE = {
     "measure": 5,
     "tables": 1,
     "check_tables": 1,
-    "figure": 9,
+    "figure": 11,
     "report": 1,
 }
 

@@ -588,9 +588,10 @@ def test_a_model_added_with_a_scenario(edited, downstream):
 
 
 def test_a_scenario_removed(edited, downstream):
-    """What is left was measured; what combines it changes."""
+    """What is left was measured; what combines it changes. There is no choice to draw."""
     reconfigured(edited, lambda study: study.update(scenarios=ALONE))
-    assert edited.stale() == downstream - {("figure", "break_even")}
+    of_a_choice = {("figure", "break_even"), ("figure", "cost_map")}
+    assert edited.stale() == downstream - of_a_choice
 
 
 def test_a_repeat_added(edited, downstream):
