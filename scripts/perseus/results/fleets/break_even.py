@@ -221,7 +221,7 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
         ],
         options={"time_limit": SOLVE_S},
     )
-    return float(found.x[-1])
+    return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
 
 
 @lru_cache
