@@ -14,7 +14,14 @@ from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.report import drawing
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.figures import FIGURES, ceilings, figures_of, latency_by_rate, module_of
+from perseus.report.figures import (
+    FIGURES,
+    ceilings,
+    cost_map,
+    figures_of,
+    latency_by_rate,
+    module_of,
+)
 from perseus.report.figures.latency_ecdf import certified_latency_ms
 from perseus.report.style import drawing as drawing_style
 from perseus.report.style import short
@@ -131,6 +138,23 @@ DRAWN = [(name, kind) for kind in ("study", "barren", "survivors") for name in F
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)
     assert ink(png) > 0.01
+
+
+def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():
+    """Two copies of a carry less than one."""
+    lines = {"a": {"a": 10.0}, "copies": {"a": 6.0}, "b": {"b": 40.0}}
+    lines |= {"ab": {"a": 7.0, "b": 28.0}, "ba": {"b": 30.0, "a": 5.0}}
+    rows = [
+        {"server": "cpu1", "scenario": scenario, "load_line": "x", "preset": "quick"}
+        | {"model": model, "lower_rps": rps, "usd_per_month": 35.0}
+        for scenario, models in lines.items()
+        for model, rps in models.items()
+    ]
+    found = cost_map.data(FigureData({"operating_points": pd.DataFrame(rows)}))
+    assert len(found) == cost_map.STEPS**2
+    assert found["first_rps"].max() == pytest.approx(30, rel=0.01)
+    at = found[(found["first_rps"] < 7) & (found["second_rps"] < 28)]
+    assert set(zip(at["shared"], at["dedicated"], strict=True)) == {(1, 2)}
 
 
 @pytest.mark.parametrize("name", ["frontier", "peaks"])

@@ -43,11 +43,16 @@ def _pairs(points: pd.DataFrame) -> Iterator[pd.DataFrame]:
             dict(zip(line["model"], line["lower_rps"], strict=True))
             for _, line in rows.groupby(["scenario", "load_line", "preset"], sort=False)
         ]
-        alone = {name: rps for line in lines if len(line) == 1 for name, rps in line.items()}
-        for models in dict.fromkeys(tuple(line) for line in lines if len(line) == 2):
-            if all(name in alone for name in models):
-                first, second = models
-                frame = _of_pair(lines, models, (alone[first], alone[second]))
+        alone: dict[str, float] = {}
+        for name, rps in (item for line in lines if len(line) == 1 for item in line.items()):
+            alone[name] = max(rps, alone.get(name, 0.0))
+        pairs: dict[frozenset[str], tuple[str, ...]] = {}
+        for line in lines:
+            if len(line) == 2:
+                pairs.setdefault(frozenset(line), tuple(line))
+        for first, second in pairs.values():
+            if first in alone and second in alone:
+                frame = _of_pair(lines, (first, second), (alone[first], alone[second]))
                 usd = rows["usd_per_month"].iloc[0]
                 yield frame.assign(server=server, first=first, second=second, usd_per_month=usd)
 
