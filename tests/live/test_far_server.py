@@ -152,7 +152,9 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
         assert process.wait(60) == 0
         record = json.loads((root / PEAK / "record.json").read_text())
         assert record["outcome"] == "failed"
-    assert any(word in record["reason"] for word in ("statistics", "refused")), record["reason"]
+    # As it was noticed: by who asks for its counters, by a window's requests, or by the next ones'.
+    words = ("statistics", "the server has closed the connection", "refused")
+    assert any(each in record["reason"] for each in words), record["reason"]
     written = [path for path in root.rglob("*") if path.is_file() and ".git" not in path.parts]
     assert len(written) > 20
     assert [path for path in written if SECRET.encode() in path.read_bytes()] == []

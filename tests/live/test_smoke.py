@@ -48,7 +48,7 @@ def test_everything_is_there_and_nothing_contradicts(finished):
     root, _ = finished
     results = root / "results" / "smoke"
     assert (results / "report.html").stat().st_size > 10_000
-    assert len(list((results / "figures").glob("*.svg"))) == 10
+    assert len(list((results / "figures").glob("*.svg"))) == 12
     check(results / "tables", {})
 
 
