@@ -283,6 +283,9 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(predict=True))
     assert edited.stale() == {*points, *downstream}
+    edited.run("--cores", "2", "all")
+    edited.append("scripts/perseus/measurement/peaks/predicted_mix.py", CODE)
+    assert edited.stale() == {*points, *downstream}
 
 
 def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(edited, downstream):

@@ -84,8 +84,13 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """A random stream of the cell: of the tenant with that number, or one beyond them all."""
+        """The random stream of the tenant with that number."""
         return stream(self.task.seed, self.task.repeat, number)
+
+    @property
+    def own_stream(self) -> np.random.Generator:
+        """The random stream of what is no tenant's, from its beginning."""
+        return self.stream(len(self.task.tenants))
 
     def progressed(
         self, server: RunningServer | None = None, seconds_left: float | None = None

@@ -56,13 +56,6 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
         yield server, startup_s
 
 
-def monitored(cell: CellUnderTest, server: RunningServer) -> Monitor:
-    """A context in which samples of the server and the host are kept."""
-    return Monitor(
-        cell.raw.monitor, server, cell.server_cores, cell.client_cores, gpus=cell.task.server.gpus
-    )
-
-
 @dataclass(frozen=True)
 class ServerUnderTest:
     """A server that answers as torch does, or as it did itself, and is watched.
@@ -112,7 +105,14 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
         first_ms, errors = first_inferences(tenants), verify(tenants)
         served = {tenant.name: asdict(tenant.served) for tenant in tenants if tenant.served}
         facts, preprocess_ms = server_facts(server), client_preprocess_ms(tenants)
-        with monitored(cell, server), routes_to(tenants) as routes:
+        monitor = Monitor(
+            cell.raw.monitor,
+            server,
+            cell.server_cores,
+            cell.client_cores,
+            gpus=cell.task.server.gpus,
+        )
+        with monitor, routes_to(tenants) as routes:
             unloaded_ms = {
                 name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
                 for name, route in routes.items()

@@ -1,4 +1,4 @@
-"""The images that a network is asked about: files of a folder, or seeded random ones."""
+"""Images in files: those of a folder that a network is asked about, and seeded random ones."""
 
 from __future__ import annotations
 
@@ -32,23 +32,6 @@ def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Array
             raise ExportError(f"{path} cannot be read as a PNG or JPEG image: {error}") from error
         images.append(transform(image).numpy())
     return np.stack(images)
-
-
-def random_images(count: int, size: int, seed: int) -> Array:
-    """`count` seeded images (count, 3, size, size), float32, around zero.
-
-    Patches of colour, from one to 16 x 16 per image in turn, under noise, at various contrasts.
-    Images of noise alone look alike to a network once they are pooled: their signal is weaker.
-    """
-    rng = np.random.default_rng([seed, size])
-    images = np.empty((count, 3, size, size), np.float32)
-    for number, image in enumerate(images):
-        patches = 2 ** (number % 5)
-        side = -(-size // patches)
-        colours = np.kron(rng.standard_normal((3, patches, patches)), np.ones((side, side)))
-        noise = rng.standard_normal((3, size, size))
-        image[:] = rng.uniform(0.5, 2) * colours[:, :size, :size] + rng.uniform(0, 1) * noise
-    return images
 
 
 def random_pictures(folder: Path, count: int, seed: int) -> tuple[str, ...]:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
-from perseus.models.images import random_images, read_images
+from perseus.models.examples import random_images
+from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
     ExportError,

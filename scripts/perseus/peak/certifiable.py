@@ -1,13 +1,28 @@
-"""Which rates a preset can certify: those at which its windows see enough requests."""
+"""What can be certified: an SLA that a request alone keeps, at rates at which the windows of the
+preset see enough requests."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perseus.peak.durations import CERTIFY_AT
 from perseus.peak.stats import fewest_requests
 from perseus.study.presets import PRESETS, SearchSettings
 from perseus.study.sla import Sla
+
+
+def infeasible(
+    slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
+) -> str:
+    """Why no load at all can keep the SLAs, if so."""
+    for name, sla in zip(names, slas, strict=True):
+        # The median: few requests say nothing of a high percentile, and one may hiccup.
+        if unloaded_p50_ms[name] > sla.latency_ms:
+            return (
+                f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without any load, its SLA is"
+                f" {sla.latency_ms:g} ms"
+            )
+    return ""
 
 
 def lowest_rps(settings: SearchSettings, sla: Sla) -> float:

@@ -4,7 +4,7 @@ import pytest
 import synthetic
 
 from perseus.host.files import write_json
-from perseus.measurement.dedicated_peaks import dedicated_peaks
+from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.results.records import PeakRecord
 
 WITHOUT_POSTERIOR = {"posterior_scales": []}
@@ -17,7 +17,7 @@ def test_a_record_has_a_limit_for_all_who_read_it_or_for_none(outcome, lacking, 
     record = synthetic.records()[0] | {"outcome": outcome} | lacking
     write_json(tmp_path / "record.json", record)
     has_limit = PeakRecord.read(tmp_path).has_limit
-    (peak_rps,) = dedicated_peaks([tmp_path / "record.json"]).values()
+    (peak_rps,) = DedicatedPeaks.read([tmp_path / "record.json"]).rps.values()
     assert has_limit == (peak_rps == record["estimate_scale"])
     assert has_limit == (outcome in ("ok", "uncertified") and not lacking)
 
@@ -27,4 +27,4 @@ def test_the_peak_is_the_mean_of_the_repeats_that_have_one(tmp_path):
     for i, lacking in enumerate(({}, {}, WITHOUT_POSTERIOR)):
         paths.append(tmp_path / f"{i}.json")
         write_json(paths[-1], synthetic.records()[0] | {"estimate_scale": 10.0 * (i + 1)} | lacking)
-    assert dedicated_peaks(paths) == {"resnet18": 15.0}
+    assert DedicatedPeaks.read(paths).rps == {"resnet18": 15.0}

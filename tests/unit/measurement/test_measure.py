@@ -16,6 +16,7 @@ from no_server import launched_by, outputs_in
 from perseus.measurement import measure as frame
 from perseus.measurement import server_under_test
 from perseus.measurement.cell import Findings, Inputs, Outputs
+from perseus.measurement.monitor import Monitor
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.measurement.progress.state import ignored
 from perseus.measurement.raw_results import REQUESTS_SCHEMA, WINDOWS_SCHEMA
@@ -50,7 +51,7 @@ def starting_twice(cell):
     for _ in range(2):
         with (
             server_under_test.started(cell) as (server, startup_s),
-            server_under_test.monitored(cell, server),
+            Monitor(cell.raw.monitor, server, [], []),
         ):
             assert startup_s >= 0
     return Findings(OK)

@@ -7,9 +7,11 @@ import pytest
 import synthetic
 
 from perseus.host.files import write_json
-from perseus.measurement.experiments.peak import with_weights
-from perseus.measurement.measured_mixes import measured_mixes
-from perseus.study.experiments.peak import Run
+from perseus.measurement.experiments.frontier import next_mix
+from perseus.measurement.peaks.measured_mixes import measured_mixes
+from perseus.measurement.peaks.wanted_peak import wanted_peak
+from perseus.measurement.progress.words import describe_mix
+from perseus.study.experiments.frontier import Run
 from perseus.study.tasks.measure import MeasureTask
 
 
@@ -27,13 +29,10 @@ SHARES = (0.5, 0.3, 0.2)
 def of_demand(folder, made):
     """What a cell with the demand of SHARES measures after these dedicated cells."""
     record = synthetic.records(THREE, mixes=[], holds=(), rate_shares=SHARES)[-1]
-    said = []
-    cell = SimpleNamespace(
-        task=MeasureTask.model_validate(record["cell"]),
-        inputs=SimpleNamespace(dedicated_records=written(folder, *made)),
-        say=said.append,
-    )
-    return with_weights(cell), said
+    task = MeasureTask.model_validate(record["cell"])
+    inputs = SimpleNamespace(dedicated_records=written(folder, *made))
+    wanted = wanted_peak(SimpleNamespace(task=task, inputs=inputs), task.run)
+    return wanted, describe_mix(task, wanted.run.weights)
 
 
 def mixes(*weights, repeats=2):
@@ -67,23 +66,25 @@ def test_a_repeat_that_the_clients_limited_says_nothing_of_the_doubt(tmp_path):
 
 
 def test_a_point_of_a_frontier_measures_the_mix_that_follows_from_those_before(tmp_path):
-    plain = mixes((1, 1), repeats=1)[0]["cell"] | {"run": Run.frontier(2).plain()}
+    plain = mixes((1, 1), repeats=1)[0]["cell"] | {"run": Run.of_point(2).plain()}
     task = MeasureTask.model_validate(plain)
-    said = []
-    inputs = SimpleNamespace(earlier_records=written(tmp_path, *mixes((1, 1))))
-    cell = SimpleNamespace(task=task, inputs=inputs, say=said.append)
-    assert with_weights(cell).weights == (1, 3)
-    assert said == ["mix: " + f"{task.tenant_names[0]} 1, {task.tenant_names[1]} 3"]
+    earlier = written(tmp_path, *mixes((1, 1)))
+    inputs = SimpleNamespace(earlier_records=earlier, dedicated_records=[])
+    run = next_mix(SimpleNamespace(task=task, inputs=inputs)).run
+    assert run.weights == (1, 3) and run.point == 2
+    first, second = task.tenant_names
+    assert describe_mix(task, run.weights) == f"mix: {first} 1, {second} 3"
 
 
 def test_the_weights_of_a_demand_follow_from_the_dedicated_peaks(tmp_path):
-    run, said = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
-    assert run.rate_shares == SHARES
-    assert run.weights == (70, 21, 9)  # of 0.05, 0.015 and 0.0067 servers
-    assert said == ["mix: a 70, b 21, c 9"]
+    wanted, said = of_demand(tmp_path, synthetic.records(THREE, mixes=[], holds=()))
+    assert wanted.run.rate_shares == SHARES and wanted.blocked == ""
+    assert wanted.run.weights == (70, 21, 9)  # of 0.05, 0.015 and 0.0067 servers
+    assert said == "mix: a 70, b 21, c 9"
 
 
 def test_a_demand_of_which_a_dedicated_peak_is_not_known_has_no_weights(tmp_path):
     first, *others = synthetic.records(THREE, mixes=[], holds=())
-    run, _ = of_demand(tmp_path, [synthetic.spoil(first, "disturbed", "others"), *others])
-    assert run.weights == ()
+    wanted, said = of_demand(tmp_path, [synthetic.spoil(first, "disturbed", "others"), *others])
+    assert wanted.run.weights == () and said == "mix: "
+    assert "(disturbed)" in wanted.blocked

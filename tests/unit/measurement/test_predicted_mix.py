@@ -7,9 +7,10 @@ import pytest
 import synthetic
 
 from perseus.host.files import write_json
-from perseus.measurement.experiments import peak
+from perseus.measurement.experiments import frontier
+from perseus.measurement.peaks import searched_peak
 from perseus.peak.outcome import Outcome
-from perseus.study.experiments.peak import Run
+from perseus.study.experiments.frontier import Run
 from perseus.study.tasks.measure import MeasureTask
 
 MEASURED = ((1, 1), (1, 3), (3, 1), (1, 7), (7, 1))
@@ -34,7 +35,7 @@ def cell_of(tmp_path):
                 write_json(path, record)
             return paths
 
-        run = Run.frontier(len(mixes) + 1, within_percent)
+        run = Run.of_point(len(mixes) + 1, within_percent)
         plain = records()[1][0]["cell"] | {"run": run.plain()}
         said = []
         return SimpleNamespace(
@@ -48,7 +49,7 @@ def cell_of(tmp_path):
             server_log=tmp_path / "server.log",
             say=said.append,
             said=said,
-            stream=np.random.default_rng,
+            own_stream=np.random.default_rng(2),
         )
 
     return made
@@ -64,13 +65,13 @@ def searched(monkeypatch):
     def refuse(cell):
         raise SearchedError
 
-    monkeypatch.setattr(peak, "server_under_test", refuse)
+    monkeypatch.setattr(searched_peak, "server_under_test", refuse)
     return SearchedError
 
 
 def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
     cell = cell_of(*records())
-    found = peak.measure(cell)
+    found = frontier.measure(cell)
     record = found.record
     assert found.outcome is Outcome.PREDICTED and not found.outcome.may_pass
     assert found.outcome.is_answer
@@ -93,23 +94,23 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
 )
 def test_else_it_is_measured(cell_of, searched, made, within_percent):
     with pytest.raises(searched):
-        peak.measure(cell_of(*made, within_percent))
+        frontier.measure(cell_of(*made, within_percent))
 
 
 def test_predicted_mixes_predict_no_others(cell_of, searched):
     alone, mixes = records()
     told = [each | {"outcome": "predicted"} for each in mixes[:2]]
     with pytest.raises(searched):
-        peak.measure(cell_of(alone, [*told, *mixes[2:]]))
+        frontier.measure(cell_of(alone, [*told, *mixes[2:]]))
 
 
 def test_repeats_of_a_mix_count_once(cell_of, searched):
     """Three mixes with two repeats each are three, which are too few."""
     with pytest.raises(searched):
-        peak.measure(cell_of(*records(mixes=MEASURED[:3], repeats=2)))
+        frontier.measure(cell_of(*records(mixes=MEASURED[:3], repeats=2)))
 
 
 def test_a_tenant_without_a_dedicated_peak_predicts_nothing(cell_of, searched):
     (first, *others), mixes = records()
     with pytest.raises(searched):
-        peak.measure(cell_of([synthetic.spoil(first, "disturbed", "others"), *others], mixes))
+        frontier.measure(cell_of([synthetic.spoil(first, "disturbed", "others"), *others], mixes))

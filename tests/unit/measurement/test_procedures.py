@@ -13,17 +13,18 @@ import numpy as np
 import pytest
 from measure_tasks import client, measure_task, server, tenant
 
-from perseus.measurement.client_advice import what_would_help
+from perseus.measurement.advice import what_would_help, with_advice
 from perseus.measurement.closed_loop import answered_rps
-from perseus.measurement.dedicated_peaks import dedicated_peaks
 from perseus.measurement.experiments import peak, procedure
-from perseus.measurement.experiments.peak import _search, infeasible, with_preset_that_can
 from perseus.measurement.measure import most_minutes
+from perseus.measurement.peaks import searched_peak
+from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
+from perseus.peak.certifiable import infeasible
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.serving.failures import ServerError
-from perseus.study.experiments import OTHER_KINDS
+from perseus.study.experiments import KINDS
 from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
@@ -33,7 +34,6 @@ from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasuredTenant
 
 TENANT = tenant("a")
-UNLOADED_MS = {"a": 5.0}
 
 
 def record(
@@ -53,14 +53,14 @@ def record(
 def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
     good = [record(tmp_path, 1, "ok", 90.0), record(tmp_path, 2, "uncertified", 110.0)]
     bad = [record(tmp_path, 3, "failed", None), record(tmp_path, 4, "client_limited", 5.0)]
-    assert dedicated_peaks(good + bad) == {"a": 100.0}
-    assert np.isnan(dedicated_peaks(bad)["a"])
+    assert DedicatedPeaks.read(good + bad).rps == {"a": 100.0}
+    assert np.isnan(DedicatedPeaks.read(bad).rps["a"])
 
 
 def test_an_sla_that_fails_without_load_is_infeasible():
-    slow = measure_task(tenant("a", sla=Sla(latency_ms=4.0)))
-    assert "5.0 ms (median) without any load, its SLA is 4 ms" in infeasible(slow, UNLOADED_MS)
-    assert infeasible(measure_task(tenant("a")), UNLOADED_MS) == ""
+    why = infeasible([Sla(latency_ms=4.0)], ["a"], {"a": 5.0})
+    assert why == "a takes 5.0 ms (median) without any load, its SLA is 4 ms"
+    assert infeasible([Sla(latency_ms=5.0)], ["a"], {"a": 5.0}) == ""
 
 
 @pytest.mark.parametrize("outcome", ["unsteady", "client_limited", "infeasible"])
@@ -73,7 +73,7 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     def checked(cell):
         yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0, "b": 5.0})
 
-    monkeypatch.setattr(peak, "server_under_test", checked)
+    monkeypatch.setattr(searched_peak, "server_under_test", checked)
     slow = tenant("b", sla=Sla(latency_ms=4.0))
     records = [
         record(tmp_path, 1, "ok", 90.0),
@@ -93,47 +93,57 @@ def test_a_line_without_one_of_its_dedicated_peaks_is_blocked_by_that_cell(
     assert peak.measure(cell).record["outcome"] == "infeasible"
 
 
+def found_in(monkeypatch, task, search, p50_ms=5.0, first_window=0):
+    """What a cell with one tenant finds where the search does that, and what it said of it."""
+    said = []
+    under_test = SimpleNamespace(
+        record={},
+        unloaded_ms={"a": np.array([p50_ms])},
+        unloaded_p50_ms={"a": p50_ms},
+        under_load=nullcontext,
+    )
+    monkeypatch.setattr(searched_peak, "server_under_test", lambda _: nullcontext(under_test))
+    monkeypatch.setattr(searched_peak, "find_peak", search)
+    cell = SimpleNamespace(
+        task=task,
+        inputs=SimpleNamespace(dedicated_records=[]),
+        client_cores=[0],
+        raw=SimpleNamespace(requests=SimpleNamespace(windows=first_window)),
+        own_stream=None,
+        say=said.append,
+    )
+    return peak.measure(cell), said
+
+
 @pytest.mark.parametrize(("in_search", "in_files"), [(3, 8), (-1, -1)])
 def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search, in_files):
     """Five windows are of an attempt before."""
-
-    @contextmanager
-    def checked(cell):
-        yield SimpleNamespace(record={}, unloaded_p50_ms={"a": 5.0})
-
     found = replace(no_peak(Outcome.OK, ""), certified_window=in_search)
-    monkeypatch.setattr(peak, "server_under_test", checked)
-    monkeypatch.setattr(peak, "_search", lambda *arguments: found)
-    cell = SimpleNamespace(
-        task=measure_task(TENANT),
-        inputs=SimpleNamespace(dedicated_records=[]),
-        raw=SimpleNamespace(requests=SimpleNamespace(windows=5)),
-        say=lambda text: None,
-    )
-    findings = peak.measure(cell)
+    task = measure_task(TENANT)
+    findings, _ = found_in(monkeypatch, task, Mock(return_value=found), first_window=5)
     assert findings.record["certified_window"] == findings.watched_window == in_files
 
 
 def test_what_the_preset_left_uncertified_names_one_that_would_not():
     task = measure_task(tenant("a", sla=Sla(latency_ms=50.0, percentile=99)), preset="quick")
-    line = LoadLine((0.0,), (1.0,))
+    cell, line = SimpleNamespace(task=task), LoadLine((0.0,), (1.0,))
     found = no_peak(Outcome.UNCERTIFIED, "no rate passed with confidence")
     slow, fast = replace(found, estimate=3.0), replace(found, estimate=3000.0)
-    reason = with_preset_that_can(task, line, slow).reason
+    reason = with_advice(slow, cell, line).reason
     assert reason.startswith(found.reason) and "publication certifies p99 from" in reason
-    assert with_preset_that_can(task, line, fast) == fast
+    assert with_advice(fast, cell, line) == fast
     unsteady = replace(slow, outcome=Outcome.UNSTEADY)
-    assert with_preset_that_can(task, line, unsteady) == unsteady
+    assert with_advice(unsteady, cell, line) == unsteady
 
 
-def test_a_slow_model_is_told_of_before_it_is_measured():
-    said, line = [], LoadLine((0.0,), (1.0,))
-    cell = SimpleNamespace(task=measure_task(tenant("a"), preset="quick"), say=said.append)
-    no_server = SimpleNamespace(under_load=Mock(side_effect=ServerError("it has not begun")))
-    for start, warns in ((3.0, True), (300.0, False)):
-        said.clear()
-        assert _search(cell, no_server, line, start).reason == "it has not begun"
-        assert any("may end uncertified (a at up to 2.55" in text for text in said) == warns
+@pytest.mark.parametrize(("p50_ms", "warns"), [(200.0, True), (2.0, False)])
+def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warns):
+    """A search begins at 0.6 of what one request after another would be: at 3 or 300 a second."""
+    task = measure_task(tenant("a", sla=Sla(latency_ms=1000.0)), preset="quick")
+    dead = Mock(side_effect=ServerError("it has died"))
+    findings, said = found_in(monkeypatch, task, dead, p50_ms)
+    assert (findings.outcome, findings.record["reason"]) == (Outcome.FAILED, "it has died")
+    assert any("may end uncertified (a at up to 2.55" in text for text in said) == warns
 
 
 @pytest.mark.parametrize(
@@ -159,24 +169,14 @@ def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_serv
 @pytest.mark.parametrize("outcome", [Outcome.CLIENT_LIMITED, Outcome.DISTURBED])
 def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
     task = measure_task(tenant("a"), client=client("http"))
-    under_test = SimpleNamespace(unloaded_p50_ms={"a": 5.0}, record={})
-    monkeypatch.setattr(peak, "server_under_test", lambda _: nullcontext(under_test))
-    ended = no_peak(outcome, "send lag p99 3.0 ms")
-    monkeypatch.setattr(peak, "_search", lambda *arguments: ended)
-    cell = SimpleNamespace(
-        task=task,
-        inputs=SimpleNamespace(dedicated_records=[]),
-        client_cores=[0],
-        raw=SimpleNamespace(requests=SimpleNamespace(windows=0)),
-        say=lambda line: None,
-    )
-    reason = peak.measure(cell).record["reason"]
+    ended = Mock(return_value=no_peak(outcome, "send lag p99 3.0 ms"))
+    reason = found_in(monkeypatch, task, ended)[0].record["reason"]
     assert reason.startswith("send lag p99 3.0 ms")
     assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
 
 
 def test_every_kind_has_a_procedure():
-    for kind in ("peak", *OTHER_KINDS):
+    for kind in KINDS:
         assert callable(procedure(kind).measure) and callable(procedure(kind).load_s)
     with pytest.raises(ModuleNotFoundError):
         procedure("no-such-kind")

@@ -92,9 +92,9 @@ def measured(monkeypatch):
         window = SimpleNamespace(phase="warm_up")
         monkeypatch.setattr(replay, "closed_loop", lambda *arguments: (window, []))
         monkeypatch.setattr(replay, "keep", lambda *arguments: kept.append(arguments[2:]))
-        for name in ("dedicated_peaks", "why_blocked"):
-            given = dict(dedicated) if name == "dedicated_peaks" else changes.pop("blocked", "")
-            monkeypatch.setattr(replay, name, lambda *arguments, given=given: given)
+        blocked = changes.pop("blocked", "")
+        alone = SimpleNamespace(rps=dict(dedicated), why_blocked=lambda needed: blocked)
+        monkeypatch.setattr(replay, "DedicatedPeaks", SimpleNamespace(read=lambda records: alone))
         tenants = tenants or (tenant("a", sla=SLA), tenant("b", sla=SLA))
         task = measure_task(*tenants, **{"run": RUN, **changes})
         cell = SimpleNamespace(
@@ -102,6 +102,7 @@ def measured(monkeypatch):
             inputs=SimpleNamespace(dedicated_records=[], files=[]),
             client_cores=[0],
             stream=lambda number: stream(task.seed, task.repeat, number),
+            own_stream=stream(task.seed, task.repeat, len(tenants)),
             say=said.append,
         )
         findings = measure(cell)

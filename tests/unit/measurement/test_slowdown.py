@@ -64,7 +64,7 @@ def measured(monkeypatch, system, run=RATE, records=()):
     cell = SimpleNamespace(
         task=task,
         inputs=SimpleNamespace(dedicated_records=records),
-        stream=lambda number: np.random.default_rng(number),
+        own_stream=np.random.default_rng(2),
         say=lambda text: None,
     )
     return slowdown.measure(cell).record, left

@@ -30,8 +30,9 @@ class Server:
         monkeypatch.setattr(soak, "server_under_test", self.server_under_test)
         monkeypatch.setattr(soak, "open_loop", self.open_loop)
         monkeypatch.setattr(soak, "keep", lambda *arguments: self.kept.append(arguments[2:]))
-        monkeypatch.setattr(soak, "dedicated_peaks", lambda records: dedicated or {})
-        monkeypatch.setattr(soak, "why_blocked", lambda *arguments: blocked)
+        found = SimpleNamespace(rps=dedicated or {}, why_blocked=lambda needed: blocked)
+        read = SimpleNamespace(read=lambda records: found)
+        monkeypatch.setattr(soak, "DedicatedPeaks", read)
 
     @contextmanager
     def server_under_test(self, cell):

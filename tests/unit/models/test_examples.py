@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from perseus.models.answers import repeated_error
-from perseus.models.examples import examples
-from perseus.models.images import random_images
+from perseus.models.examples import examples, random_images
 from perseus.models.tensors import DTYPES, TensorSpec
 
 

@@ -99,7 +99,7 @@ def test_one_of_the_points_of_three_tenants_is_the_demand_s():
     asked = Settings(kind="frontier", points=3, predict=True)
     first, *others = asked.runs_for((0.5, 0.3, 0.2))
     assert (first.name, first.rate_shares) == ("mix-demand", (0.5, 0.3, 0.2))
-    assert first.predict_within_percent is None and first.needs_runs == ()
+    assert first.kind == "peak" and first.needs_runs == ()
     assert others == list(asked.runs())[:2]
     for of_all in ((), (0.4, 0.6)):  # no demand, and points that are placed well anyway
         assert list(asked.runs_for(of_all)) == list(asked.runs())

@@ -8,7 +8,7 @@ import pytest
 from measure_tasks import tenant
 
 from perseus.study import provenance
-from perseus.study.experiments import KINDS, OTHER_KINDS
+from perseus.study.experiments import KINDS
 from perseus.study.fingerprint import LEFT_OUT, Sources
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.presets import PRESETS
@@ -89,7 +89,7 @@ def test_a_measurement_depends_on_its_own_kind_of_experiment_only():
     ("package", "names"),
     [
         ("perseus.study.experiments", KINDS),
-        ("perseus.measurement.experiments", ("peak", *OTHER_KINDS)),
+        ("perseus.measurement.experiments", KINDS),
         ("perseus.serving.launchers", LAUNCHERS),
         ("perseus.models.runtimes", RUNTIMES),
     ],

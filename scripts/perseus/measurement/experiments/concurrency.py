@@ -33,7 +33,7 @@ def measure(cell: CellUnderTest) -> Findings:
     with server_under_test(cell) as server:
         try:
             with server.under_load() as system:
-                rng = cell.stream(len(cell.task.tenants))
+                rng = cell.own_stream
                 throughputs = sweep(cell.task, system, rng, partial(keep, cell, system))
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)

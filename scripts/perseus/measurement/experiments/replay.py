@@ -12,11 +12,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
+from perseus.measurement.advice import what_would_help
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.measurement.client_advice import what_would_help
 from perseus.measurement.closed_loop import closed_loop
-from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.schedules import Schedule, schedules
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.windows import keep
@@ -82,12 +82,12 @@ def measure(cell: CellUnderTest) -> Findings:
     """Offer the arrivals in all phases."""
     task, run = cell.task, cast(Run, cell.task.run)
     outcome, reason, offered = Outcome.OK, "", list[Offered]()
-    dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
+    dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     with server_under_test(cell) as server:
-        if reason := why_blocked(cell.inputs.dedicated_records, dedicated_rps):
+        if reason := dedicated.why_blocked(task.tenant_names):
             outcome = Outcome.BLOCKED
         else:
-            drawn = schedules(cell, run, dedicated_rps)
+            drawn = schedules(cell, run, dedicated.rps)
             try:
                 with server.under_load() as system:
                     for of_phase in each_phase(cell, system, run, drawn):
@@ -130,7 +130,7 @@ def each_phase(
     usual_s = run.duration_s + grace_s(cell.task.slas)
     warm_up, _ = closed_loop(cell.task, system, "warm_up", IN_FLIGHT)
     keep(cell, system, warm_up, len(phases) * usual_s)
-    order = cell.stream(len(drawn)).permutation(len(phases)).tolist()
+    order = cell.own_stream.permutation(len(phases)).tolist()
     for done, number in enumerate(order, start=1):
         left_s = (len(phases) - done) * usual_s
         yield one_phase(cell, system, phases[number], drawn, left_s)

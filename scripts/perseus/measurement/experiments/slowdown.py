@@ -15,9 +15,9 @@ import numpy as np
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
-from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.open_loop import open_loop
 from perseus.measurement.pairs import all_pairs
+from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
@@ -72,18 +72,18 @@ class Step:
 def measure(cell: CellUnderTest) -> Findings:
     """Offer all pairs, round after round. Raises as every experiment."""
     task = cell.task
-    dedicated_rps = dedicated_peaks(cell.inputs.dedicated_records)
-    rates_rps = offered_rps(cast(Run, task.run), task.tenant_names, dedicated_rps)
+    dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
+    rates_rps = offered_rps(cast(Run, task.run), task.tenant_names, dedicated.rps)
     outcome, reason, steps = Outcome.OK, "", list[Step]()
     with server_under_test(cell) as server:
-        if reason := why_blocked(cell.inputs.dedicated_records, dedicated_rps):
+        if reason := dedicated.why_blocked(task.tenant_names):
             outcome = Outcome.BLOCKED
         else:
             try:
                 with server.under_load() as system:
                     warm_up, _ = closed_loop(task, system, Phase.WARM_UP, IN_FLIGHT)
                     keep(cell, system, warm_up, load_s(task)[0])
-                    rng = cell.stream(len(task.tenants))
+                    rng = cell.own_stream
                     for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
                         steps.append(step)
                         if step.outcome is not Outcome.OK:
@@ -97,7 +97,7 @@ def measure(cell: CellUnderTest) -> Findings:
         "outcome": outcome,
         "reason": reason,
         "rates_rps": dict(zip(task.tenant_names, rates_rps, strict=True)),
-        "dedicated_rps": dedicated_rps,
+        "dedicated_rps": dedicated.rps,
         "steps": [asdict(step) for step in steps],
     }
     return Findings(record)

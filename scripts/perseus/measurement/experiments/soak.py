@@ -16,8 +16,8 @@ from typing import Any, Final, cast
 
 from perseus.host.procfs import held, process_table, tree
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.measurement.dedicated_peaks import dedicated_peaks, why_blocked
 from perseus.measurement.open_loop import open_loop, open_loop_s
+from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
 from perseus.measurement.windows import keep
 from perseus.peak.outcome import Outcome
@@ -45,11 +45,11 @@ class Soaked:
 
 def measure(cell: CellUnderTest) -> Findings:
     """Offer the rates until the time is over, or the server dies."""
-    task, records = cell.task, cell.inputs.dedicated_records
-    dedicated_rps = dedicated_peaks(records)
-    rates_rps = rates(cast(Run, task.run), task.tenant_names, dedicated_rps)
+    task = cell.task
+    dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
+    rates_rps = rates(cast(Run, task.run), task.tenant_names, dedicated.rps)
     with server_under_test(cell) as server:
-        if reason := why_blocked(records, dedicated_rps):
+        if reason := dedicated.why_blocked(task.tenant_names):
             soaked = Soaked(Outcome.BLOCKED, reason)
         else:
             soaked = soak(cell, server, rates_rps)

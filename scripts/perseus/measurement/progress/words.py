@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from perseus.peak.durations import expected_s, longest_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, Peak
 from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
+from perseus.study.tasks.measure import MeasureTask
+
+
+def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
+    """What may follow from other cells; no weights where the peak of a tenant is not known."""
+    pairs = zip(task.tenant_names, weights, strict=False)
+    return "mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs)
+
+
+def describe_search(
+    task: MeasureTask, weights: Sequence[int], rates_rps: Sequence[float], warning: str
+) -> Iterator[str]:
+    """What is searched from these rates on, how long it takes, and why it may find no peak."""
+    if weights:
+        yield describe_mix(task, weights)
+    sizes = task.search, task.slas, rates_rps
+    about_min, most_min = expected_s(*sizes) / 60, longest_s(*sizes) / 60
+    yield f"about {about_min:.1f} min of load, at most {most_min:.0f} min"
+    if warning:
+        yield f"may end uncertified ({warning})"
 
 
 def describe_window(window: Window, names: Sequence[str], seconds_left: float) -> str:

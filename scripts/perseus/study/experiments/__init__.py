@@ -31,7 +31,7 @@ KINDS: Final = (
 and a class `Run`, what one cell does."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Those that ask for peaks: their runs are those of `peak`, and so is all that comes after."""
+"""Those that ask for peaks, of one and the same tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
 """Those whose table and figure have the kind's own name; a peak has several."""

@@ -9,12 +9,37 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from perseus.study.base import Real, Whole
+from perseus.study.experiments import peak
 from perseus.study.experiments.base import ExperimentSettings
-from perseus.study.experiments.peak import Run
 from perseus.study.problems import Problems
 
 USUAL_ERROR_PERCENT = 15.0
 """Less than the preset quick leaves open of a sharing ratio that it measures."""
+
+
+class Run(peak.Run):
+    """The search of a mix whose weights are chosen when those before it are measured.
+
+    `point` is its place among them, counted from 1. It is not searched where it is predicted within
+    `predict_within_percent` (None: never).
+    """
+
+    kind: Literal["frontier"] = "frontier"
+    line: Literal["mix"] = "mix"
+    point: int
+    predict_within_percent: float | None = None
+
+    @classmethod
+    def of_point(cls, point: int, predict_within_percent: float | None = None) -> Run:
+        return cls(name=_name(point), point=point, predict_within_percent=predict_within_percent)
+
+    @property
+    def needs_runs(self) -> tuple[str, ...]:
+        return tuple(_name(before) for before in range(1, self.point))
+
+
+def _name(point: int) -> str:
+    return f"frontier-{point}"
 
 
 class Settings(ExperimentSettings):
@@ -40,17 +65,17 @@ class Settings(ExperimentSettings):
         f" would be measured. Default, {USUAL_ERROR_PERCENT}.",
     )
 
-    def runs(self) -> Iterator[Run]:
+    def runs(self) -> Iterator[peak.Run]:
         within = self.error_percent or USUAL_ERROR_PERCENT if self.predict else None
         for point in range(1, self.points + 1):
-            yield Run.frontier(point, within)
+            yield Run.of_point(point, within)
 
-    def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[Run]:
+    def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
         """Of two tenants the points are placed well anyway; of more one is the demand's mix, which
         is what users ask about, and so is never predicted."""
         runs = self.runs()
         if len(rate_shares) > 2:
-            yield Run.demanded(rate_shares)
+            yield peak.Run.demanded(rate_shares)
             runs = islice(runs, self.points - 1)
         yield from runs
 

@@ -24,9 +24,7 @@ class Run(ExperimentRun):
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
     `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
-    rise). The weights of a `point` of a frontier, counted from 1, are chosen when those before it
-    are measured; it is not searched where it is predicted within `predict_within_percent` (None:
-    never). A mix with `rate_shares`, of all requests, rises in their ratio: its weights follow from
+    rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights follow from
     the dedicated peaks. What another kind searches along a line of its own is a subclass.
     """
 
@@ -35,8 +33,6 @@ class Run(ExperimentRun):
     line: Literal["dedicated", "mix", "hold"]
     weights: tuple[int, ...] = ()
     rate_shares: tuple[float, ...] = ()
-    point: int = 0
-    predict_within_percent: float | None = None
     held: str = ""
     held_percent: int = 0
 
@@ -58,12 +54,6 @@ class Run(ExperimentRun):
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
-    def frontier(cls, point: int, predict_within_percent: float | None = None) -> Run:
-        """A mix that is chosen by those of the points before it."""
-        within = predict_within_percent
-        return cls(line="mix", name=_point(point), point=point, predict_within_percent=within)
-
-    @classmethod
     def hold(cls, held: str, percent: int) -> Run:
         """Tenant `held` stays at `percent` % of its dedicated peak, the others rise."""
         return cls(line="hold", name=f"hold-{held}-{percent}", held=held, held_percent=percent)
@@ -72,9 +62,9 @@ class Run(ExperimentRun):
     def needs_dedicated_peaks(self) -> bool:
         return self.line != "dedicated"
 
-    @property
-    def needs_runs(self) -> tuple[str, ...]:
-        return tuple(_point(before) for before in range(1, self.point))
+    def of_weights(self, weights: tuple[int, ...]) -> Self:
+        """The same of a mix that is chosen when it is measured."""
+        return self.model_copy(update={"weights": weights})
 
     def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
         """The tenants that stay, where some do."""
@@ -91,10 +81,6 @@ class Run(ExperimentRun):
     def held_at(self) -> str:
         """The same in words."""
         return f"{self.held_percent} %"
-
-
-def _point(number: int) -> str:
-    return f"frontier-{number}"
 
 
 DEDICATED = Run.dedicated()

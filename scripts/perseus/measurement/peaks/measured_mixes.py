@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perseus.measurement.dedicated_peaks import SearchRecord
+from perseus.measurement.peaks.dedicated_peaks import SearchRecord
 from perseus.peak.frontier import MeasuredMix
 from perseus.peak.stats import UNKNOWN, Interval
 

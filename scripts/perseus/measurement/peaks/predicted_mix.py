@@ -10,37 +10,36 @@ from pydantic import Field
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.clients import arrivals
-from perseus.measurement.dedicated_peaks import DedicatedRecord
-from perseus.measurement.measured_mixes import MixRecord
+from perseus.measurement.peaks.dedicated_peaks import DedicatedRecord
+from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import best, errors_by_step
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
-from perseus.study.experiments.peak import Run
 from perseus.traffic.arrivals import Arrivals
 
 DRAWS = 200
 
 
-def predicted_peak(cell: CellUnderTest, run: Run) -> Peak | None:
-    """The limit of a mix whose weights are chosen, where it is predicted well enough.
+def predicted_peak(
+    cell: CellUnderTest, weights: tuple[int, ...], within_percent: float
+) -> Peak | None:
+    """The limit of the mix with these weights, where it is predicted well enough.
 
     None where it is to be measured: too few mixes were, or their limits are further off from what
-    the best step of the ladder says of them than the run permits.
+    the best step of the ladder says of them than `within_percent`.
     """
-    if run.predict_within_percent is None:
-        return None
     task, solos = cell.task, _solos(cell)
     if any(name not in solos for name in task.tenant_names):
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
     known = _known(cell, solos, process)
     found = best(errors_by_step(known))
-    if found is None or found.half_width > run.predict_within_percent / 100:
+    if found is None or found.half_width > within_percent / 100:
         return None
     of_all = [solos[name] for name in task.tenant_names]
-    ratio = predicted(found.step, Shared.of(of_all, run.weights, process), known)
-    levels = cell.stream(len(task.tenants)).permutation(DRAWS) + 0.5
+    ratio = predicted(found.step, Shared.of(of_all, weights, process), known)
+    levels = cell.own_stream.permutation(DRAWS) + 0.5
     reason = (
         f"not measured: {found.step} predicts it within {found.half_width:.0%}, by the"
         f" {found.n} mixes that were"

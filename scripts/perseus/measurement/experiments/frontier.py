@@ -1,0 +1,49 @@
+"""Experiment `frontier`: the peak of a mix that the mixes before it choose, or let predict."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.experiments.peak import load_s
+from perseus.measurement.peaks.measured_mixes import measured_mixes
+from perseus.measurement.peaks.peak_record import peak_record, without_peak
+from perseus.measurement.peaks.predicted_mix import predicted_peak
+from perseus.measurement.peaks.searched_peak import searched_peak
+from perseus.measurement.peaks.wanted_peak import WantedPeak, wanted_peak
+from perseus.measurement.progress.words import describe_mix, describe_peak
+from perseus.measurement.server_under_test import without_server
+from perseus.peak.frontier import next_weights
+from perseus.peak.load_line import load_line
+from perseus.peak.outcome import Peak
+from perseus.study.experiments.frontier import Run
+
+__all__ = ["load_s", "measure", "nothing"]
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """Search the peak of the next mix, unless it is predicted well enough."""
+    wanted, within_percent = next_mix(cell), cast(Run, cell.task.run).predict_within_percent
+    peak = predicted_peak(cell, wanted.run.weights, within_percent) if within_percent else None
+    return searched_peak(cell, wanted) if peak is None else foretold(cell, wanted, peak)
+
+
+def nothing(cell: CellUnderTest) -> dict[str, Any]:
+    """No peak of the mix."""
+    return without_peak(next_mix(cell), cell.task.tenant_names)
+
+
+def next_mix(cell: CellUnderTest) -> WantedPeak:
+    """The mix that is to be known after those that were measured."""
+    run, tenants = cast(Run, cell.task.run), len(cell.task.tenants)
+    weights = next_weights(tenants, measured_mixes(cell.inputs.earlier_records))
+    return wanted_peak(cell, run.of_weights(weights))
+
+
+def foretold(cell: CellUnderTest, wanted: WantedPeak, peak: Peak) -> Findings:
+    """What is kept of a peak that needed no server."""
+    names = cell.task.tenant_names
+    line, _ = load_line(wanted.run, names, wanted.dedicated_rps, {})
+    cell.say(describe_mix(cell.task, wanted.run.weights))
+    cell.say(describe_peak(peak, line, names))
+    return Findings(without_server(cell) | peak_record(wanted, names, peak, line))

@@ -1,0 +1,73 @@
+"""The dedicated peaks that shared load lines are made from, as other cells have found them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from perseus.peak.outcome import Outcome, found_limit
+from perseus.study.tasks.measure import MeasureTask
+
+
+class SearchRecord(BaseModel):
+    """What is needed of the record.json of a cell that searched a peak."""
+
+    task: MeasureTask = Field(alias="cell")
+    outcome: Outcome
+    estimate_scale: float | None
+    posterior_scales: tuple[float, ...]
+
+    @property
+    def limit_scale(self) -> float | None:
+        """The estimate, where a limit of the server was found."""
+        found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
+        return self.estimate_scale if found else None
+
+
+class DedicatedRecord(SearchRecord):
+    """That of a cell that measured one tenant alone: the scale of its load line is the rate."""
+
+    @property
+    def tenant(self) -> str:
+        (tenant,) = self.task.tenants
+        return tenant.name
+
+
+@dataclass(frozen=True)
+class DedicatedPeaks:
+    """Each tenant's dedicated peak, and the cells that have it.
+
+    `rps` is by tenant, in requests/s: the mean estimate of the repeats that found a limit of the
+    server; NaN when none did.
+    """
+
+    rps: Mapping[str, float]
+    records: Sequence[DedicatedRecord]
+
+    @classmethod
+    def read(cls, paths: Sequence[Path]) -> Self:
+        """From the records of these cells."""
+        records = [DedicatedRecord.model_validate_json(path.read_bytes()) for path in paths]
+        found: dict[str, list[float]] = {}
+        for record in records:
+            of_tenant = found.setdefault(record.tenant, [])
+            if record.limit_scale is not None:
+                of_tenant.append(record.limit_scale)
+        mean_rps = {name: float(np.mean(of or np.nan)) for name, of in found.items()}
+        return cls(mean_rps, records)
+
+    def why_blocked(self, needed: Collection[str]) -> str:
+        """Which cells left one of these tenants without its peak, and how they ended; empty if none
+        did."""
+        cells = [
+            f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
+            for record in self.records
+            if record.tenant in needed and not self.rps[record.tenant] > 0
+        ]
+        what = "its rates are shares of dedicated peaks that were not found"
+        return f"{what}: {', '.join(cells)}" if cells else ""
