@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say
 from perseus.host.files import write_json
-from perseus.peak.predicted.ladder import Known, Shared, Step
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared
 from perseus.peak.predicted.left_out import Out, errors
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import Floats
@@ -40,7 +40,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     """The goals are of the best step, for pairs that are left out."""
     known = {server: [each for path in files for each in read(path)] for server, files in kept()}
     for out in Out:
-        found = {step: _errors_of_pairs(step, out, known) for step in Step}
+        found = {step: _errors_of_pairs(step, out, known) for step in LadderStep}
         for step, off in found.items():
             if len(off):
                 say(f"{out} left out, {step}")
@@ -65,22 +65,22 @@ def server_of(path: Path) -> str:
     return path.name.split(".")[0]
 
 
-def _errors_of_pairs(step: Step, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
+def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
     """|predicted / measured - 1| of all pairs that can be predicted."""
     off = [each.error for each in errors(step, out, known) if len(each.shared.solos) == 2]
     return np.abs([error for error in off if np.isfinite(error)])
 
 
-def _goal(medians: Mapping[Step, float]) -> Row:
+def _goal(medians: Mapping[LadderStep, float]) -> Row:
     best = min(medians, key=lambda step: medians[step])
     return Row(
         BENCHMARK,
         f"the best step, {best}, left out: the mix",
         "median error (share; lower is better)",
         medians[best],
-        medians[Step.UTILISATION],
+        medians[LadderStep.UTILISATION],
         "B0",
-        Goal("<=", 0.1, "ours", "B0 no better", medians[best] <= medians[Step.UTILISATION]),
+        Goal("<=", 0.1, "ours", "B0 no better", medians[best] <= medians[LadderStep.UTILISATION]),
     )
 
 

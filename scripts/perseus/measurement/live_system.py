@@ -28,7 +28,7 @@ IDLE_S = 20.0  # for the server to work off its queue after a window
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedWindow:
     """What a window left behind besides its requests; `number` is theirs in requests.parquet."""
 
     number: int
@@ -61,7 +61,7 @@ class LiveSystem:
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._longest_sla_s, self._on_gpus = longest_sla_s, on_gpus
-        self.ended: list[Ended] = []
+        self.ended: list[EndedWindow] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """By tenant, the first message of each kind of error."""
 
@@ -136,7 +136,7 @@ class LiveSystem:
             for a, b, result in zip(before, after, results, strict=True)
         ]
         cpu = cpu_times(load.server_cpu_s(), results)
-        self.ended.append(Ended(number, start_ns, tuple(parts), cpu))
+        self.ended.append(EndedWindow(number, start_ns, tuple(parts), cpu))
 
     def _server_times(self) -> list[ServerTimes]:
         return [tenant_times(self.server, each.model, each.steps) for each in self._clients]

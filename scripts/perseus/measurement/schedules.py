@@ -24,7 +24,7 @@ MOST_DRAWS: Final = 200
 """Until it is that near; the nearest of them where none is."""
 
 
-class Process(Protocol):
+class ArrivalTimes(Protocol):
     """An arrival process."""
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
@@ -71,7 +71,7 @@ def _schedule(
 
 
 def near_its_mean_s(
-    process: Process, rate_rps: float, duration_s: float, rng: np.random.Generator
+    process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
     """Send times of which there are about as many as the mean rate has in that time.
 
@@ -88,7 +88,7 @@ def near_its_mean_s(
     return nearest_s
 
 
-def _process(run: Run) -> Process:
+def _process(run: Run) -> ArrivalTimes:
     return GammaGaps(run.cv) if run.bursts is None else Mmpp(**run.bursts.model_dump())
 
 

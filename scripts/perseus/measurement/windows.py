@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from perseus.measurement.cell import CellUnderTest
-from perseus.measurement.live_system import Ended, LiveSystem
+from perseus.measurement.live_system import EndedWindow, LiveSystem
 from perseus.measurement.progress.words import describe_window
 from perseus.peak.window import Window
 
@@ -21,7 +21,7 @@ def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: 
 
 
 def as_rows(
-    window: Window, ended: Ended, tenants: Sequence[str], attempt: int
+    window: Window, ended: EndedWindow, tenants: Sequence[str], attempt: int
 ) -> list[dict[str, Any]]:
     """One row per tenant."""
     return [

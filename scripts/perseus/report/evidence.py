@@ -48,7 +48,7 @@ WINDOW_COLUMNS: Final = (
 
 
 @dataclass(frozen=True)
-class Evidence:
+class PageEvidence:
     """The cells of a study by name, and the rows of windows.parquet of those that are shown."""
 
     records: Mapping[str, Record]

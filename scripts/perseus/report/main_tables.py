@@ -10,9 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pandas as pd
 
-from perseus.report.evidence import Evidence
+from perseus.report.evidence import PageEvidence
 from perseus.report.links import COSTS, PEAKS, line_id
 from perseus.report.numbers import significant
+from perseus.report.own_tables import sections
 from perseus.report.shown import (
     MOST_ROWS,
     Entry,
@@ -24,8 +25,6 @@ from perseus.report.shown import (
     count,
     probability,
     rows_of,
-    shares_of,
-    shown,
     span,
     words,
 )
@@ -44,24 +43,24 @@ NO_DAY = (
 )
 
 
-def tables(frames: Mapping[str, pd.DataFrame], evidence: Evidence) -> Iterator[ShownTable]:
+def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterator[ShownTable]:
     """All of them in the order of the page: what answers, peaks and what follows, experiments."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA.arrow) for name, frame in frames.items()}
     first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
-    yield from _sections(first, rows, evidence)
+    yield from sections(first, rows, evidence)
     yield _peaks(rows["peaks"], rows["ceilings"], evidence)
     if rows["savings"]:
         yield _savings(rows["savings"])
     if any(row["predicted_ratio"] is not None for row in rows["predictions"]):
-        yield from _sections(PREDICTIONS, rows, evidence)
+        yield from sections(PREDICTIONS, rows, evidence)
     yield from _costs(rows["costs"])
     yield _response_times(rows["tenants"], evidence)
     if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:
         yield _preprocessing(pictures, evidence)
-    yield from _sections(OF_KINDS, rows, evidence)
+    yield from sections(OF_KINDS, rows, evidence)
 
 
-def _peaks(rows: list[Row], ceilings: list[Row], evidence: Evidence) -> ShownTable:
+def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> ShownTable:
     below = [row for row in rows if _fails_below(row)]
     remarks = [
         Remark(
@@ -114,7 +113,7 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: Evidence) -> ShownTab
     )
 
 
-def _peak(row: Row, evidence: Evidence) -> list[Entry]:
+def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
     certified, failing = _decisive(row, evidence)
     cells = evidence.cells_of(str(row["scenario"]), str(row["load_line"]))
     first = evidence.link(cells[0].task.cell) if cells else ""
@@ -138,7 +137,7 @@ def _fails_below(row: Row) -> bool:
     return failing is not None and low is not None and failing < low
 
 
-def _decisive(row: Row, evidence: Evidence) -> tuple[str, str]:
+def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
     """The ids of the windows that certified the line's rate, and that failed at the lowest."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
@@ -278,7 +277,7 @@ def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
     return f"{paid[pricing]['usd_per_hour']:g}" if pricing in paid else significant(None)
 
 
-def _response_times(rows: list[Row], evidence: Evidence) -> ShownTable:
+def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     certified = [row for row in rows if row["rate_rps"] is not None]
     return ShownTable(
         title="Response times at the certified rates",
@@ -307,7 +306,7 @@ def _response_times(rows: list[Row], evidence: Evidence) -> ShownTable:
     )
 
 
-def _response_time(row: Row, evidence: Evidence) -> list[Entry]:
+def _response_time(row: Row, evidence: PageEvidence) -> list[Entry]:
     cell = str(row["cell"])
     window = evidence.certified_link(cell) if evidence.link(cell) else ""
     times = [Entry(significant(row[name])) for name in ("p50_ms", "p95_ms", "p99_ms")]
@@ -325,7 +324,7 @@ def _response_time(row: Row, evidence: Evidence) -> list[Entry]:
     ]
 
 
-def _preprocessing(rows: list[Row], evidence: Evidence) -> ShownTable:
+def _preprocessing(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     return ShownTable(
         title="Where pictures become tensors",
         note="What a request costs at the certified rates, CPU time in milliseconds. To preprocess:"
@@ -359,38 +358,3 @@ def _preprocessing(rows: list[Row], evidence: Evidence) -> ShownTable:
         total=len(rows),
         file="tenants",
     )
-
-
-def _sections(
-    names: Sequence[str], rows: Mapping[str, list[Row]], evidence: Evidence
-) -> Iterator[ShownTable]:
-    """Of the tables that say how they are shown; without columns that nothing stands in."""
-    for name in names:
-        module, mine = table_module(name), rows.get(name, [])
-        if not (hasattr(module, "TITLE") and mine):
-            continue
-        shares = shares_of(module.SCHEMA.arrow)
-        columns = {
-            heading: [_linked(row, columns, shares, evidence) for row in mine[:MOST_ROWS]]
-            for heading, columns in module.SHOWN.items()
-        }
-        kept = {title: each for title, each in columns.items() if any(map(_is_told, each))}
-        yield ShownTable(
-            title=module.TITLE,
-            note=module.NOTE,
-            columns=tuple(kept),
-            rows=list(zip(*kept.values(), strict=True)),
-            total=len(mine),
-            file=name,
-        )
-
-
-def _is_told(entry: Entry) -> bool:
-    return entry.text not in ("", significant(None))
-
-
-def _linked(
-    row: Row, columns: str | Sequence[str], shares: frozenset[str], evidence: Evidence
-) -> Entry:
-    entry = shown(row, columns, shares)
-    return entry.to(evidence.link(str(row["cell"]))) if columns == "cell" else entry

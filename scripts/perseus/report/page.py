@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from perseus.host.files import whole
 from perseus.report import configuration, main_tables
 from perseus.report.answers import answers
-from perseus.report.evidence import WINDOW_COLUMNS, Evidence, read_records, read_windows
+from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
 from perseus.report.figures import FIGURES, module_of
 from perseus.report.hosts import days, differences, hosts
 from perseus.report.links import anchor
@@ -71,7 +71,7 @@ def render(
     environment.filters.update(
         significant=significant, words=words, breakable=_breakable, anchor=anchor
     )
-    evidence = Evidence({record.task.cell: record for record in records}, windows)
+    evidence = PageEvidence({record.task.cell: record for record in records}, windows)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     return environment.get_template("page.html").render(
         study=evidence.study,

@@ -12,7 +12,7 @@ from perseus.host.parquet import TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Interval
 from perseus.results.fleets.plans import Plan
-from perseus.results.grids import Comparison
+from perseus.results.grids import GridComparison
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
 from perseus.results.schema import ascending, column, holds
@@ -145,7 +145,7 @@ def fleet(study: str, plan: Plan) -> Row:
     return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
 
 
-def grid(study: str, of: Comparison) -> Row:
+def grid(study: str, of: GridComparison) -> Row:
     """The columns GRID."""
     return {
         "study": study,

@@ -38,7 +38,7 @@ class Contender:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GridComparison:
     """What answers a question: the settings that may be recommended, the cheapest first, then the
     others. Of the former the probability to be the cheapest, NaN where one has no bound to its
     cost, and whether none of them is better in cost, latency and throughput at once."""
@@ -65,7 +65,7 @@ class Comparison:
         return next(peak for peak in peaks if peak is not None)
 
 
-def comparisons(results: StudyResults) -> Iterator[Comparison]:
+def comparisons(results: StudyResults) -> Iterator[GridComparison]:
     """One for each question that searches of a peak have answered."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
@@ -73,11 +73,11 @@ def comparisons(results: StudyResults) -> Iterator[Comparison]:
             yield compare(question, _contenders(question, peaks, results))
 
 
-def compare(question: GridQuestion, contenders: Sequence[Contender]) -> Comparison:
+def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
     """Rank those that nothing excludes, by what their joint draws say of the cost."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
-    return Comparison(
+    return GridComparison(
         question,
         tuple(ranked),
         tuple(each for each in contenders if each.excluded),

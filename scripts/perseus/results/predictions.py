@@ -10,7 +10,7 @@ from itertools import combinations, islice
 import numpy as np
 
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
@@ -56,7 +56,7 @@ class PredictedMix:
     others: tuple[Known, ...]
     best: Accuracy | None
 
-    def ratio(self, step: Step) -> float:
+    def ratio(self, step: LadderStep) -> float:
         """The sharing ratio that a step of the ladder predicts."""
         return predicted(step, self.shared, self.others)
 

@@ -55,7 +55,7 @@ class Step(BaseModel):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SlowdownComparison:
     """A tenant in two windows, one after the other: alone, and beside another or alone again."""
 
     pair: Pair
@@ -97,14 +97,14 @@ class Comparison:
         return Outcome.OK, ""
 
 
-def comparisons(steps: Sequence[Step]) -> Iterator[Comparison]:
+def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
     """Of each two steps that follow each other and have a tenant in common."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
                 alone, shared = (first, second) if len(first.tenants) == 1 else (second, first)
                 beside = next((name for name in shared.tenants if name != tenant), tenant)
-                yield Comparison((tenant, beside), alone, shared)
+                yield SlowdownComparison((tenant, beside), alone, shared)
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:

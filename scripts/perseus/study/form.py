@@ -89,7 +89,7 @@ def _at(raw: Json, place: Place) -> Json:
     return raw
 
 
-class Schema:
+class FormSchema:
     """The JSON schema of a definition, looked up by places of a configuration."""
 
     def __init__(self, schema: dict[str, Json]) -> None:
@@ -134,9 +134,9 @@ class Schema:
 
 
 @cache
-def _schema() -> Schema:
+def _schema() -> FormSchema:
     """To make it takes longer than to read a study: only for one with something to say of."""
-    return Schema(Definition.model_json_schema())
+    return FormSchema(Definition.model_json_schema())
 
 
 # In words

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.predicted.left_out import FEWEST, Out, best, errors, errors_by_step
 from perseus.peak.predicted.solo import Solo
 from perseus.study.sla import Sla
@@ -54,7 +54,7 @@ def test_the_tighter_sla_of_two_ends_the_shared_queue_sooner():
 def test_utilisations_add_up_to_1_whatever_the_slas():
     both = shared(solo(work_ms=5, peak_rps=100), solo("b", work_ms=2, peak_rps=400))
     # 50 and 80 % busy, and half of each.
-    assert predicted(Step.UTILISATION, both, []) == pytest.approx(1 / 0.65)
+    assert predicted(LadderStep.UTILISATION, both, []) == pytest.approx(1 / 0.65)
 
 
 def test_a_tenant_without_load_has_no_part():
@@ -65,14 +65,14 @@ def test_a_tenant_without_load_has_no_part():
 def test_shares_add_up_to_the_median_of_other_mixes_but_not_of_copies():
     mixes = [Known(shared(solo(), solo("b")), ratio) for ratio in (0.8, 0.9, 1.2)]
     copies = Known(shared(solo(), solo()), 0.1)
-    assert predicted(Step.SHARES, shared(solo(), solo("b")), [*mixes, copies]) == 0.9
-    assert np.isnan(predicted(Step.SHARES, shared(solo(), solo("b")), [copies]))
+    assert predicted(LadderStep.SHARES, shared(solo(), solo("b")), [*mixes, copies]) == 0.9
+    assert np.isnan(predicted(LadderStep.SHARES, shared(solo(), solo("b")), [copies]))
 
 
 def test_requests_take_longer_after_those_of_another_as_they_did_after_a_copy():
     a, b = alone(solo()), alone(solo("b", work_ms=3))
     copies = [Known(shared(each, each), shared(each, each).of_queue / 1.1) for each in (a, b)]
-    found = predicted(Step.MEMORY, shared(a, b), copies)
+    found = predicted(LadderStep.MEMORY, shared(a, b), copies)
     slowed = shared(a, b).of_slowed_queue(np.array([1.1, 1.1]))
     rates = np.array([a.peak_rps, b.peak_rps])
     # Twice as long after each request of the other, of which there are as many as its rate says.
@@ -88,7 +88,7 @@ def test_a_small_neighbour_drives_out_no_more_than_it_touches():
 
 def test_without_copies_nothing_is_known_of_caches():
     a, b = solo(), solo("b")
-    assert np.isnan(predicted(Step.MEMORY, shared(a, b), [Known(shared(a, b), 0.9)]))
+    assert np.isnan(predicted(LadderStep.MEMORY, shared(a, b), [Known(shared(a, b), 0.9)]))
 
 
 def test_what_was_not_seen_alone_predicts_nothing():
@@ -114,29 +114,29 @@ def pairs(ratio_of):
 
 def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     known = pairs(lambda each: 0.5 if "a" in each.models else 1.0)
-    of_mix = list(errors(Step.SHARES, Out.MIX, {"here": known}))
+    of_mix = list(errors(LadderStep.SHARES, Out.MIX, {"here": known}))
     assert len(of_mix) == 15 and all(each.server == "here" for each in of_mix)
     # Ten pairs of fifteen are without a, so that the median is theirs, whoever is left out.
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
-    assert len(list(errors(Step.SHARES, Out.MODEL, {"here": known}))) == 30
-    assert all(np.isnan(e.error) for e in errors(Step.SHARES, Out.SERVER, {"here": known}))
+    assert len(list(errors(LadderStep.SHARES, Out.MODEL, {"here": known}))) == 30
+    assert all(np.isnan(e.error) for e in errors(LadderStep.SHARES, Out.SERVER, {"here": known}))
     there = pairs(lambda each: 2.0)
-    of_servers = errors(Step.SHARES, Out.SERVER, {"here": known, "there": there})
+    of_servers = errors(LadderStep.SHARES, Out.SERVER, {"here": known, "there": there})
     assert {each.error for each in of_servers} == {1.0, 3.0, -0.5}
 
 
 def test_a_step_that_is_always_off_by_the_same_is_put_right():
     known = pairs(lambda each: 0.9 * each.of_utilisation)
     found = best(errors_by_step(known))
-    assert found.step is Step.UTILISATION and found.half_width < 1e-6
+    assert found.step is LadderStep.UTILISATION and found.half_width < 1e-6
     assert found.interval(2.0).value == pytest.approx(1.8)
 
 
 def test_too_few_mixes_state_no_error():
     known = pairs(lambda each: 1.0)
-    assert accuracy(Step.SHARES, known[: FEWEST - 1]) is None
-    assert accuracy(Step.SHARES, known[:FEWEST]).n == FEWEST
+    assert accuracy(LadderStep.SHARES, known[: FEWEST - 1]) is None
+    assert accuracy(LadderStep.SHARES, known[:FEWEST]).n == FEWEST
 
 
 @pytest.mark.parametrize("n", [4, 15])
@@ -147,7 +147,7 @@ def test_nine_of_ten_predictions_lie_within_their_interval(n):
         noisy = partial(rng.lognormal, 0.1, 0.05)
         known = [Known(each.shared, each.ratio * noisy()) for each in utilisations[:n]]
         new = utilisations[n % 15]
-        end = accuracy(Step.UTILISATION, known).interval(new.ratio)
+        end = accuracy(LadderStep.UTILISATION, known).interval(new.ratio)
         inside += end.low <= new.ratio * noisy() <= end.high
     # 90 %, less two standard errors of 400 runs; not 100 % either.
     assert 0.87 <= inside / runs <= 0.93
@@ -155,7 +155,7 @@ def test_nine_of_ten_predictions_lie_within_their_interval(n):
 
 def test_draws_have_the_interval_of_the_prediction():
     known = pairs(lambda each: each.of_utilisation * (0.9 if "a" in each.models else 1.1))
-    found = accuracy(Step.UTILISATION, known)
+    found = accuracy(LadderStep.UTILISATION, known)
     drawn = found.draws(1.5, (np.arange(2000) + 0.5) / 2000)
     end = found.interval(1.5)
     assert np.quantile(drawn, [0.05, 0.5, 0.95]) == pytest.approx(

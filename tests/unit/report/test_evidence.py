@@ -11,7 +11,7 @@ import synthetic_files
 
 from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
-from perseus.report.evidence import Evidence
+from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import module_of
 from perseus.report.shown import MOST_ROWS
@@ -33,7 +33,7 @@ def of(made, folder):
     records = evidence.read_records([cell / "record.json" for cell in cells])
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     named = {record.task.cell: record for record in records}
-    return frames, Evidence(named, evidence.read_windows(records))
+    return frames, PageEvidence(named, evidence.read_windows(records))
 
 
 def table(frames, found, title):
@@ -54,6 +54,26 @@ def test_rates_lead_to_the_windows_that_they_were_seen_in(tmp_path):
         assert windows[failing.link][3].text == "fail"
         assert windows[failing.link][2].text == failing.text
         assert values["estimated limit"].link in {cell.id for cell in found.sections()}
+
+
+def test_servers_of_a_fleet_lead_to_the_load_lines_that_say_what_they_carry():
+    """And those lines to cells and windows. What is not on the page is not led to."""
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    asked = synthetic.demand(dict.fromkeys(synthetic.TRUTH.capacities, 3.0))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made, task).items()}
+    found = PageEvidence({})
+    peaks = table(frames, found, "Peaks")
+    named = {
+        id: row[peaks.columns.index("load line")].text
+        for id, row in zip(peaks.ids, peaks.rows, strict=True)
+    }
+    for title in ("The servers of the fleets", "What one server carries"):
+        shown = table(frames, found, title)
+        lines = [row[shown.columns.index("load line")] for row in shown.rows]
+        assert lines and all(named[line.link] == line.text for line in lines)
+    frames["peaks"] = frames["peaks"].iloc[:0]
+    assert not any(entry.link for row in table(frames, found, title).rows for entry in row)
 
 
 def behind(page):
@@ -174,7 +194,7 @@ def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_pat
     task = synthetic.TASK.model_copy(update={"demand": asked})
     results = StudyResults.read(task, cells, [])
     frames = {name: each.to_pandas() for name, each in tables.make(results).items()}
-    shown = list(main_tables.tables(frames, Evidence({})))
+    shown = list(main_tables.tables(frames, PageEvidence({})))
     titles = [each.title for each in shown]
     assert titles.index(tables.module_of("fleets").TITLE) < titles.index("Peaks")
     assert titles.index("Peaks") < titles.index(tables.module_of("aa").TITLE)

@@ -27,7 +27,7 @@ from perseus.results.compare.host_noise import (
 )
 from perseus.results.compare.judge import judge, simultaneous_reach
 from perseus.results.compare.lines import of_interval
-from perseus.results.compare.pairs import PEAK, Pair
+from perseus.results.compare.pairs import PEAK, ComparedPair
 from perseus.results.compare.source import CompareError, read_source
 from perseus.results.compare.table import SCHEMA, compare
 from perseus.results.repeats import Quantity
@@ -238,7 +238,7 @@ def rows_of(spread, centre, count, rng, draws=4000):
     one = Quantity(1.0, np.ones(draws), open_below=False, open_above=False)
     logs = centre[:, None] + spread * rng.standard_normal((count, draws))
     return [
-        Pair(PEAK, None, one, Quantity(float(np.exp(c)), np.exp(row), False, False), (3, 3))
+        ComparedPair(PEAK, None, one, Quantity(float(np.exp(c)), np.exp(row), False, False), (3, 3))
         for c, row in zip(centre, logs, strict=True)
     ]
 
@@ -263,7 +263,7 @@ def test_reach_is_that_of_bonferroni_for_independent_rows_and_of_one_for_equal_r
 
 def test_rows_that_tie_or_do_not_vary_are_no_difference():
     one = Quantity(1.0, np.ones(100), open_below=False, open_above=False)
-    (tied,) = judge([Pair(PEAK, None, one, one, (1, 1))])
+    (tied,) = judge([ComparedPair(PEAK, None, one, one, (1, 1))])
     assert (tied.verdict, tied.simultaneous) == ("no difference", Interval(1.0, 1.0, 1.0))
     assert judge([]) == []
 

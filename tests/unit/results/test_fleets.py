@@ -11,7 +11,7 @@ import synthetic_files
 from synthetic import demand
 
 from perseus.host.files import write_json
-from perseus.results.fleets import break_even, demand_map
+from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, Option, Question, costs, questions, stretches
@@ -305,6 +305,31 @@ def test_sharing_is_not_named_where_it_is_cheaper_at_the_lower_limits_alone():
     assert (found.least_saving, found.most_saving) == pytest.approx((1 / 3, 0.5))
 
 
+@pytest.mark.parametrize(("gain", "within"), [(1.1, 0.05), (1.0, 0.05), (0.9, 0.05), (1.1, 1e-9)])
+def test_how_sure_a_saving_of_whole_servers_is(gain, within):
+    """Where one request a second needs a server of each model or one for both, sharing is sure to
+    save; of many servers it depends on how well the gain is known."""
+    truth = synthetic.Truth(EXACT.capacities, gain=gain, between=0, within=within, repeats=1)
+    found = list(costs(points(truth), None))
+    shared = [cost.probability_of_saving for cost in found if cost.option.shared]
+    assert all(np.isnan(cost.probability_of_saving) for cost in found if not cost.option.shared)
+    assert shared[0] == 1.0 and min(shared) >= 0
+    unsure = np.mean([0.02 < chance < 0.98 for chance in shared])
+    if within < 0.01:  # exact capacities: but for demands at which a server is exactly full
+        assert unsure < 0.02 and {0.0, 1.0} < set(shared)
+    else:
+        assert unsure > 0.1
+    for stretch in stretches(found):
+        assert np.isnan(stretch.least_probability) == (not stretch.option.shared)
+
+
+def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 50)
+    found = list(costs(points(), None))
+    assert all(np.isnan(cost.probability_of_saving) for cost in found)
+    assert {cost.option.shared for cost in found} == {False, True}
+
+
 def test_changes_of_the_demand_and_of_prices():
     asked = demand({A: 50.0, B: 200.0})
     made = plans(points(), asked)
@@ -363,9 +388,9 @@ def test_all_ways_to_divide_servers_carry_what_the_integer_programme_finds(seed,
     rates = rng.uniform(0, 50, (models, columns)) * (rng.random((models, columns)) < 0.7)
     rates[:, 0] += 1  # no model without any server
     shares = rng.dirichlet(np.ones(models))
-    tried = [break_even.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
-    monkeypatch.setattr(break_even, "MOST_WAYS", 0)
-    solved = [break_even.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
+    tried = [servers_needed.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    solved = [servers_needed.carried_rps(rates, shares, servers) for servers in (1, 2, 7)]
     assert tried == pytest.approx(solved, rel=2e-4)  # which a solver may leave
     assert all(np.array(tried) >= np.array(solved) * (1 - 1e-9))
 
@@ -375,7 +400,7 @@ def test_a_demand_for_more_models_than_are_counted_one_by_one():
     rates = np.kron(np.eye(30), np.full((2, 1), 10.0))
     shares = np.full(60, 1 / 60)
     demands = [1.0, 600.0, 600.1, 1200.0, 60000.0]
-    assert break_even.needed(rates, shares, demands).tolist() == [30, 30, 60, 60, 3000]
+    assert servers_needed.needed(rates, shares, demands).tolist() == [30, 30, 60, 60, 3000]
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -400,8 +425,8 @@ def test_a_map_says_nothing_of_more_servers_than_were_tried():
 
 
 def test_the_ways_to_divide_servers_are_all_of_them():
-    ways = [tuple(way) for way in break_even.ways(3, 2).tolist()]
+    ways = [tuple(way) for way in servers_needed.ways(3, 2).tolist()]
     assert sorted(ways) == sorted(
         way for way in itertools.product(range(3), repeat=3) if sum(way) == 2
     )
-    assert break_even.ways(1, 5).tolist() == [[5]]
+    assert servers_needed.ways(1, 5).tolist() == [[5]]

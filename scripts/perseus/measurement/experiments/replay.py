@@ -36,7 +36,7 @@ from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
-from perseus.study.experiments.replay import Phase, Run
+from perseus.study.experiments.replay import ReplayPhase, Run
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.requests import Status
 
@@ -139,7 +139,7 @@ def each_phase(
 def one_phase(
     cell: CellUnderTest,
     system: LiveSystem,
-    phase: Phase,
+    phase: ReplayPhase,
     drawn: Sequence[Schedule],
     left_s: float,
 ) -> list[Offered]:
@@ -161,7 +161,7 @@ def one_phase(
 def one_window(
     task: MeasureTask,
     system: LiveSystem,
-    phase: Phase,
+    phase: ReplayPhase,
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:

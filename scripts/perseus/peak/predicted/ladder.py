@@ -26,7 +26,7 @@ REQUESTS = 20_000
 """Of a long run of the queue: its limit scatters by about 1 %, less than any limit is measured."""
 
 
-class Step(StrEnum):
+class LadderStep(StrEnum):
     """The steps of the ladder, from the lowest up."""
 
     UTILISATION = "B0"
@@ -39,11 +39,11 @@ class Step(StrEnum):
     def words(self) -> str:
         """What adds up, or gives way, at the limit that it predicts (docs/method.md)."""
         return {
-            Step.UTILISATION: "utilisations add up to 1",
-            Step.SHARES: "shares of peaks add up to a constant",
-            Step.QUEUE: "a first-come first-served queue",
-            Step.MEMORY: "that queue, with caches",
-            Step.PROCESSOR: "a processor shared equally, times a constant",
+            LadderStep.UTILISATION: "utilisations add up to 1",
+            LadderStep.SHARES: "shares of peaks add up to a constant",
+            LadderStep.QUEUE: "a first-come first-served queue",
+            LadderStep.MEMORY: "that queue, with caches",
+            LadderStep.PROCESSOR: "a processor shared equally, times a constant",
         }[self]
 
 
@@ -150,7 +150,7 @@ class Known:
     ratio: float
 
 
-def predicted(step: Step, shared: Shared, known: Sequence[Known]) -> float:
+def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
     """The sharing ratio by a step of the ladder, given that of other mixes; NaN where that is not
     enough."""
     return _OF_STEP[step](shared, known)
@@ -202,10 +202,10 @@ def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
     return np.array([mean.get(solo.model, usual) for solo in shared.solos])
 
 
-_OF_STEP: Mapping[Step, Callable[[Shared, Sequence[Known]], float]] = {
-    Step.UTILISATION: _of_utilisation,
-    Step.SHARES: _of_shares,
-    Step.QUEUE: _of_queue,
-    Step.MEMORY: _of_memory,
-    Step.PROCESSOR: _of_processor,
+_OF_STEP: Mapping[LadderStep, Callable[[Shared, Sequence[Known]], float]] = {
+    LadderStep.UTILISATION: _of_utilisation,
+    LadderStep.SHARES: _of_shares,
+    LadderStep.QUEUE: _of_queue,
+    LadderStep.MEMORY: _of_memory,
+    LadderStep.PROCESSOR: _of_processor,
 }

@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 from scipy import stats
 
-from perseus.peak.predicted.ladder import Known, Shared, Step, predicted
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
 
 FEWEST = 4
@@ -36,7 +36,7 @@ class Error:
     error: float
 
 
-def errors(step: Step, out: Out, known: Mapping[str, Sequence[Known]]) -> Iterator[Error]:
+def errors(step: LadderStep, out: Out, known: Mapping[str, Sequence[Known]]) -> Iterator[Error]:
     """Of every mix of different models; `known` is by server.
 
     One that a step cannot predict from what is left has the error NaN. Without a model there is one
@@ -71,7 +71,7 @@ class Accuracy:
     is put right by it.
     """
 
-    step: Step
+    step: LadderStep
     n: int
     bias: float
     deviation: float
@@ -97,20 +97,21 @@ class Accuracy:
         return drawn
 
 
-def errors_by_step(known: Sequence[Known]) -> dict[Step, Floats]:
+def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
     """Those of each mix of different models, left out; (mixes,) each, NaN where there is none."""
     return {
-        step: np.array([each.error for each in errors(step, Out.MIX, {"": known})]) for step in Step
+        step: np.array([each.error for each in errors(step, Out.MIX, {"": known})])
+        for step in LadderStep
     }
 
 
-def best(errors_of: Mapping[Step, Floats]) -> Accuracy | None:
+def best(errors_of: Mapping[LadderStep, Floats]) -> Accuracy | None:
     """The step whose predictions scatter least, of equals the lowest; None where too few tell."""
     found = [each for step, off in errors_of.items() if (each := _accuracy(step, off)) is not None]
     return min(found, key=lambda each: each.half_width, default=None)
 
 
-def _accuracy(step: Step, off: Floats) -> Accuracy | None:
+def _accuracy(step: LadderStep, off: Floats) -> Accuracy | None:
     logs = -np.log1p(off[np.isfinite(off)])
     if len(logs) < FEWEST:
         return None

@@ -17,7 +17,7 @@ from perseus.report.numbers import listed
 
 
 @dataclass(frozen=True)
-class Pair:
+class SlowedPair:
     """Two tenants, and how each is slowed down by the other: rows of all repeats."""
 
     names: tuple[str, str]
@@ -83,20 +83,20 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     return Answer("unclear", _headline(on, known), (*_ranked(known), *more), behind)
 
 
-def _pairs(beside: pd.DataFrame) -> Iterator[Pair]:
+def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
     for a, b in combinations(tenants_of(beside), 2):
         of_a, of_b = (
             beside[(beside["tenant"] == of) & (beside["beside"] == other)]
             for of, other in ((a, b), (b, a))
         )
-        yield Pair((a, b), (of_a, of_b))
+        yield SlowedPair((a, b), (of_a, of_b))
 
 
-def _named(pairs: Sequence[Pair]) -> str:
+def _named(pairs: Sequence[SlowedPair]) -> str:
     return "; ".join(pair.words for pair in pairs)
 
 
-def _headline(on: str, known: Sequence[Pair]) -> str:
+def _headline(on: str, known: Sequence[SlowedPair]) -> str:
     """Of pairs from the best to the worst."""
     best, worst = known[0], known[-1]
     if best is worst:
@@ -109,7 +109,7 @@ def _headline(on: str, known: Sequence[Pair]) -> str:
     return f"On {on} {best.words} get on best with each other, {worst.words} worst"
 
 
-def _ranked(known: Sequence[Pair]) -> Iterator[str]:
+def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
     """The best of them, the worst, and which may be the best."""
     yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
     as_good = _as_good(known)
@@ -120,7 +120,7 @@ def _ranked(known: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _as_good(known: Sequence[Pair]) -> list[Pair]:
+def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
     return [pair for pair in known if pair.ends[0] <= known[0].ends[1]]
 
 
@@ -142,7 +142,7 @@ def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
         yield f"Beside {other} {tenant} fails its SLA in {of}."
 
 
-def _missing(pairs: Sequence[Pair]) -> Iterator[str]:
+def _missing(pairs: Sequence[SlowedPair]) -> Iterator[str]:
     for pair in pairs:
         for (of, other), rows in zip((pair.names, pair.names[::-1]), pair.ways, strict=True):
             if rows["slowdown"].isna().all():

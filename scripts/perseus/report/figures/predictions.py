@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perseus.peak.predicted.ladder import Step
+from perseus.peak.predicted.ladder import LadderStep
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import GREY, legend, nothing, panels
 from perseus.study.tasks.figure import FigureTask
@@ -25,7 +25,7 @@ CAPTION = (
 FEWEST: Final = 3
 """Measured mixes below which a picture of them tells nothing."""
 BAND: Final = 0.1
-STEPS: Final = {f"{step.lower()}_ratio": step for step in Step}
+STEPS: Final = {f"{step.lower()}_ratio": step for step in LadderStep}
 LOOK: Final[dict[str, Any]] = {
     "marker": "o",
     "color": COLOURS[0],

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from perseus.peak.stats import CONFIDENCE, UNKNOWN, Floats, Interval
-from perseus.results.compare.pairs import HIGHER_IS_BETTER, Pair
+from perseus.results.compare.pairs import HIGHER_IS_BETTER, ComparedPair
 
 BETTER, WORSE, SAME, NOT_COMPARABLE = "better", "worse", "no difference", "not comparable"
 VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
@@ -20,13 +20,13 @@ class Judged:
     """A pair with the interval of its ratio, the one that holds for all pairs at once, and what
     follows from that; NaN where it is not comparable."""
 
-    pair: Pair
+    pair: ComparedPair
     interval: Interval
     simultaneous: Interval
     verdict: str
 
 
-def judge(pairs: Sequence[Pair]) -> list[Judged]:
+def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """A difference is said where the simultaneous interval leaves 1 out, and the ratio is farther
     from 1 than the noise floor, if that was measured."""
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
@@ -56,7 +56,7 @@ def _standardised(logs: Floats) -> Floats:
     return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
 
 
-def _judged(pair: Pair, reach: float) -> Judged:
+def _judged(pair: ComparedPair, reach: float) -> Judged:
     ratio = pair.ratio
     if pair.why_not or not ratio.is_known:
         return Judged(pair, UNKNOWN, UNKNOWN, NOT_COMPARABLE)
@@ -67,7 +67,7 @@ def _judged(pair: Pair, reach: float) -> Judged:
     return Judged(pair, ratio.interval(), simultaneous, _verdict(pair, simultaneous))
 
 
-def _verdict(pair: Pair, found: Interval) -> str:
+def _verdict(pair: ComparedPair, found: Interval) -> str:
     if found.low <= 1 <= found.high:
         return SAME
     if abs(np.log(found.value)) <= np.log1p(pair.floor):  # not so where it is not known

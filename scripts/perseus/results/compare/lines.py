@@ -34,7 +34,7 @@ held against each other."""
 
 
 @dataclass(frozen=True)
-class Line:
+class ComparedLine:
     """One load line: its row of the table `peaks`, those of its tenants and of its costs.
 
     `peak` has the draws of its repeats, and `alone` the dedicated peaks of its tenants; without
@@ -106,7 +106,7 @@ def of_interval(
     return Quantity(found.value, np.exp(logs), open_below, open_above)
 
 
-def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, Line]:
+def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """All load lines of a study. Studies that are compared have seeds of their own: with the same
     stream, errors of the two would cancel."""
     peaks = group(source.records, seed, len(noise.deviations), noise.deviations)
@@ -120,11 +120,11 @@ def _line(
     source: Source,
     peaks: Mapping[tuple[str, str], RepeatedPeak],
     dedicated: Dedicated,
-) -> Line:
+) -> ComparedLine:
     of = str(row["scenario"]), str(row["load_line"])
     peak = peaks.get(of)
     tenants, costs = (_of_line(source.tables[name], *of) for name in ("tenants", "costs"))
-    return Line(
+    return ComparedLine(
         row=row.to_dict(),
         tenants=tenants,
         costs=costs,

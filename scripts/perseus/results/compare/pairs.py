@@ -13,7 +13,7 @@ import pandas as pd
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.compare.host_noise import Group, HostNoise
-from perseus.results.compare.lines import Line, LineKey
+from perseus.results.compare.lines import ComparedLine, LineKey
 from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
 from perseus.results.slowdowns import closed
 
@@ -29,7 +29,7 @@ OTHER_RATES: Final = "at other rates"
 
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedPair:
     """The same quantity in both studies, with draws that go together.
 
     `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN where it is not
@@ -38,7 +38,7 @@ class Pair:
     """
 
     metric: str
-    line: Line
+    line: ComparedLine
     base: Quantity
     new: Quantity
     repeats: tuple[int, int]
@@ -55,16 +55,16 @@ class Pair:
 
 
 def pairs(
-    base: Mapping[LineKey, Line],
-    new: Mapping[LineKey, Line],
+    base: Mapping[LineKey, ComparedLine],
+    new: Mapping[LineKey, ComparedLine],
     noise: HostNoise,
     rng: np.random.Generator,
-) -> list[Pair]:
+) -> list[ComparedPair]:
     """All of both, by metric in the order of UNITS.
 
     What only one study has stands as a pair that is not compared.
     """
-    found: list[Pair] = []
+    found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, len(noise.deviations))
     for key in dict.fromkeys([*base, *new]):
         if key not in base or key not in new:
@@ -81,20 +81,24 @@ def pairs(
     return sorted(found, key=lambda pair: list(UNITS).index(pair.metric))
 
 
-def _only_in_one(line: Line, where: str, others: Mapping[LineKey, Line]) -> Pair:
+def _only_in_one(
+    line: ComparedLine, where: str, others: Mapping[LineKey, ComparedLine]
+) -> ComparedPair:
     same = [preset for *of, preset in others if of == list(line.key[:2])]
     which = f", with preset {line.key[2]}: the other has {same[0]}" if same else ""
     value, why_not = _without_draws(line), f"only in {where}{which}"
     if where == "base":
-        return Pair(PEAK, line, value, NOTHING, (line.repeats, 0), why_not=why_not)
-    return Pair(PEAK, line, NOTHING, value, (0, line.repeats), why_not=why_not)
+        return ComparedPair(PEAK, line, value, NOTHING, (line.repeats, 0), why_not=why_not)
+    return ComparedPair(PEAK, line, NOTHING, value, (0, line.repeats), why_not=why_not)
 
 
-def _without_draws(line: Line) -> Quantity:
+def _without_draws(line: ComparedLine) -> Quantity:
     return replace(NOTHING, value=float(line.row["estimate_rps"]))
 
 
-def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> Pair:
+def _peak(
+    base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
+) -> ComparedPair:
     """The rates of both in the proportion of base: directions of mixes are measured, too.
 
     A request of tenant i counts as 1 / its dedicated peak in base, so that a mix whose dedicated
@@ -103,19 +107,19 @@ def _peak(base: Line, new: Line, noise: HostNoise, rng: np.random.Generator) -> 
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
     if differs := _what_differs(base, new):
-        return Pair(PEAK, base, *values, repeats, why_not=differs)
+        return ComparedPair(PEAK, base, *values, repeats, why_not=differs)
     if unknown := _who_has_no_estimate(base, new):
         is_lost = new.row["verdict"] in SERVER_COULD_NOT and not base.why_unknown
         lost = new.why_unknown if is_lost else ""
-        return Pair(PEAK, base, *values, repeats, why_not=unknown, lost=lost)
+        return ComparedPair(PEAK, base, *values, repeats, why_not=unknown, lost=lost)
     weights = _weights(base, new)
     of_base, of_new = (line.total_rps(weights, rng, noise) for line in (base, new))
     unit = float(base.row["estimate_rps"]) / of_base.value
     floor = noise.floor(base.row["server"], repeats)
-    return Pair(PEAK, base, of_base.times(unit), of_new.times(unit), repeats, floor)
+    return ComparedPair(PEAK, base, of_base.times(unit), of_new.times(unit), repeats, floor)
 
 
-def _what_differs(base: Line, new: Line) -> str:
+def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
     """The first fact in which they differ, with both."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
@@ -123,12 +127,12 @@ def _what_differs(base: Line, new: Line) -> str:
     return ""
 
 
-def _who_has_no_estimate(base: Line, new: Line) -> str:
+def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
     unknown = {"base": base.why_unknown, "new": new.why_unknown}
     return "; ".join(f"no estimate in {where} ({why})" for where, why in unknown.items() if why)
 
 
-def _weights(base: Line, new: Line) -> Floats | float:
+def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
     """1 / dedicated peak of each tenant in base; 1 for a tenant alone, and without records."""
     if base.peak is None or new.peak is None or base.peak.is_dedicated:
         return 1.0
@@ -137,16 +141,18 @@ def _weights(base: Line, new: Line) -> Floats | float:
     return weights if np.isfinite(weights).all() else 1.0
 
 
-def _ratio(made: Pair, base: Line, new: Line, rng: np.random.Generator) -> Iterator[Pair]:
+def _ratio(
+    made: ComparedPair, base: ComparedLine, new: ComparedLine, rng: np.random.Generator
+) -> Iterator[ComparedPair]:
     if base.row["kind"] == "dedicated":
         return
     of_base, of_new = (line.sharing_ratio(rng, len(made.base.draws)) for line in (base, new))
     known = of_base.is_known and of_new.is_known
     why_not = "" if known else "without dedicated peaks in both"
-    yield Pair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
+    yield ComparedPair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
 
 
-def _p95_deviations(found: list[Line], rng: np.random.Generator, draws: int) -> Floats:
+def _p95_deviations(found: list[ComparedLine], rng: np.random.Generator, draws: int) -> Floats:
     """Draws of what lies between repeats of a p95; latencies scatter by more than peaks."""
     groups = [_p95_group(rows) for line in found for _, rows in line.tenants.groupby("tenant")]
     return shared_deviation_draws([each for each in groups if len(each[0]) > 1], rng, draws)
@@ -162,7 +168,9 @@ def _p95_group(rows: pd.DataFrame) -> Group:
     return np.log(known["p95_ms"].to_numpy(dtype=float)), np.square(np.array(errors))
 
 
-def _p95s(base: Line, new: Line, deviations: Floats, rng: np.random.Generator) -> Iterator[Pair]:
+def _p95s(
+    base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
+) -> Iterator[ComparedPair]:
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
         groups = [_p95_group(each) for each in (rows, others[tenant])]
@@ -174,7 +182,7 @@ def _p95s(base: Line, new: Line, deviations: Floats, rng: np.random.Generator) -
         elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
             why_not = f"{OTHER_RATES}: {rates[0]:.4g}/s in base, {rates[1]:.4g}/s in new"
         repeats = len(groups[0][0]), len(groups[1][0])
-        yield Pair(P95, base, of_base, of_new, repeats, tenant=str(tenant), why_not=why_not)
+        yield ComparedPair(P95, base, of_base, of_new, repeats, tenant=str(tenant), why_not=why_not)
 
 
 def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
@@ -188,7 +196,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
     return Quantity(value, value * np.exp(within + between))
 
 
-def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
+def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
     """USD per million inferences, both in the proportion of base: its price, over its peak."""
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
@@ -198,17 +206,17 @@ def _costs(made: Pair, base: Line, new: Line) -> Iterator[Pair]:
         prices = others[row["pricing"]]["usd_per_hour"] / row["usd_per_hour"]
         before, after = made.base.dividing(usd), made.new.dividing(usd * prices)
         pricing = str(row["pricing"])
-        yield Pair(COST, base, before, after, made.repeats, made.floor, pricing=pricing)
+        yield ComparedPair(COST, base, before, after, made.repeats, made.floor, pricing=pricing)
 
 
-def _priced(line: Line) -> list[dict[Any, Any]]:
+def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
     known = line.costs.dropna(subset=["usd_per_million_inferences"])
     known = known[known["usd_per_hour"] > 0]
     rows: list[dict[Any, Any]] = known.drop_duplicates("pricing").to_dict("records")
     return rows
 
 
-def _overall(peaks: list[Pair]) -> Iterator[Pair]:
+def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
     """The geometric mean of the ratios of all load lines of a server: the host and the version are
     theirs in common."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
@@ -226,4 +234,4 @@ def _overall(peaks: list[Pair]) -> Iterator[Pair]:
         one = Quantity(1.0, np.ones(len(draws)))
         floor = float(np.sqrt(np.sum([pair.floor**2 for pair in mine]))) / len(mine)
         lowest = [min(pair.repeats[i] for pair in mine) for i in (0, 1)]
-        yield Pair(OVERALL, mine[0].line, one, ratio, (lowest[0], lowest[1]), floor)
+        yield ComparedPair(OVERALL, mine[0].line, one, ratio, (lowest[0], lowest[1]), floor)

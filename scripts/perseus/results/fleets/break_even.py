@@ -5,31 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import combinations, groupby
-from math import comb
+from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import optimize
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
+from perseus.results.fleets.servers_needed import are_few_ways, needed, needed_apart
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
 LEAST_RPS = 1.0
 MOST_SERVERS = 10
-STEPS, MOST_EXACT = 121, 40
+STEPS = 121
 """Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
 
-SOLVE_S = 1.0
-"""For one number of servers; what was found until then they carry, if perhaps not the most."""
-
-MOST_WAYS = 20_000
-"""To divide servers among operating points: so many are all tried, which is faster than to solve
-an integer programme; of two models with two mixes, those of any number of servers."""
+DRAWS = 100
+"""Of what servers carry, by which it is told how sure it is that sharing saves."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +53,11 @@ class Option:
 @dataclass(frozen=True)
 class Cost:
     """Of whole servers of one option at a demand, at the lower limits of what they carry: what must
-    be bought to be sure; and at the estimates."""
+    be bought to be sure; and at the estimates.
+
+    `probability_of_saving` is that of shared servers: that they cost less than the cheapest
+    dedicated ones, by joint draws of what all of them carry; NaN where it is not known.
+    """
 
     question: Question
     option: Option
@@ -68,18 +65,21 @@ class Cost:
     servers: int
     usd_per_hour: float
     usd_at_estimates: float
+    probability_of_saving: float = np.nan
 
 
 @dataclass(frozen=True)
 class Stretch:
     """Demands from one to another at which one option is the cheapest, and what it saves there
     against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
-    lower limits and at the estimates. `first` and `last` are its costs at its ends."""
+    lower limits and at the estimates. `first` and `last` are its costs at its ends;
+    `least_probability` is that of a saving where it is least sure, NaN of dedicated servers."""
 
     first: Cost
     last: Cost
     least_saving: float
     most_saving: float
+    least_probability: float
 
     @property
     def option(self) -> Option:
@@ -123,13 +123,24 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
             for each in of_models(points, question.models)
             if demand is None or each.server in demand.servers
         ]
-        options = [
-            Option(server, shared)
+        demands = demands_rps(question, mine)
+        able = {
+            option: chosen
             for server in dict.fromkeys(each.server for each in mine)
-            for shared in (False, True)
+            for option in (Option(server, False), Option(server, True))
+            if demands and (chosen := _chosen(question, option, mine))
+        }
+        alone = [
+            _usd_draws(question, option, chosen, demands)
+            for option, chosen in able.items()
+            if not option.shared
         ]
-        for option in options:
-            yield from _costs(question, option, mine)
+        for option, chosen in able.items():
+            saves = np.full(len(demands), np.nan)
+            if option.shared and alone:
+                usd = _usd_draws(question, option, chosen, demands)
+                saves = _probability_of_less(usd, np.min(alone, axis=0))
+            yield from _costs(question, option, chosen, demands, saves)
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
@@ -151,86 +162,67 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
     return [float(rps) for rps in np.geomspace(LEAST_RPS, most, STEPS)]
 
 
-def _costs(question: Question, option: Option, points: Sequence[OperatingPoint]) -> Iterator[Cost]:
-    """Of one option at all demands; nothing where it lacks a model."""
+def _chosen(
+    question: Question, option: Option, points: Sequence[OperatingPoint]
+) -> list[OperatingPoint]:
+    """What servers of an option may run; nothing where a model is lacking."""
     chosen = [
         each
         for each in points
         if each.server == option.server and (option.shared or not each.is_shared)
     ]
     hosted = {model for each in chosen for model, rps in each.lower_rps.items() if rps > 0}
-    if not hosted >= set(question.models) or option.shared != any(p.is_shared for p in chosen):
-        return
-    usd = chosen[0].usd_per_hour["on_demand"]
-    lower = [[each.lower_rps.get(model, 0.0) for each in chosen] for model in question.models]
-    rates = [[each.rates_rps.get(model, 0.0) for each in chosen] for model in question.models]
-    if not (demands := demands_rps(question, points)):
-        return
-    shares = np.array(question.shares)
-    count = needed if option.shared else needed_apart
-    sure, likely = (count(np.array(each), shares, demands) for each in (lower, rates))
-    for total_rps, must, may in zip(demands, sure.tolist(), likely.tolist(), strict=True):
-        yield Cost(question, option, total_rps, must, must * usd, may * usd)
+    can = hosted >= set(question.models) and option.shared == any(p.is_shared for p in chosen)
+    return chosen if can else []
 
 
-def needed_apart(
-    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]
-) -> NDArray[np.int64]:
-    """How many servers that have one model each carry each of the demands.
-
-    A hair's breadth over a whole number is not one more.
-    """
-    most = rates_rps.max(axis=1)  # of several operating points of a model, such as by preset
-    servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
-    return np.maximum(servers, 1).sum(axis=1).astype(np.int64)
-
-
-def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
-    """How many servers carry each of the demands, which ascend; all servers cost the same.
-
-    Beyond MOST_EXACT of them, not counting those that are too few to have all models, those that
-    carry most for their number are taken again and again.
-    """
-    most_models = int(np.count_nonzero(rates_rps, axis=0).max())
-    reached = [0.0] * -(-len(rates_rps) // most_models)
-    while reached[-1] < demands_rps[-1] and np.count_nonzero(reached) < MOST_EXACT:
-        carried = carried_rps(rates_rps, shares, len(reached))
-        reached.append(max(carried, reached[-1]))
-    del reached[0]  # of no server
-    best = int(np.argmax(reached / np.arange(1, len(reached) + 1)))
-    demands = (1 - TOLERANCE) * np.array(demands_rps)
-    blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
-    within = np.searchsorted(reached, demands - blocks * reached[best])
-    return (blocks * (best + 1) + within + 1).astype(np.int64)
+def _costs(
+    question: Question,
+    option: Option,
+    chosen: Sequence[OperatingPoint],
+    demands_rps: Sequence[float],
+    saves: Floats,
+) -> Iterator[Cost]:
+    """Of one option at all demands, with the probability that it saves at each."""
+    usd, models = chosen[0].usd_per_hour["on_demand"], question.models
+    lower = np.array([[each.lower_rps.get(model, 0.0) for each in chosen] for model in models])
+    rates = np.array([[each.rates_rps.get(model, 0.0) for each in chosen] for model in models])
+    count, shares = needed if option.shared else needed_apart, np.array(question.shares)
+    sure, likely = (count(each, shares, demands_rps).tolist() for each in (lower, rates))
+    for total_rps, must, may, chance in zip(demands_rps, sure, likely, saves, strict=True):
+        yield Cost(question, option, total_rps, must, must * usd, may * usd, float(chance))
 
 
-def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
-    """The highest demand, in all, that so many servers carry: each runs at any of the columns of
-    `rates_rps` (models, columns), and of the demand `shares` (models,), above 0, are each model's.
-    """
-    columns = rates_rps.shape[1]
-    if comb(servers + columns - 1, servers) <= MOST_WAYS:
-        carried = ways(columns, servers) @ rates_rps.T
-        return float((carried / shares).min(axis=1).max())
-    found = optimize.milp(
-        np.append(np.zeros(columns), -1.0),
-        integrality=np.append(np.ones(columns), 0.0),
-        constraints=[
-            optimize.LinearConstraint(np.hstack([rates_rps, -shares[:, None]]), lb=0),
-            optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
-        ],
-        options={"time_limit": SOLVE_S},
+def _usd_draws(
+    question: Question,
+    option: Option,
+    chosen: Sequence[OperatingPoint],
+    demands_rps: Sequence[float],
+) -> Floats:
+    """What an option costs at all demands by joint draws, shape (draws, demands); NaN where a draw
+    carries nothing of a model, or ways to divide servers are too many to try them in each draw."""
+    nothing = np.zeros(DRAWS)
+    drawn = np.array(
+        [
+            [each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen]
+            for model in question.models
+        ]
     )
-    return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
+    usd = np.full((drawn.shape[2], len(demands_rps)), np.nan)
+    if option.shared and not are_few_ways(len(chosen), MOST_SERVERS):
+        return usd
+    count, shares = needed if option.shared else needed_apart, np.array(question.shares)
+    for i, rates in enumerate(np.moveaxis(drawn, 2, 0)):
+        if (rates.max(axis=1) > 0).all():
+            usd[i] = count(rates, shares, demands_rps) * chosen[0].usd_per_hour["on_demand"]
+    return usd
 
 
-@lru_cache
-def ways(columns: int, servers: int) -> NDArray[np.int64]:
-    """All ways to divide so many servers among columns, of shape (ways, columns)."""
-    # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
-    places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
-    bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
-    return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1
+def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
+    """At each demand, of draws (draws, demands) that go together; NaN where one is not known."""
+    known = np.isfinite(usd) & np.isfinite(other_usd)
+    less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
+    return np.where(known.all(axis=0), less, np.nan)
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
@@ -251,6 +243,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
                 found[-1][0],
                 min(savings, default=np.nan),
                 max(savings, default=np.nan),
+                min(cost.probability_of_saving for cost, _ in found),
             )
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perseus.peak.stats import Floats
-from perseus.results.fleets.break_even import MOST_WAYS, ways
 from perseus.results.fleets.cheapest import TOLERANCE
+from perseus.results.fleets.servers_needed import MOST_WAYS, ways
 
 
 def needed_together(

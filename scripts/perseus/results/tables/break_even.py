@@ -30,6 +30,10 @@ SCHEMA = Schema(
         column("usd_per_hour", REAL, "USD/h", "their on-demand price", null=False),
         column("usd_at_estimates", REAL, "USD/h", "that of as many as are needed at the estimates"
                " of what they carry", null=False),
+        column("probability_of_saving", REAL, "", "of shared servers: that they cost less than the"
+               " cheapest dedicated ones, by joint draws of what all of them carry; null where"
+               " there are none, or too many load lines to try them all in each draw",
+               least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
     holds=[PROPORTION],
@@ -48,4 +52,5 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "servers": cost.servers,
             "usd_per_hour": cost.usd_per_hour,
             "usd_at_estimates": cost.usd_at_estimates,
+            "probability_of_saving": cost.probability_of_saving,
         }

@@ -20,7 +20,7 @@ NOTE = (
     f" {MOST_SERVERS} dedicated servers, whole servers at on-demand prices. Shared ones are named"
     " where they are cheaper both at the lower limits of what servers carry and at the estimates."
     " Saving: against the cheapest dedicated servers at the same demand, the least and the most of"
-    " both."
+    " both. P(saving > 0): by joint draws of what servers carry, where in the stretch it is least."
 )
 SHOWN = {
     "models": "models",
@@ -34,6 +34,7 @@ SHOWN = {
     "to  ": "to_usd_per_month",
     "saving from": "least_saving",
     "to   ": "most_saving",
+    "P(saving > 0)": "probability_of_saving",
 }
 SCHEMA = Schema(
     [
@@ -55,6 +56,9 @@ SCHEMA = Schema(
         column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least;"
                " null where there are none", least=-inf),
         column("most_saving", REAL, "share", "the same, at most", least=-inf),
+        column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
+               " dedicated ones, as in break_even, at the demand in the stretch where it is least",
+               least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
@@ -87,4 +91,5 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "to_usd_per_month": stretch.last.usd_per_hour * HOURS_PER_MONTH,
             "least_saving": stretch.least_saving,
             "most_saving": stretch.most_saving,
+            "probability_of_saving": stretch.least_probability,
         }

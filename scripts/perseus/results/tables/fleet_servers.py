@@ -40,7 +40,9 @@ SCHEMA = Schema(
         column("pricing", TEXT, "", "on_demand or spot", words=("on_demand", "spot")),
         column("usd_per_hour", REAL, "USD/h", "price of one", null=False),
         *PRICED,
-        column("mix", TEXT, "", "the load line that says what it carries, in words"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("load_line", TEXT, "", "name of the load line that says what it carries"),
+        column("mix", TEXT, "", "the same in words"),
         column("requests", TEXT, "requests/s", "what each of them gets of each model"),
         column("load", REAL, "share", "of the lower limit of what it carries, the largest of its"
                " models'", null=False),
@@ -51,7 +53,7 @@ SCHEMA = Schema(
 def rows(results: StudyResults) -> Iterator[Row]:
     for plan in results.plans:
         for count, offer in plan.bought:
-            price = results.task.prices[offer.point.server]
+            price, measured = results.task.prices[offer.point.server], offer.point.peak.task
             loads = {model: plan.load_rps(offer, model) for model in offer.point.models}
             yield {
                 **fleet(results.task.study, plan),
@@ -62,6 +64,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "pricing": offer.pricing,
                 "usd_per_hour": offer.usd_per_hour,
                 **of_price(price),
+                "scenario": measured.scenario,
+                "load_line": measured.run.name,
                 "mix": offer.point.peak.mix,
                 "requests": ", ".join(f"{name} {rps:.4g}" for name, rps in loads.items()),
                 "load": _load(plan, offer),

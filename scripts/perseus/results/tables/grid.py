@@ -9,7 +9,7 @@ import pandas as pd
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.results.columns import CI, GRID, grid, with_ends
-from perseus.results.grids import Comparison, Contender, comparisons
+from perseus.results.grids import Contender, GridComparison, comparisons
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
 from perseus.results.schema import Schema, ascending, close, column, holds
@@ -123,7 +123,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield from _of_question(comparison, results.task.study)
 
 
-def _of_question(comparison: Comparison, study: str) -> Iterator[Row]:
+def _of_question(comparison: GridComparison, study: str) -> Iterator[Row]:
     first = grid(study, comparison)
     best = comparison.ranked[0].usd if comparison.ranked else None
     for i, each in enumerate((*comparison.ranked, *comparison.others)):

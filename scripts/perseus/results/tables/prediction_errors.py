@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.peak.predicted.ladder import Step
+from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import Out, errors
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
@@ -38,9 +38,9 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("preset", TEXT, "", "how much evidence was collected"),
-        column("step", TEXT, "", f"step of the ladder, {', '.join(Step)} (docs/method.md,"
+        column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} (docs/method.md,"
                " Predicted sharing)",
-               words=Step),
+               words=LadderStep),
         column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
                " its models (a prediction for each), or the server", words=Out),
         column("predictions", WHOLE, "", "mixes that could be predicted so", least=1),
@@ -67,7 +67,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         ends = [each.ratio.interval() for each in server.measured]
         halves = [(end.high - end.low) / 2 / end.value for end in ends if end.high < np.inf]
         for out in Out:
-            for step in Step:
+            for step in LadderStep:
                 off = [
                     each.error for each in errors(step, out, known) if each.server == server.name
                 ]

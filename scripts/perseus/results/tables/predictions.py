@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.peak.predicted.ladder import Step
+from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
 from perseus.peak.stats import UNKNOWN
 from perseus.results.columns import CI, with_ends
@@ -25,7 +25,7 @@ TITLE = "Predicted sharing"
 NOTE = (
     "Sum of rate / dedicated peak at the limit of a mix, as the steps of a ladder predict it from"
     " what each tenant did alone, none of them told of the mix itself: "
-    + "; ".join(f"{step}, {step.words}" for step in Step)
+    + "; ".join(f"{step}, {step.words}" for step in LadderStep)
     + ". The step that predicts the other mixes best is taken, less its usual error; nine of ten"
     " predictions are to lie within the interval. A pair whose interval is narrow enough for your"
     " question needs no measuring (predict: true of an experiment frontier leaves it out)."
@@ -38,7 +38,7 @@ SHOWN = {
     "by": "step",
     "within": "within",
     "error": "error",
-    **{step.value: f"{step.lower()}_ratio" for step in Step},
+    **{step.value: f"{step.lower()}_ratio" for step in LadderStep},
     "other mixes": "mixes_known",
     "why not": "reason",
 }
@@ -60,11 +60,11 @@ SCHEMA = Schema(
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
                " ten are at most", most=inf),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
-        column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(Step)}"
-               " (docs/method.md, Predicted sharing), or empty", words=("", *Step)),
+        column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
+               " (docs/method.md, Predicted sharing), or empty", words=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
-            for step in Step
+            for step in LadderStep
         ),
         column("mixes_known", WHOLE, "", "other mixes on the server that were measured; of a pair"
                " that was not, one of each group of tenants"),
@@ -108,7 +108,7 @@ def _row(of: PredictedMix) -> Row:
         "within": of.best.half_width if of.best else np.nan,
         "error": of.predicted.value / measured.value - 1,
         "step": of.best.step if of.best else "",
-        **{f"{step.lower()}_ratio": of.ratio(step) for step in Step},
+        **{f"{step.lower()}_ratio": of.ratio(step) for step in LadderStep},
         "mixes_known": len(of.others),
         "reason": "" if of.best else few,
     }

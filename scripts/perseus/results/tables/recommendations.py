@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
 from perseus.results.columns import CI, GRID, grid, with_ends
-from perseus.results.grids import Comparison, comparisons
+from perseus.results.grids import GridComparison, comparisons
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -84,7 +84,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield _row(comparison, _floor(comparison, floors), results.task.study)
 
 
-def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
+def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
     excluded = [each for each in comparison.others if each.peak is not None]
     row = {
         **dict.fromkeys(SCHEMA.names),
@@ -126,7 +126,7 @@ def _row(comparison: Comparison, floor: float | None, study: str) -> Row:
     }
 
 
-def _floor(comparison: Comparison, floors: Mapping[str, float]) -> float | None:
+def _floor(comparison: GridComparison, floors: Mapping[str, float]) -> float | None:
     """The highest of its servers'."""
     servers = {each.of.server for each in (*comparison.ranked, *comparison.others)}
     return max((floors[name] for name in servers & floors.keys()), default=None)

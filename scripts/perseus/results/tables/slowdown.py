@@ -17,7 +17,7 @@ from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.records import Number, Record, Row
 from perseus.results.repeats import Quantity
 from perseus.results.schema import Schema, ascending, column
-from perseus.results.slowdowns import Comparison, Pair, Step, comparisons, of_rounds
+from perseus.results.slowdowns import Pair, SlowdownComparison, Step, comparisons, of_rounds
 from perseus.results.study_results import StudyResults
 
 
@@ -136,7 +136,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
     """What the steps tell of each pair that was compared."""
-    compared: dict[Pair, list[Comparison]] = {}
+    compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
     endings = {pair: _ending(each) for pair, each in compared.items()}
@@ -162,7 +162,7 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
     }
 
 
-def _ending(compared: Sequence[Comparison]) -> tuple[Outcome, str]:
+def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """How comparing a pair ended.
 
     A spoilt comparison is left out, as long as there is another. One with which the server did not
@@ -176,7 +176,7 @@ def _ending(compared: Sequence[Comparison]) -> tuple[Outcome, str]:
     return endings[-1]
 
 
-def _latencies(compared: Sequence[Comparison]) -> Row:
+def _latencies(compared: Sequence[SlowdownComparison]) -> Row:
     alone, shared = [each.alone for each in compared], [each.shared for each in compared]
     return {
         "comparisons": len(compared),

@@ -30,7 +30,7 @@ def of_tenant(values: Sequence[T], tenant: int) -> T:
     return values[tenant % len(values)]
 
 
-class Phase(NamedTuple):
+class ReplayPhase(NamedTuple):
     """What a window is for, and the numbers of the tenants that have load in it."""
 
     name: str
@@ -86,10 +86,10 @@ class Run(ExperimentRun):
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.trace.files)) if self.trace else ()
 
-    def phases(self, tenants: int) -> list[Phase]:
+    def phases(self, tenants: int) -> list[ReplayPhase]:
         """Its windows: all tenants together, and each alone; of one tenant there is no other."""
-        alone = [Phase("alone", (i,)) for i in range(tenants)]
-        return alone if tenants == 1 else [Phase("shared", tuple(range(tenants))), *alone]
+        alone = [ReplayPhase("alone", (i,)) for i in range(tenants)]
+        return alone if tenants == 1 else [ReplayPhase("shared", tuple(range(tenants))), *alone]
 
 
 OF_PROCESS: Final = {

@@ -1,0 +1,55 @@
+"""The tables that say themselves how they are shown: those of experiments, grids and fleets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence, Set
+
+from perseus.report.evidence import PageEvidence
+from perseus.report.links import line_id
+from perseus.report.numbers import significant
+from perseus.report.shown import MOST_ROWS, Entry, Row, ShownTable, shares_of, shown
+from perseus.results.tables import module_of as table_module
+
+
+def sections(
+    names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
+) -> Iterator[ShownTable]:
+    """Of the tables that say how they are shown; without columns that nothing stands in."""
+    lines = {line_id(row) for row in rows["peaks"][:MOST_ROWS]}
+    for name in names:
+        module, mine = table_module(name), rows.get(name, [])
+        if not (hasattr(module, "TITLE") and mine):
+            continue
+        shares = shares_of(module.SCHEMA.arrow)
+        columns = {
+            heading: [_linked(row, columns, shares, lines, evidence) for row in mine[:MOST_ROWS]]
+            for heading, columns in module.SHOWN.items()
+        }
+        kept = {title: each for title, each in columns.items() if any(map(_is_told, each))}
+        yield ShownTable(
+            title=module.TITLE,
+            note=module.NOTE,
+            columns=tuple(kept),
+            rows=list(zip(*kept.values(), strict=True)),
+            total=len(mine),
+            file=name,
+        )
+
+
+def _is_told(entry: Entry) -> bool:
+    return entry.text not in ("", significant(None))
+
+
+def _linked(
+    row: Row,
+    columns: str | Sequence[str],
+    shares: frozenset[str],
+    lines: Set[str],
+    evidence: PageEvidence,
+) -> Entry:
+    """With a link to the cell, or to the load line among the peaks, where that is on the page."""
+    entry = shown(row, columns, shares)
+    if columns == "cell":
+        return entry.to(evidence.link(str(row["cell"])))
+    of_line = columns == "mix" and "scenario" in row and line_id(row) in lines
+    return entry.to(line_id(row)) if of_line else entry

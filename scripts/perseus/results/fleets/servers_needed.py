@@ -1,0 +1,91 @@
+"""How many servers of one price carry a demand, dedicated or shared (docs/method.md, "Demand and
+fleets")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import optimize
+
+from perseus.peak.stats import Floats
+from perseus.results.fleets.cheapest import TOLERANCE
+
+MOST_EXACT = 40
+"""Servers of which is looked for what so many of them carry at most."""
+
+SOLVE_S = 1.0
+"""For one number of servers; what was found until then they carry, if perhaps not the most."""
+
+MOST_WAYS = 20_000
+"""To divide servers among operating points: so many are all tried, which is faster than to solve
+an integer programme; of two models with two mixes, those of any number of servers."""
+
+
+def are_few_ways(columns: int, servers: int) -> bool:
+    """Whether all ways to divide so many servers among columns are tried."""
+    return comb(servers + columns - 1, servers) <= MOST_WAYS
+
+
+def needed_apart(
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]
+) -> NDArray[np.int64]:
+    """How many servers that have one model each carry each of the demands.
+
+    A hair's breadth over a whole number is not one more.
+    """
+    most = rates_rps.max(axis=1)  # of several operating points of a model, such as by preset
+    servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
+    return np.maximum(servers, 1).sum(axis=1).astype(np.int64)
+
+
+def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
+    """How many servers carry each of the demands, which ascend; all servers cost the same.
+
+    Beyond MOST_EXACT of them, not counting those that are too few to have all models, those that
+    carry most for their number are taken again and again.
+    """
+    most_models = int(np.count_nonzero(rates_rps, axis=0).max())
+    reached = [0.0] * -(-len(rates_rps) // most_models)
+    while reached[-1] < demands_rps[-1] and np.count_nonzero(reached) < MOST_EXACT:
+        carried = carried_rps(rates_rps, shares, len(reached))
+        reached.append(max(carried, reached[-1]))
+    del reached[0]  # of no server
+    best = int(np.argmax(reached / np.arange(1, len(reached) + 1)))
+    demands = (1 - TOLERANCE) * np.array(demands_rps)
+    blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
+    within = np.searchsorted(reached, demands - blocks * reached[best])
+    return (blocks * (best + 1) + within + 1).astype(np.int64)
+
+
+def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
+    """The highest demand, in all, that so many servers carry: each runs at any of the columns of
+    `rates_rps` (models, columns), and of the demand `shares` (models,), above 0, are each model's.
+    """
+    columns = rates_rps.shape[1]
+    if are_few_ways(columns, servers):
+        carried = ways(columns, servers) @ rates_rps.T
+        return float((carried / shares).min(axis=1).max())
+    found = optimize.milp(
+        np.append(np.zeros(columns), -1.0),
+        integrality=np.append(np.ones(columns), 0.0),
+        constraints=[
+            optimize.LinearConstraint(np.hstack([rates_rps, -shares[:, None]]), lb=0),
+            optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
+        ],
+        options={"time_limit": SOLVE_S},
+    )
+    return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
+
+
+@lru_cache
+def ways(columns: int, servers: int) -> NDArray[np.int64]:
+    """All ways to divide so many servers among columns, of shape (ways, columns)."""
+    # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
+    places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
+    bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)
+    return np.diff(bars, axis=1, prepend=-1, append=servers + columns - 1) - 1
