@@ -102,7 +102,7 @@ seen to wander by 5 to 20 % (docs/method.md, Repeats).
 """,
     "repeatability": """## The same answer again
 
-The default study with one mix, five times from restarted servers: on the host as it was, and
+The default study with one mix, again and again from restarted servers: on the host as it was, and
 beside a process that bursts on the server's core. Seeds are the same, so that what differs is the
 host.
 *Deviation* is the standard deviation of the logarithm; that of an interval is its width on that

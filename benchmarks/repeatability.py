@@ -46,11 +46,12 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     (folder / "study.yaml").write_text(yaml.safe_dump(configuration))
     os.sched_setaffinity(0, [at.client_core, at.server_core])
     say("the study as it is")
-    yield from rows_of("the host as it is", [_measured(folder, say) for _ in range(RUNS)])
+    runs = [_measured(folder, say) for _ in range(RUNS)]
+    yield from rows_of(f"the host as it is, {RUNS} runs", runs)
     with bursts_on(at.server_core):
         runs = [_measured(folder, say) for _ in range(RUNS)]
     low_s, high_s = BURST_S
-    case = f"beside bursts of {low_s:g} to {high_s:g} s, {BURSTING:.0%} of the time"
+    case = f"beside bursts of {low_s:g} to {high_s:g} s, {BURSTING:.0%} of the time, {RUNS} runs"
     yield from rows_of(case, runs)
 
 
