@@ -56,7 +56,8 @@ def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monke
     monkeypatch.setattr(carried["pack"], "files", lambda python, libpython: [])
     archive = carried["pack"].pack(study, tmp_path, "3.12", None)
     with tarfile.open(archive) as tar:
-        tar.extractall(tmp_path, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        tar.extractall(tmp_path)
     unpacked = tmp_path / "perseus-carried"
     monkeypatch.setattr(carried["run"], "HERE", unpacked)
     asked = {}
