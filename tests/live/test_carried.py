@@ -63,7 +63,8 @@ def carried(tmp_path_factory) -> Path:
     archive = folder / "perseus-carried.tar.xz"
     assert archive.stat().st_size < 60 * 2**20
     with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.4 and later
+        tar.extractall(folder)
     return folder / "perseus-carried"
 
 
