@@ -324,10 +324,13 @@ def test_how_sure_a_saving_of_whole_servers_is(gain, within):
 
 
 def test_how_sure_is_not_told_where_ways_to_divide_servers_are_too_many(monkeypatch):
-    monkeypatch.setattr(servers_needed, "MOST_WAYS", 50)
-    found = list(costs(points(), None))
-    assert all(np.isnan(cost.probability_of_saving) for cost in found)
-    assert {cost.option.shared for cost in found} == {False, True}
+    """Ten dedicated servers' worth needs five shared ones; up to four are tried."""
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 15)
+    shared = [cost for cost in costs(points(), None) if cost.option.shared]
+    assert [np.isnan(cost.probability_of_saving) for cost in shared] == [
+        cost.servers > 4 for cost in shared
+    ]
+    assert {cost.servers for cost in shared} >= {4, 5}
 
 
 def test_changes_of_the_demand_and_of_prices():
@@ -422,6 +425,26 @@ def test_the_map_of_two_demands_is_what_the_integer_programme_buys(seed):
 def test_a_map_says_nothing_of_more_servers_than_were_tried():
     found = demand_map.needed_together(np.full((2, 1), 10.0), np.array([5, 35]), np.array([20]), 3)
     assert found[0, 0] == 2 and np.isnan(found[0, 1])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_draws_need_the_servers_that_each_of_them_needs_alone(seed):
+    rng = np.random.default_rng(seed)
+    models, columns = rng.integers(1, 4), rng.integers(2, 5)
+    rates = rng.uniform(0, 50, (6, models, columns)) * (rng.random((models, columns)) < 0.7)
+    rates[:, :, 0] += 5
+    shares, demands = rng.dirichlet(np.ones(models)), np.geomspace(1, 60, 9).tolist()
+    together = servers_needed.needed_in_draws(rates, shares, demands)
+    apart = servers_needed.needed_apart(rates, shares, demands)
+    for i, of_draw in enumerate(rates):
+        assert apart[i].tolist() == servers_needed.needed_apart(of_draw, shares, demands).tolist()
+        assert together[i].tolist() == servers_needed.needed(of_draw, shares, demands).tolist()
+
+
+def test_draws_that_need_more_servers_than_are_tried_are_not_known(monkeypatch):
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 4)  # of two columns: up to three servers
+    found = servers_needed.needed_in_draws(np.full((1, 1, 2), 10.0), np.ones(1), [5, 30, 31])
+    assert found[0, :2].tolist() == [1, 3] and np.isnan(found[0, 2])
 
 
 def test_the_ways_to_divide_servers_are_all_of_them():

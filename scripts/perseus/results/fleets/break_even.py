@@ -12,7 +12,7 @@ import numpy as np
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
-from perseus.results.fleets.servers_needed import are_few_ways, needed, needed_apart
+from perseus.results.fleets.servers_needed import needed, needed_apart, needed_in_draws
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
@@ -199,23 +199,13 @@ def _usd_draws(
     chosen: Sequence[OperatingPoint],
     demands_rps: Sequence[float],
 ) -> Floats:
-    """What an option costs at all demands by joint draws, shape (draws, demands); NaN where a draw
-    carries nothing of a model, or ways to divide servers are too many to try them in each draw."""
-    nothing = np.zeros(DRAWS)
-    drawn = np.array(
-        [
-            [each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen]
-            for model in question.models
-        ]
-    )
-    usd = np.full((drawn.shape[2], len(demands_rps)), np.nan)
-    if option.shared and not are_few_ways(len(chosen), MOST_SERVERS):
-        return usd
-    count, shares = needed if option.shared else needed_apart, np.array(question.shares)
-    for i, rates in enumerate(np.moveaxis(drawn, 2, 0)):
-        if (rates.max(axis=1) > 0).all():
-            usd[i] = count(rates, shares, demands_rps) * chosen[0].usd_per_hour["on_demand"]
-    return usd
+    """What an option costs at all demands by joint draws, shape (draws, demands); NaN where ways to
+    divide so many servers are too many to try them all."""
+    nothing, models = np.zeros(DRAWS), question.models
+    drawn = [[each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen] for model in models]
+    rates, shares = np.moveaxis(np.array(drawn), 2, 0), np.array(question.shares)
+    count = needed_in_draws if option.shared else needed_apart
+    return count(rates, shares, demands_rps) * chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:

@@ -34,13 +34,14 @@ def are_few_ways(columns: int, servers: int) -> bool:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]
 ) -> NDArray[np.int64]:
-    """How many servers that have one model each carry each of the demands.
+    """How many servers that have one model each carry each of the demands, shape (..., demands), at
+    rates of shape (..., models, columns).
 
     A hair's breadth over a whole number is not one more.
     """
-    most = rates_rps.max(axis=1)  # of several operating points of a model, such as by preset
+    most = rates_rps.max(axis=-1)[..., None, :]  # of several points of a model, such as by preset
     servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
-    return np.maximum(servers, 1).sum(axis=1).astype(np.int64)
+    return np.maximum(servers, 1).sum(axis=-1).astype(np.int64)
 
 
 def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
@@ -60,6 +61,23 @@ def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> N
     blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
     within = np.searchsorted(reached, demands - blocks * reached[best])
     return (blocks * (best + 1) + within + 1).astype(np.int64)
+
+
+def needed_in_draws(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> Floats:
+    """The same at each draw of the rates, shape (draws, models, columns): (draws, demands).
+
+    NaN where these are more than whose ways to divide them are all tried.
+    """
+    draws, _, columns = rates_rps.shape
+    demands, reached = (1 - TOLERANCE) * np.array(demands_rps), [np.zeros(draws)]
+    while (reached[-1] < demands[-1]).any() and len(reached) <= MOST_EXACT:
+        if not are_few_ways(columns, len(reached)):
+            break
+        carried = np.tensordot(ways(columns, len(reached)), rates_rps, axes=(1, 2)) / shares
+        reached.append(np.maximum(carried.min(axis=2).max(axis=0), reached[-1]))
+    tried = np.array(reached)[1:, :, None]  # without that of no server
+    servers = 1.0 + (tried < demands).sum(axis=0)
+    return np.where(servers > len(tried), np.nan, servers)
 
 
 def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:

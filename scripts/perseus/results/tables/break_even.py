@@ -32,7 +32,7 @@ SCHEMA = Schema(
                " of what they carry", null=False),
         column("probability_of_saving", REAL, "", "of shared servers: that they cost less than the"
                " cheapest dedicated ones, by joint draws of what all of them carry; null where"
-               " there are none, or too many load lines to try them all in each draw",
+               " there are none, or too many ways to divide servers among load lines",
                least=0, most=1),
     ],
     key=("models", "total_rps", "server", "shared"),
