@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import sys
 import time
 from pathlib import Path
@@ -52,12 +51,14 @@ def make_tables(folder: Path, cells: list[Path], task: TablesTask) -> None:
 if __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2])
     (read,) = re.findall(r"^rchar: (\d+)$", Path("/proc/self/io").read_text(), re.MULTILINE)
-    usage = resource.getrusage(resource.RUSAGE_SELF)
+    # Not getrusage's ru_maxrss: across fork and exec that keeps the memory of whoever started this.
+    status = Path("/proc/self/status").read_text()
+    (most_kib,) = re.findall(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
     print(
         json.dumps(
             {
                 "took_s": time.time() - psutil.Process().create_time(),
-                "rss_bytes": usage.ru_maxrss * 1024,
+                "rss_bytes": int(most_kib) * 1024,
                 "read_bytes": int(read),
             }
         )
