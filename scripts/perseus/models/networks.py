@@ -212,6 +212,9 @@ def _why(error: Exception) -> str:
             if names
             else "it is damaged, or holds more than tensors"
         )
+    if "weights_only" in str(error):
+        kind = "a TorchScript program" if "TorchScript" in str(error) else "of torch's .tar format"
+        return f"it is {kind}, which may hold code"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import numpy as np
@@ -271,6 +272,29 @@ def test_a_file_that_is_no_state_dict_is_refused_without_advice_to_trust_it(tmp_
     with pytest.raises(ExportError, match=why) as refusal:
         onnx_export.export_model(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
     assert "weights_only" not in str(refusal.value)
+
+
+def torchscript(path):
+    torch, _ = networks.import_torchvision()
+    torch.jit.script(torch.nn.Linear(2, 2)).save(str(path))
+
+
+def legacy_tar(path):
+    """As torch before 0.1.10 wrote it, as far as it is looked at."""
+    with tarfile.open(path, "w") as tar:
+        for name in ("sys_info", "pickle", "storages", "tensors"):
+            tar.addfile(tarfile.TarInfo(name))
+
+
+@pytest.mark.parametrize(
+    ("write", "why"), [(torchscript, "it is a TorchScript program"), (legacy_tar, "torch's .tar")]
+)
+def test_a_file_of_another_format_is_refused_without_that_advice_too(tmp_path, write, why):
+    path = tmp_path / "weights.pt"
+    write(path)
+    with pytest.raises(ExportError, match=why) as refusal:
+        networks.require_fit("squeezenet1_1", path)
+    assert "weights_only" not in str(refusal.value) and "model.state_dict()" in str(refusal.value)
 
 
 @pytest.mark.parametrize(
