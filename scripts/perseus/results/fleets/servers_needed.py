@@ -73,8 +73,8 @@ def needed_in_draws(rates_rps: Floats, shares: Floats, demands_rps: Sequence[flo
     while (reached[-1] < demands[-1]).any() and len(reached) <= MOST_EXACT:
         if not are_few_ways(columns, len(reached)):
             break
-        carried = np.tensordot(ways(columns, len(reached)), rates_rps, axes=(1, 2)) / shares
-        reached.append(np.maximum(carried.min(axis=2).max(axis=0), reached[-1]))
+        carried = _of_all_ways(rates_rps, shares, len(reached))
+        reached.append(np.maximum(carried, reached[-1]))
     tried = np.array(reached)[1:, :, None]  # without that of no server
     servers = 1.0 + (tried < demands).sum(axis=0)
     return np.where(servers > len(tried), np.nan, servers)
@@ -86,8 +86,7 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
     """
     columns = rates_rps.shape[1]
     if are_few_ways(columns, servers):
-        carried = ways(columns, servers) @ rates_rps.T
-        return float((carried / shares).min(axis=1).max())
+        return float(_of_all_ways(rates_rps, shares, servers))
     found = optimize.milp(
         np.append(np.zeros(columns), -1.0),
         integrality=np.append(np.ones(columns), 0.0),
@@ -98,6 +97,12 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
         options={"time_limit": SOLVE_S},
     )
     return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
+
+
+def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int) -> Floats:
+    """The same by trying all ways, at rates of shape (..., models, columns): (...)."""
+    carried = rates_rps @ ways(rates_rps.shape[-1], servers).T  # (..., models, ways)
+    return (carried / shares[:, None]).min(axis=-2).max(axis=-1)
 
 
 @lru_cache
