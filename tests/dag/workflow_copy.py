@@ -94,7 +94,7 @@ class Workflow:
     def jobs(self, *arguments: str) -> dict[Job, bool]:
         """Every job of `all`, and whether a run would do it now."""
         code, output, errors = self.plan("--dag", "dot", *arguments)
-        assert code == 0, errors
+        assert code == 0, output + errors
         nodes = re.findall(r'label = "(.*?)", color = .*?, style="(.*?)"', output)
         jobs = {
             tuple(part.split(": ")[-1] for part in label.split("\\n")): style == "rounded"

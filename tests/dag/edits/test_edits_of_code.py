@@ -1,0 +1,169 @@
+"""What an edit of the code, another version, or a result that was lost runs again."""
+
+import pytest
+from dag.edits.edited_study import (
+    ALL_CELLS,
+    ALONE,
+    CEILING,
+    CODE,
+    MOBILENET,
+    RAW_RESULTS,
+    RESNET,
+    reconfigured,
+    repositories,
+)
+
+
+def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
+    """Its windows have a phase of its own, which the meaning of that column tells."""
+    rooms = ("study/experiments", "measurement/experiments", "results/tables", "report/figures")
+    for room in rooms:
+        folder = edited.root / "scripts" / "perseus" / room
+        text = (folder / "concurrency.py").read_text().replace("concurrency", "new")
+        (folder / "new.py").write_text(text)
+    edited.edit("scripts/perseus/study/experiments/__init__.py", '("peak",', '("peak", "new",')
+    experiment = edited.root / "scripts" / "perseus" / "measurement" / "experiments" / "new.py"
+    assert 'system, "new", ' in experiment.read_text()
+    edited.edit(RAW_RESULTS, "; of closed loops: ", "; of new ones: new; of closed loops: ")
+    assert edited.stale() == downstream
+
+
+@pytest.mark.parametrize("module", ["perseus/peak/search.py", "backends/onnxruntime/model.py"])
+def test_code_of_the_measurement(edited, downstream, module):
+    edited.append(f"scripts/{module}", CODE)
+    assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_code_of_the_client(edited, downstream):
+    edited.append("scripts/perseus/traffic/client.py", CODE)
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
+def test_code_of_the_null_model(edited, downstream):
+    edited.append("scripts/backends/null/model.py", CODE)
+    assert edited.stale() == {CEILING} | downstream
+
+
+@pytest.mark.parametrize("statement", ["import perseus.peak.added", "from . import added"])
+def test_a_module_however_it_is_imported(edited, downstream, statement):
+    (edited.root / "scripts" / "perseus" / "peak" / "added.py").write_text("FACTOR = 1\n")
+    edited.append("scripts/perseus/peak/search.py", f"{statement}\n")
+    edited.accept()
+    assert edited.stale() == set()
+    edited.edit("scripts/perseus/peak/added.py", "FACTOR = 1", "FACTOR = 2")
+    assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_code_of_what_the_study_does_not_do(edited):
+    for module in (
+        "perseus/measurement/experiments/concurrency",
+        "perseus/serving/launchers/docker",
+        "perseus/models/runtimes/openvino",
+        "backends/openvino/model",
+    ):
+        edited.append(f"scripts/{module}.py", CODE)
+    assert edited.stale() == set()
+
+
+@pytest.mark.parametrize("module", ["measurement/experiments/peak", "serving/launchers/embedded"])
+def test_code_that_is_found_by_name(edited, downstream, module):
+    edited.append(f"scripts/perseus/{module}.py", CODE)
+    ceiling = {CEILING} if "launchers" in module else set()
+    assert edited.stale() == ALL_CELLS | ceiling | downstream
+
+
+def test_code_of_the_repository(edited, downstream):
+    """A measurement serves what it writes."""
+    edited.append("scripts/perseus/models/repository.py", CODE)
+    assert edited.stale() == repositories(RESNET, MOBILENET) | ALL_CELLS | downstream
+
+
+def test_code_of_the_export(edited):
+    edited.append("scripts/perseus/models/onnx_export.py", CODE)
+    assert edited.stale() == set(edited.jobs())
+
+
+def test_code_of_the_tables(edited, downstream):
+    edited.append("scripts/perseus/results/savings.py", CODE)
+    assert edited.stale() == downstream
+
+
+def test_code_of_the_check_of_the_tables(edited):
+    edited.append("scripts/perseus/results/between_tables.py", CODE)
+    assert edited.stale() == {("check_tables",), ("report",)}
+
+
+def test_code_of_the_figures(edited, figures):
+    edited.append("scripts/perseus/report/style.py", CODE)
+    assert edited.stale() == figures
+
+
+def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
+    edited.append("scripts/perseus/report/figures/peaks.py", CODE)
+    assert edited.stale() == {("figure", "peaks"), ("report",)}
+    edited.append("scripts/perseus/results/tables/concurrency.py", CODE)
+    assert edited.stale() == downstream
+
+
+@pytest.mark.parametrize("part", ["page.html", "cells.html", "page.css", "tables.js"])
+def test_a_part_of_the_page(edited, part):
+    edited.append(f"scripts/perseus/report/templates/{part}", "\n")
+    assert edited.stale() == {("report",)}
+
+
+def test_an_entry_script(edited, downstream):
+    edited.append("scripts/tables.py", CODE)
+    assert edited.stale() == downstream
+
+
+@pytest.mark.parametrize("package", ["nvidia-pytriton", "tritonclient", "hpack"])
+def test_an_upgrade_of_what_serves_or_asks(edited, downstream, package):
+    edited.upgrade(package)
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
+@pytest.mark.parametrize("package", ["onnxruntime", "torch"])
+def test_an_upgrade_of_what_exports(edited, package):
+    """One of onnxruntime, which also serves, measures again even where the export is the same."""
+    edited.upgrade(package)
+    assert edited.stale() == set(edited.jobs())
+
+
+def test_an_upgrade_of_what_measures_nothing_here(edited):
+    for package in ("openvino", "aiohttp", "grpcio", "pandas"):
+        edited.upgrade(package)
+    assert edited.stale() == set()
+
+
+def test_an_image_that_is_built_anew(edited, downstream):
+    image = edited.root / "triton.sif"
+    image.write_bytes(b"image")
+    server = {"launcher": "apptainer", "image": "triton.sif"}
+    reconfigured(edited, lambda study: study["servers"][0].update(server))
+    edited.accept()
+    image.touch()
+    assert edited.stale() == set()
+    image.write_bytes(b"built anew")
+    assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_a_plan_is_built_anew_for_another_image(edited):
+    """It is built by the TensorRT of the image that serves it."""
+    price = {"instance": "n1-standard-1", "region": "us-central1", "accelerator": "T4"}
+    server = {"device": "gpu", "gpus": [0], "launcher": "docker", "runtime": "tensorrt"}
+    server["price"] = price
+    images = [{"image": f"triton:{version}"} for version in (1, 2)]
+    reconfigured(edited, lambda study: study.update(scenarios=ALONE))
+    reconfigured(edited, lambda study: study["servers"][0].update(server | images[0]))
+    edited.run("--cores", "2", "--no-hooks", "all")  # without hooks nothing looks for GPUs
+    assert edited.stale() == set()
+    reconfigured(edited, lambda study: study["servers"][0].update(images[1]))
+    jobs = edited.jobs()
+    assert ("tensorrt", "cpu1", RESNET) in jobs
+    exports = {job for job in jobs if job[0] == "export"}
+    assert edited.stale() == set(jobs) - exports - {CEILING}
+
+
+def test_a_lost_figure_is_drawn_again(edited):
+    (edited.root / "results" / "edits" / "figures" / "peaks.png").unlink()
+    assert edited.stale() == {("figure", "peaks"), ("report",)}

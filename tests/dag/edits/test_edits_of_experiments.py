@@ -1,0 +1,238 @@
+"""What an edit of the experiments runs again: of each kind, added, edited and removed."""
+
+from dag.edits.edited_study import ALL_CELLS, CODE, MOBILENET, RESNET, reconfigured
+
+
+def test_a_mix_added(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0]["mixes"].append([1, 1]))
+    assert edited.stale() == {("measure", "cpu1.shared.mix-1-1.r1"), *downstream}
+
+
+def test_closed_loops_added(edited, downstream):
+    """They have a figure of their own, and need no dedicated peak."""
+    loops = {"kind": "concurrency", "concurrencies": [1, 4]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(loops))
+    cell = ("measure", "cpu1.shared.concurrency.r1")
+    assert edited.stale() == {cell, ("figure", "concurrency"), *downstream}
+
+
+def test_starts_of_a_server_added_and_one_more(edited, downstream):
+    starts = {"kind": "startup", "starts": 2}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(starts))
+    cell, drawn = ("measure", "cpu1.shared.startup.r1"), ("figure", "startup")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(starts=3))
+    assert edited.stale() == {cell, drawn, *downstream}
+
+
+def test_a_frontier_added_and_one_more_point(edited, downstream):
+    """Each point follows those before it, so that one more leaves them alone."""
+    points = [("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2, 3)]
+    frontier = {"kind": "frontier", "points": 2}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
+    assert edited.stale() == {*points[:2], *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(points=3))
+    assert edited.stale() == {points[2], *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(predict=True))
+    assert edited.stale() == {*points, *downstream}
+    edited.run("--cores", "2", "all")
+    edited.append("scripts/perseus/measurement/peaks/predicted_mix.py", CODE)
+    assert edited.stale() == {*points, *downstream}
+
+
+def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(edited, downstream):
+    """A frontier has a mix of its own for it, which alone is measured again."""
+    planned = downstream | {("figure", "fleets")}
+    mix = ("measure", "cpu1.three.mix-demand.r1")
+    tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
+    three = {"name": "three", "servers": ["cpu1"], "tenants": tenants}
+    three["experiments"] = [{"kind": "frontier", "points": 3}]
+    reconfigured(edited, lambda study: study["scenarios"].append(three))
+    edited.run("--cores", "2", "all")
+
+    def asked(resnet_rps, mobilenet_rps):
+        rates = {RESNET: resnet_rps, MOBILENET: mobilenet_rps}
+        models = [{"name": name, "rps": rps} for name, rps in rates.items()]
+        reconfigured(edited, lambda study: study.update(demand={"models": models}))
+        return edited.stale()
+
+    assert asked(20, 30) == {mix, *planned}
+    edited.run("--cores", "2", "all")
+    assert asked(20, 60) == {mix, *planned}
+    assert asked(40, 60) == planned
+    assert asked(20, 30) == set()
+
+
+def test_the_noise_of_the_host_asked_for(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "aa"}))
+    assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}
+
+
+def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "slowdown"}))
+    cell, drawn = ("measure", "cpu1.shared.slowdown-30.r1"), ("figure", "slowdown")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+
+    def change(**keys):
+        reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(keys))
+
+    change(percent_of_peak=30)  # the default
+    assert edited.stale() == set()
+    change(percent_of_peak=40)
+    assert edited.stale() == {("measure", "cpu1.shared.slowdown-40.r1"), drawn, *downstream}
+    change(percent_of_peak=30, rounds=4)
+    assert edited.stale() == {cell, drawn, *downstream}
+
+
+def test_a_dedicated_peak_found_again_moves_rates_that_are_shares_of_it(edited, downstream):
+    """Not those that are absolute."""
+    share, rate = {"kind": "slowdown"}, {"kind": "slowdown", "rate_rps": 5}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].extend([share, rate]))
+    edited.run("--cores", "2", "all")
+    edited.append("scripts/perseus/measurement/experiments/peak.py", CODE)
+    shares = ("measure", "cpu1.shared.slowdown-30.r1")
+    assert edited.stale() == ALL_CELLS | {shares, ("figure", "slowdown"), *downstream}
+
+
+def test_a_tenant_searched_beside_others_that_stay_and_at_other_rates(edited, downstream):
+    cell, drawn = f"cpu1.shared.background-{RESNET}", ("figure", "background")
+
+    def at(**rates):
+        background = {"kind": "background", "search": RESNET} | rates
+        reconfigured(
+            edited,
+            lambda s: s["scenarios"][0].update(
+                experiments=[{"kind": "peak", "mixes": [[3, 1]]}, background]
+            ),
+        )
+
+    at(percents_of_peak=[25])
+    assert edited.stale() == {("measure", f"{cell}-25.r1"), drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    at(percents_of_peak=[25, 50])
+    assert edited.stale() == {("measure", f"{cell}-50.r1"), drawn, *downstream}
+    at(rates_rps=[9])
+    assert edited.stale() == {("measure", f"{cell}-at-9rps.r1"), drawn, *downstream}
+    at(percents_of_peak=[25])
+    assert edited.stale() == set()
+
+
+REPLAY = ("measure", "cpu1.shared.replay-mmpp.r1")
+
+REPLAYED = {REPLAY, ("figure", "replay")}
+
+
+def with_replay(workflow, **settings):
+    """A shared scenario that also offers bursts; what is edited then."""
+    replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5], **settings}
+    reconfigured(workflow, lambda s: s["scenarios"][0]["experiments"].append(replay))
+    workflow.run("--cores", "2", "all")
+    assert workflow.stale() == set()
+
+
+def test_bursts_asked_for_and_longer_ones(edited, downstream):
+    replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(replay))
+    assert edited.stale() == REPLAYED | downstream
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=3))
+    assert edited.stale() == set()  # the default
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=5))
+    assert edited.stale() == REPLAYED | downstream
+
+
+def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
+    with_replay(edited)
+    edited.append("scripts/perseus/peak/search.py", CODE)
+    drawn = {("figure", "replay")}
+    assert edited.stale() == ALL_CELLS | drawn | downstream  # not the bursts of stated rates
+    edited.accept()
+    share = {"kind": "replay", "process": "mmpp", "percents_of_peak": [30]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].__setitem__(-1, share))
+    edited.accept()
+    edited.append("scripts/perseus/peak/search.py", CODE)
+    assert edited.stale() == ALL_CELLS | REPLAYED | downstream
+
+
+def test_the_file_of_a_trace_that_is_replayed(edited, downstream):
+    for name in ("a.csv", "b.csv"):
+        (edited.root / name).write_text("".join(f"{second}\n" for second in range(200)))
+    traces = {"process": "trace", "traces": ["a.csv", "b.csv"], "name": "mmpp"}
+    with_replay(edited, **traces)
+    (edited.root / "a.csv").touch()
+    assert edited.stale() == set()
+    edited.append("b.csv", "201\n")
+    assert edited.stale() == REPLAYED | downstream
+
+
+def test_code_of_the_arrivals_of_bursts(edited, downstream):
+    with_replay(edited)
+    edited.append("scripts/perseus/traffic/mmpp.py", CODE)
+    assert edited.stale() == REPLAYED | downstream
+
+
+def test_a_soak_added_and_made_longer(edited, downstream):
+    """Its rates are shares of the dedicated peaks, which were measured."""
+    soak = {"kind": "soak", "percents_of_peak": [40, 30]}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(soak))
+    cell, drawn = ("measure", "cpu1.shared.soak-40-30.r1"), ("figure", "soak")
+    assert edited.stale() == {cell, drawn, *downstream}
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(duration_s=7200))
+    assert edited.stale() == {cell, drawn, *downstream}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].pop("duration_s"))
+    assert edited.stale() == set()
+
+
+def test_a_soak_at_shares_of_peaks_is_measured_again_with_them_and_at_given_rates_is_not(
+    edited, downstream
+):
+    def add(study):
+        for level in ({"percents_of_peak": [40, 30]}, {"rates_rps": [5, 10]}):
+            study["scenarios"][0]["experiments"].append({"kind": "soak"} | level)
+
+    reconfigured(edited, add)
+    edited.run("--cores", "2", "all")
+    reconfigured(edited, lambda study: study["measurement"].update(repeats=2))
+    measured = {name for rule, name in (job[:2] for job in edited.stale() if len(job) > 1)
+                if rule == "measure" and ".soak-" in name}  # fmt: skip
+    shares, given = "cpu1.shared.soak-40-30", "cpu1.shared.soak-5-10rps"
+    assert measured == {f"{shares}.r1", f"{shares}.r2", f"{given}.r2"}
+
+
+EVERY_KIND = [
+    {"kind": "concurrency", "concurrencies": [1, 4]},
+    {"kind": "startup", "starts": 2},
+    {"kind": "frontier", "points": 2},
+    {"kind": "aa"},
+    {"kind": "slowdown"},
+    {"kind": "background", "search": RESNET, "percents_of_peak": [25]},
+    {"kind": "replay", "process": "mmpp", "rates_rps": [5]},
+    {"kind": "soak", "percents_of_peak": [40, 30]},
+]
+
+
+def test_an_experiment_of_each_kind_removed(edited, downstream):
+    """It measures nothing, and the figure of the kind goes with it."""
+
+    def ask(*others):
+        first = {"kind": "peak", "mixes": [[3, 1]]}
+        reconfigured(edited, lambda s: s["scenarios"][0].update(experiments=[first, *others]))
+        return {("figure", each["kind"]) for each in others if each["kind"] != "frontier"}
+
+    ask(*EVERY_KIND)
+    edited.run("--cores", "2", "all")
+    for i, removed in enumerate(EVERY_KIND):
+        drawn = ask(*EVERY_KIND[:i], *EVERY_KIND[i + 1 :])
+        assert edited.stale() == drawn | downstream, removed["kind"]
+    ask()
+    assert edited.stale() == downstream
+
+
+def test_a_mix_replaced(edited, downstream):
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][0].update(mixes=[[1, 2]]))
+    assert edited.stale() == {("measure", "cpu1.shared.mix-1-2.r1"), *downstream}
