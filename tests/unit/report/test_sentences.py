@@ -352,6 +352,7 @@ OF_FLEETS = {
 STRETCH = {"study": "s", "models": "a + b", "proportion": "a 50%, b 50%", "server": "cpu1"}
 STRETCH |= {"cheapest": "", "from_rps": 1.0, "to_rps": 100.0, "shared": True}
 STRETCH |= {"least_saving": 0.1, "most_saving": 0.5, "from_servers": 1, "to_servers": 2}
+STRETCH |= {"probability_of_saving": None}  # too many ways to divide servers
 STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
@@ -366,6 +367,11 @@ ALWAYS = over_demand(STRETCH)
 FIRST = over_demand(STRETCH, STRETCH | LATER | AGAIN)
 SECOND = over_demand(STRETCH | AGAIN, STRETCH | LATER)
 NEVER = over_demand(STRETCH | AGAIN)
+UNSURE = over_demand(
+    STRETCH | {"probability_of_saving": 0.96},
+    STRETCH | LATER | {"probability_of_saving": 0.6},
+    STRETCH | AGAIN | {"from_rps": 1001.0, "to_rps": 1100.0},
+)
 
 OF_DEMANDS = {
     "a and b should share at every demand: it saves 10 % to 50 % (looked at up to 100 requests/s"
@@ -388,6 +394,21 @@ OF_DEMANDS = {
             STRETCH | {"from_rps": 1101.0, "to_rps": 1200.0, "most_saving": 0.7},
         ),
         SECOND,
+    ),
+    "a and b should share at every demand: it saves 10 % to 50 %, with a probability of 0.96"
+    " or more (looked at up to 100 requests/s": (
+        over_demand(STRETCH | {"probability_of_saving": 0.96}),
+        ALWAYS,
+    ),
+    "a and b should share up to 1000 requests/s together, 50 % : 50 %: it saves 10 % to 50 %, with"
+    " a probability of 0.60 or more": (UNSURE, ALWAYS),
+    "a and b should share at some demands: it saves up to 50 %, with a probability > 0.99": (
+        over_demand(STRETCH | AGAIN, STRETCH | LATER | {"probability_of_saving": 1.0}),
+        SECOND,
+    ),
+    "10 % to 50 % cheaper than dedicated ones, with a probability of 0.96 or more.": (
+        UNSURE,
+        ALWAYS,
     ),
     "a and b need servers of their own: sharing is cheaper at no demand up to 100 requests/s"
     " (10 servers)": (NEVER, SECOND),

@@ -305,6 +305,14 @@ def test_sharing_is_not_named_where_it_is_cheaper_at_the_lower_limits_alone():
     assert (found.least_saving, found.most_saving) == pytest.approx((1 / 3, 0.5))
 
 
+@pytest.mark.parametrize(("probability", "shared"), [(0.49, False), (0.5, True), (np.nan, True)])
+def test_sharing_is_not_named_where_most_draws_save_nothing(probability, shared):
+    question = Question((A, B), (0.5, 0.5))
+    alone = Cost(question, Option("cpu1", False), 10.0, 3, 3.0, 3.0)
+    other = Cost(question, Option("cpu1", True), 10.0, 2, 2.0, 2.0, probability)
+    assert [each.option.shared for each in stretches([alone, other])] == [shared]
+
+
 @pytest.mark.parametrize(("gain", "within"), [(1.1, 0.05), (1.0, 0.05), (0.9, 0.05), (1.1, 1e-9)])
 def test_how_sure_a_saving_of_whole_servers_is(gain, within):
     """Where one request a second needs a server of each model or one for both, sharing is sure to

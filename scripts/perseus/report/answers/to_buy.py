@@ -242,17 +242,17 @@ def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[s
         )
     if len(shared) == len(rows):
         return "yes", (
-            f"{who} should share at every demand: it saves {_range(shared)} (looked at up to {most}"
-            f" requests/s together, {_proportion(rows)})"
+            f"{who} should share at every demand: it saves {_range(shared)}{_how_sure(shared)}"
+            f" (looked at up to {most} requests/s together, {_proportion(rows)})"
         )
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
             f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
-            f" {_range(at_first)}"
+            f" {_range(at_first)}{_how_sure(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
-    return "yes", f"{who} should share at some demands: it saves up to {saving}"
+    return "yes", f"{who} should share at some demands: it saves up to {saving}{_how_sure(shared)}"
 
 
 def _proportion(rows: Sequence[pd.Series]) -> str:
@@ -268,7 +268,7 @@ MOST_SAID = 4
 def _stretch(row: pd.Series) -> str:
     ends = f"{significant(row['from_rps'])} to {significant(row['to_rps'])} requests/s"
     is_known = row["shared"] and pd.notna(row["least_saving"])
-    saves = f", {_range([row])} cheaper than dedicated ones" if is_known else ""
+    saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
     what = "shared servers" if row["shared"] else "dedicated servers"
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
@@ -287,3 +287,12 @@ def _range(stretches: Sequence[pd.Series]) -> str:
     low = percent(min(row["least_saving"] for row in stretches))
     high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"
+
+
+def _how_sure(stretches: Sequence[pd.Series]) -> str:
+    """That these save anything, where it is least likely; nothing where it is not known."""
+    chances = [row["probability_of_saving"] for row in stretches]
+    if any(pd.isna(each) for each in chances):
+        return ""
+    least = min(chances)  # of 100 draws
+    return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"

@@ -218,9 +218,9 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     """By question, where which option is the cheapest.
 
-    Shared servers are where they are cheaper both at the lower limits and at the estimates: at the
-    former alone that might be since a dedicated peak is less well known. Else dedicated ones are,
-    which disturb nobody.
+    Shared servers are where they are cheaper at the lower limits, at the estimates and in at least
+    half of the draws, where these are known: at the first alone that might be since a dedicated
+    peak is less well known. Else dedicated ones are, which disturb nobody.
     """
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
@@ -250,6 +250,7 @@ def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
         if cost.option.shared
         and cost.usd_per_hour < sure * (1 - TOLERANCE)
         and cost.usd_at_estimates < likely * (1 - TOLERANCE)
+        and not cost.probability_of_saving < 0.5  # NaN: not known
     ]
     best = min(cheaper or alone, key=lambda cost: cost.usd_per_hour)
     return best, (1 - best.usd_per_hour / sure, 1 - best.usd_at_estimates / likely)

@@ -18,9 +18,10 @@ TITLE = "What is the cheapest at which demand"
 NOTE = (
     "From one request a second to what fills"
     f" {MOST_SERVERS} dedicated servers, whole servers at on-demand prices. Shared ones are named"
-    " where they are cheaper both at the lower limits of what servers carry and at the estimates."
+    " where they are cheaper at the lower limits of what servers carry, at the estimates, and in at"
+    " least half of joint draws between."
     " Saving: against the cheapest dedicated servers at the same demand, the least and the most of"
-    " both. P(saving > 0): by joint draws of what servers carry, where in the stretch it is least."
+    " both. P(saving > 0): by these draws, where in the stretch it is least."
 )
 SHOWN = {
     "models": "models",
@@ -69,6 +70,10 @@ SCHEMA = Schema(
         holds(
             "what is shared saves something",
             lambda shared, least_saving: ~shared | (least_saving > 0),
+        ),
+        holds(
+            "what is shared saves in half of the draws, where these are known",
+            lambda shared, probability_of_saving: ~(shared & (probability_of_saving < 0.5)),
         ),
     ],
 )  # fmt: skip
