@@ -34,6 +34,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     (workflow.root / "photos").mkdir()
     for number in range(1, 9):
         (workflow.root / "photos" / f"{number}.jpg").write_bytes(b"photo %d" % number)
+    large = b"photo 1" * 200_000  # beyond what Snakemake compares unless it is told to
+    (workflow.root / "photos" / "1.jpg").write_bytes(large)
     workflow.run("--cores", "2", "all")
     return workflow
 

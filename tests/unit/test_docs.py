@@ -4,6 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
+
+from perseus.study.form import read_form
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
@@ -33,3 +36,20 @@ def test_a_file_that_is_named_is_there(page):
     """`scripts/…` and the like, between backticks and without a placeholder."""
     for name in re.findall(rf"`((?:{FOLDERS})/[\w./-]+)`", (ROOT / page).read_text()):
         assert (ROOT / name).exists(), name
+
+
+EXAMPLES = [
+    pytest.param(block, id=f"{page}-{i}")
+    for page in PAGES
+    for i, block in enumerate(
+        re.findall(r"```yaml\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("block", EXAMPLES)
+def test_an_example_of_a_configuration_has_the_form_of_one(block):
+    """In place of the same sections of the default study."""
+    default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+    _, problems, _ = read_form({**default, **yaml.safe_load(block)})
+    assert problems == []

@@ -196,6 +196,8 @@ def _unknown(place: Place, raw: Json) -> str:
         if owners:
             return f"is of kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
+    if key == "precision" and "preset" in known:  # the amount of evidence was called that once
+        return "unknown key (did you mean 'preset'? precision is arithmetic, of a model or tenant)"
     return f"unknown key{meant_or_known(key, known)}"
 
 

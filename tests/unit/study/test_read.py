@@ -333,6 +333,10 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             {"models": [model(architecture="nothing_like_it")]},
             r"models\[0\]\.architecture: .*set architecture: to the name",
         ),
+        (
+            {"scenarios": [{**scenario(), "precision": "standard"}]},
+            r"^scenarios\[0\]\.precision: unknown key \(did you mean 'preset'\?",
+        ),
         ({"modles": []}, r"^modles: unknown key \(did you mean 'models'\?\)"),
         ({"models": [model(wieghts="random")]}, r"models\[0\]\.wieghts: .*mean 'weights'"),
         (
