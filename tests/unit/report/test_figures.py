@@ -336,6 +336,22 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
     assert list(straight.get_xdata()) == [0, 1] and list(straight.get_ydata()) == [1, 0]
 
 
+def test_points_of_the_2020_study_stand_beside_its_two_models_alone():
+    made = synthetic.records(mixes=(), holds=()) + synthetic.background_records()
+    frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
+    assert "2020: one P4" not in entries(module_of("background").draw(FigureData(frames), STYLE))
+    names = dict(zip(synthetic.TRUTH.capacities, ("inception_v3", "resnet50"), strict=True))
+    renamed = {name: frame.replace(names) for name, frame in frames.items()}
+    drawn = module_of("background").draw(FigureData(renamed), STYLE)
+    assert "2020: one P4" in entries(drawn)
+    seen = [tuple(line.get_xydata()[0]) for line in drawn.axes[1].lines if line.get_marker() == "^"]
+    assert (pytest.approx(147 / 204), pytest.approx(60 / 155)) in seen and len(seen) == 5
+
+
+def entries(drawn):
+    return [text.get_text() for text in drawn.legends[0].get_texts()]
+
+
 def test_a_search_without_an_estimate_has_words_where_its_point_would_be():
     def spoil(made):
         for i, record in enumerate(made):
@@ -513,3 +529,5 @@ def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_r
     for star in stars:
         (x,), (y,) = star.get_data()
         assert 38 < x < 66 and y > 0
+    (said,) = (text.get_text() for text in drawn.axes[1].texts)
+    assert said.startswith("knee\n") == marked

@@ -184,6 +184,7 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
     made = synthetic.grid_records(close, SURE)
     _, recommendations = found(made, factors=close)
     assert set(recommendations["verdict"]) == {"clear"}
+    assert all("was not measured (kind: aa)" in words for words in recommendations["words"])
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
     results = StudyResults.read(synthetic.grid_task(close), cells, [])
     noisy = tables.make(results)["recommendations"].to_pandas()

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perseus.report import published
 from perseus.report.figure_data import FigureData
 from perseus.report.marks import CERTIFIED, furthest, upright
 from perseus.report.style import (
@@ -26,12 +27,14 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "One model's peak while the others stay at their rates: left in requests/s, right as a share of"
     " its dedicated peak over the share that the others take of theirs. Above the dashed line one"
-    " shared server carries more than dedicated servers would for the same money."
+    " shared server carries more than dedicated servers would for the same money. Hollow: points of"
+    " the 2020 study (LeMay, Li and Guo), where the models are those of it."
 )
 
 MOST_ROWS = 6
 MARGIN = -0.04
 
+GPUS = dict(zip(published.POINTS_RPS, ("^", "v", "<", ">"), strict=True))
 DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 
 
@@ -59,6 +62,8 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], **DEDICATED, label="dedicated peak"),
         Line2D([], [], color=GREY, linestyle="--", label="no gain, no loss"),
     ]
+    if any(_published(rows) for rows in shown):
+        handles += [_of_2020(gpus, label=f"2020: {gpus}") for gpus in GPUS]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(searches), "searched tenants", "background.csv")
     return figure
@@ -81,9 +86,23 @@ def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
     """As shares of dedicated peaks: what dedicated servers carry lies on a straight line."""
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
+    for gpus, points in _published(rows):
+        for held, searched in points:
+            panel.add_line(_of_2020(gpus, held, searched))
     _points(panel, rows, "held_share", ("share", "share_low", "share_high"), look)
     panel.set_xlabel("held / dedicated peak")
     panel.set_ylabel("peak / dedicated peak")
+
+
+def _published(rows: pd.DataFrame) -> list[tuple[str, list[published.Point]]]:
+    searched, held = rows.iloc[0][["searched", "held"]]
+    return list(published.shares(searched, held))
+
+
+def _of_2020(gpus: str, *at: float, label: str = "") -> Line2D:
+    where = [[each] for each in at] or [[], []]
+    look: dict[str, Any] = {"marker": GPUS[gpus], "markersize": 3.5, "markerfacecolor": "none"}
+    return Line2D(*where, color=GREY, linestyle="none", linewidth=0.5, label=label, **look)
 
 
 def _points(

@@ -27,6 +27,8 @@ CAPTION = (
 )
 
 MOST_SCENARIOS = 4
+MOST_KNEES = 3
+"""Of a scenario's cells, in words."""
 KNEE = "#D55E00"
 
 
@@ -43,8 +45,15 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         mine, fits = frame[frame["scenario"] == scenario], knees[knees["scenario"] == scenario]
         for tenant in dict.fromkeys(mine["tenant"]):
             _curve(latency, results, mine, str(tenant), fits)
-        for name, cell in mine.groupby("cell"):
-            _throughput(throughput, cell, fits[fits["cell"] == name].iloc[0])
+        cells = mine.groupby("cell")
+        laws = [_throughput(throughput, rows, _fit(fits, str(cell))) for cell, rows in cells]
+        throughput.text(
+            *(0.98, 0.05),
+            "\n".join(["knee", *filter(None, laws)][: 1 + MOST_KNEES]) if any(laws) else "",
+            transform=throughput.transAxes,
+            ha="right",
+            fontsize="small",
+        )
         latency.set_title(scenario, loc="left")
         latency.set_xlabel("answers (requests/s)")
         latency.set_ylabel("p95 latency (ms)")
@@ -63,6 +72,10 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(scenarios), "scenarios", "concurrency.csv")
     return figure
+
+
+def _fit(fits: pd.DataFrame, cell: str) -> pd.Series:
+    return fits[fits["cell"] == cell].iloc[0]
 
 
 def _curve(
@@ -108,8 +121,8 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
         panel.plot(*place, color=KNEE, marker="*", markersize=9, linestyle="none", zorder=3)
 
 
-def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> None:
-    """Of one cell: its levels, and the law that was fitted to them."""
+def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
+    """Of one cell: its levels, and the law that was fitted to them; its knee and law in words."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()
@@ -123,7 +136,7 @@ def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> None:
             linestyle="none",
         )
     if not is_known(fit["knee"]):
-        return
+        return None
     knee, single_rps, saturated_rps = (fit[n] for n in ("knee", "single_rps", "saturated_rps"))
     kappa = fit["kappa"] if is_known(fit["kappa"]) else 0.0
     last = max(in_flight[-1], knee)
@@ -134,10 +147,4 @@ def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> None:
     panel.plot([0, knee, last], asymptotes, color=GREY, linestyle="--", linewidth=0.8, zorder=1)
     panel.axvline(knee, color=KNEE, linestyle=":", linewidth=1)
     ends = bounds(fit["knee_low"], fit["knee_high"], significant)
-    panel.annotate(
-        f"{significant(knee)} ({ends})\n{fit['law']}",
-        (0.98, 0.05),
-        xycoords="axes fraction",
-        ha="right",
-        fontsize="small",
-    )
+    return f"{significant(knee)} ({ends}), {fit['law']}"

@@ -144,4 +144,6 @@ def _sure(probability: float) -> str:
 
 
 def _noise(floor: float | None) -> str:
-    return "" if floor is None else f"; ratios up to {1 + floor:.3g} are the noise of this host"
+    if floor is None:
+        return "; how far single cells differ by chance on this host was not measured (kind: aa)"
+    return f"; ratios up to {1 + floor:.3g} are the noise of this host"

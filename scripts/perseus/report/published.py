@@ -1,0 +1,36 @@
+"""What was published of a pair of models, to be drawn beside what is measured.
+
+From the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance and Cost of
+Multi-Tenant Serving for CNN Models" (IC2E 2020), as their repository has them (cake-lab/perseus,
+data/img/multi.png and multi_peak_throughput.png): read off by the centres of the marks, to 1
+request/s, or to 2 where a line covers a mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+Point = tuple[float, float]
+
+RESNET50, INCEPTION_V3 = "resnet50", "inception_v3"
+RESPONSE_TIME_MS = 750
+"""Of p95, of both."""
+
+POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
+    "one P4": ((204, 0), (194, 9), (147, 60), (100, 93), (50, 116), (9, 149), (0, 155)),
+    "two P4": ((398, 0), (368, 24), (252, 172), (194, 193), (98, 233), (22, 287), (0, 305)),
+    "one T4": ((256, 0), (241, 11), (176, 80), (126, 126), (64, 157), (9, 198), (0, 207)),
+    "two T4": ((495, 0), (445, 25), (313, 187), (238, 243), (121, 314), (37, 355), (0, 393)),
+}
+"""By the GPUs of the server: requests/s of ResNet50 and of Inception-V3, at once."""
+
+
+def shares(searched: str, held: str) -> Iterator[tuple[str, list[Point]]]:
+    """By the GPUs: the points at which both models have load, as shares of their dedicated peaks:
+    of the model that is held, and of the one that is searched. None of other models."""
+    if {searched, held} != {RESNET50, INCEPTION_V3}:
+        return
+    for gpus, points in POINTS_RPS.items():
+        resnet50_rps, inception_v3_rps = points[0][0], points[-1][1]
+        both = [(r / resnet50_rps, i / inception_v3_rps) for r, i in points[1:-1]]
+        yield gpus, both if held == RESNET50 else [(i, r) for r, i in both]
