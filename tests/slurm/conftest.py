@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import one_node
 import psutil
@@ -36,8 +37,7 @@ ALONE = {
     "name": "squeezenet1_1",
     "servers": ["cpu1"],
     "tenants": [{"model": "squeezenet1_1"}],
-    # With fewer levels it may end before it is cancelled, which takes a slow host a while.
-    "experiments": [{"kind": "concurrency", "concurrencies": [1, 2, 3, 4, 6, 8, 12, 16]}],
+    "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
 }
 CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter one
 RECORD = f"results/smoke/raw/{CELL}/record.json"
@@ -58,16 +58,17 @@ def finished(slurm, tmp_path_factory) -> Path:
     other kinds, are the same to Slurm.
     """
     root = copy_workflow(tmp_path_factory.mktemp("smoke"))
-    reduce_study(root)
+    configure(root, ALONE)
     process = start(root, "slurm", "all")
     assert process.wait(900) == 0, said(root)
     return root
 
 
-def reduce_study(root: Path) -> None:
+def configure(root: Path, scenario: dict[str, Any]) -> None:
+    """One model in one scenario."""
     path = root / "config" / "studies" / "smoke.yaml"
     study = yaml.safe_load(path.read_text())
-    study["models"], study["scenarios"] = study["models"][:1], [ALONE]
+    study["models"], study["scenarios"] = study["models"][:1], [scenario]
     path.write_text(yaml.safe_dump(study))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import one_node
 import psutil
 import pytest
-from conftest import CELL, RECORD, left_behind, locally, said, start, until
+from conftest import ALONE, CELL, RECORD, configure, left_behind, locally, said, start, until
 
 LOG = f"logs/smoke/measure/{CELL}.log"
 
@@ -22,11 +22,14 @@ def profile(request) -> str:
 
 @pytest.fixture
 def unmeasured(finished, tmp_path) -> Path:
-    """The finished study without one of its cells."""
+    """The finished study without one of its cells, which takes so long that it cannot end before
+    it is cancelled, not even where that takes a slow host a while."""
     root = tmp_path / "unmeasured"
     shutil.copytree(finished, root, symlinks=True)
     shutil.rmtree((root / RECORD).parent)
     (root / LOG).unlink()
+    levels = [1, 2, 3, 4, 6, 8, 12, 16]
+    configure(root, ALONE | {"experiments": [{"kind": "concurrency", "concurrencies": levels}]})
     return root
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from conftest import CPUS, RECORD, reduce_study, said, start
+from conftest import ALONE, CPUS, RECORD, configure, said, start
 from dag.workflow_copy import Workflow
 
 SEEN = """
@@ -20,7 +20,7 @@ for path in snakemake.output:
 def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, tmp_path):
     """An exclusive job owns all GPUs of its node; the step that measures sees those asked for."""
     workflow = Workflow.copied_to(tmp_path)
-    reduce_study(workflow.root)
+    configure(workflow.root, ALONE)
     workflow.fake("measure", SEEN)
     profile = workflow.root / "profiles" / "slurm" / "config.yaml"
     profile.write_text(profile.read_text().replace("# gres: ", "gres: "))
