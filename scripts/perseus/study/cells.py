@@ -131,8 +131,9 @@ class Study:
     @property
     def kinds(self) -> set[str]:
         """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers",
-        "choice" and "mixes" where it has a grid, a demand, several servers, these or tenants that
-        share one to choose from, and a server with mixes enough to predict one from the others."""
+        "choice", "preprocessing" and "mixes" where it has a grid, a demand, several servers, these
+        or tenants that share one to choose from, tenants that say where pictures become tensors,
+        and a server with mixes enough to predict one from the others."""
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
         several = len({configured(name) for name in self.servers}) > 1
@@ -147,6 +148,7 @@ class Study:
             "demand": self.definition.demand is not None,
             "servers": several,
             "choice": several or bool(shared),
+            "preprocessing": any(t.preprocessing for each in scenarios for t in each.tenants),
             "mixes": max(mixes.values(), default=0) >= MIXES_TO_PREDICT,
         }
         runs = (run for scenario in scenarios for run in scenario.runs)

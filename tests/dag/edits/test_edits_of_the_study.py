@@ -179,7 +179,8 @@ def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downs
     networks = {("repository", scenario, f"{MOBILENET}.network") for scenario in scenarios}
     # The name of each model that Triton serves stands in the tasks of all of the same scenario.
     sibling = ("repository", "cpu1.shared", RESNET)
-    pictures, measured = ("pictures", MOBILENET), {MOBILENET_PEAK, MIX, *downstream}
+    drawn = ("figure", "preprocessing")
+    pictures, measured = ("pictures", MOBILENET), {MOBILENET_PEAK, MIX, drawn, *downstream}
     served = {pictures, sibling, *ensembles, *networks}
     assert edited.stale() == {*served, CEILING, *measured}
     edited.run("--cores", "2", "all")
@@ -197,7 +198,8 @@ def test_a_client_that_preprocesses(edited, downstream):
     reconfigured(
         edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="client")
     )
-    assert edited.stale() == {("pictures", MOBILENET), MOBILENET_PEAK, MIX, *downstream}
+    measured = {MOBILENET_PEAK, MIX, ("figure", "preprocessing"), *downstream}
+    assert edited.stale() == {("pictures", MOBILENET), *measured}
 
 
 def test_the_precision_of_the_study(edited, downstream):

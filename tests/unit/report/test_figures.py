@@ -119,8 +119,10 @@ def draw(name, study, folder):
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
     everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers", "mixes"}
+    everything.add("preprocessing")
     assert figures_of(everything) == tuple(FIGURES)
     others = {*OTHER_KINDS, "grid", "fleets", "break_even", "cost_map", "servers", "predictions"}
+    others.add("preprocessing")
     assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 

@@ -124,6 +124,7 @@ def test_what_preprocessing_costs_is_told_of_the_tenants_that_are_sent_pictures(
     page = rendered([synthetic.by_server(first), *others])
     (section,) = re.findall(rf"<h2>{heading}.*?</table>", page, re.DOTALL)
     cells = re.findall(r"<td>(.*?)</td>", section)
+    assert " to " in cells[3] and " to " in cells[4]  # the limit and p95, with their intervals
     assert cells[1:3] == ["resnet18", "server"] and cells[5:] == ["50000", "0.400", "4.50", "12.5"]
 
 

@@ -52,6 +52,7 @@ FIGURES: Final = {
     "utilisation": FigureFacts(raw=("monitor.parquet",)),
     "speed": FigureFacts(raw=("windows.parquet",)),
     "ceilings": FigureFacts(),
+    "preprocessing": FigureFacts(kind="preprocessing"),
     "grid": FigureFacts(kind="grid"),
     **{kind: FigureFacts(raw=RAW.get(kind, ()), kind=kind) for kind in OTHER_KINDS},
 }

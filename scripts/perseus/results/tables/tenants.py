@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -26,6 +27,9 @@ SCHEMA = Schema(
         column("model", TEXT, "", "model of the tenant"),
         column("rate_rps", REAL, "requests/s", "rate at the certified point of this repeat"),
         column("estimate_rps", REAL, "requests/s", "rate at the estimated limit of this repeat"),
+        column("ci_low_rps", REAL, "requests/s", "rate at the lower end of the interval of the load"
+               " line, which is that of all repeats"),
+        column("ci_high_rps", REAL, "requests/s", "rate at its upper end", most=inf),
         column("base_rps", REAL, "requests/s", "base of the load line"),
         column("direction_rps", REAL, "requests/s", "direction of the load line, per unit of s"),
         column("dedicated_rps", REAL, "requests/s", "dedicated peak on the same server (estimate,"
@@ -75,6 +79,7 @@ SCHEMA = Schema(
         *REPEATS,
         ascending("p50_ms", "p95_ms", "p99_ms"),
         ascending("p95_low_ms", "p95_ms", "p95_high_ms"),
+        ascending("ci_low_rps", "ci_high_rps"),
         ascending("slowdown_low", "slowdown", "slowdown_high"),
         ascending("exceedance_low", "exceedance", "exceedance_high"),
         ascending("sla_percentile_ms", "sla_ms"),
@@ -101,6 +106,8 @@ def _of_cell(record: PeakRecord, peak: RepeatedPeak, dedicated: Alone) -> Iterat
     }
     rates = record.rates_rps(record.certified_scale)
     estimates = record.rates_rps(record.estimate_scale if record.has_limit else np.nan)
+    limit = peak.point.interval()
+    lowest, highest = (_rates_rps(record, end) for end in (limit.low, limit.high))
     for i, tenant in enumerate(record.task.tenants):
         seen, by_itself = together.get(tenant.name, {}), dedicated[i]
         yield {
@@ -113,6 +120,8 @@ def _of_cell(record: PeakRecord, peak: RepeatedPeak, dedicated: Alone) -> Iterat
             "model": tenant.model,
             "rate_rps": float(rates[i]),
             "estimate_rps": float(estimates[i]),
+            "ci_low_rps": lowest[i],
+            "ci_high_rps": highest[i],
             "base_rps": record.line.base_rps[i],
             "direction_rps": record.line.direction_rps[i],
             "dedicated_rps": np.nan if by_itself is None else float(by_itself.rates_rps[0]),
@@ -130,6 +139,12 @@ def _of_cell(record: PeakRecord, peak: RepeatedPeak, dedicated: Alone) -> Iterat
             "client_preprocess_ms": record.client_preprocess_ms.get(tenant.name),
             "server_cpu_ms": seen.get("server_cpu_ms"),
         }
+
+
+def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
+    """The same of an end of an interval, which may be open: who is held stays at its rate."""
+    line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
+    return [base + scale * more if more else base for base, more in line]
 
 
 def _slowdown(shared: Row, alone: Row) -> Row:

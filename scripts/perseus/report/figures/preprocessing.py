@@ -1,0 +1,109 @@
+"""Where pictures become tensors: what each way carries, how fast, and what a request costs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from perseus.report.figure_data import COLOURS, HATCHES, FigureData
+from perseus.report.marks import ROW_MM, furthest, interval
+from perseus.report.style import DARK, GREY, legend, name_rows, nothing, panels, remainder, verdict
+from perseus.study.tasks.figure import FigureTask
+
+CAPTION = (
+    "Where pictures become tensors: in the client, before the load, or in the server. The most that"
+    " each tenant is answered with its 95 % interval; its p95 and what a request costs at the"
+    " certified rates."
+)
+
+MOST_ROWS: Final = 20
+COLUMNS: Final = [
+    "server",
+    "load_line",
+    "verdict",
+    "tenant",
+    "model",
+    "preprocessing",
+    "limit_rps",
+    "ci_low_rps",
+    "ci_high_rps",
+    "p95_ms",
+    "p95_low_ms",
+    "p95_high_ms",
+    "request_bytes",
+    "client_preprocess_ms",
+    "client_cpu_ms",
+    "server_cpu_ms",
+]
+CPU: Final = {
+    "client_preprocess_ms": "client, makes tensors",
+    "client_cpu_ms": "client, sends and receives",
+    "server_cpu_ms": "server",
+}
+MARK: Final[dict[str, Any]] = {"fmt": "o", "color": COLOURS[0]}
+
+
+def data(results: FigureData) -> pd.DataFrame:
+    """A row for each load line and tenant whose pictures are preprocessed; of repeats, the mean."""
+    rows = results.tenants[results.tenants["preprocessing"] != ""]
+    if rows.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    # What it would take the client is measured where the server does it, too.
+    by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
+    rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
+    words = rows.select_dtypes(exclude="number").columns
+    lines = rows.groupby(["server", "load_line", "tenant"], sort=False)
+    how = {name: "first" if name in words else "mean" for name in COLUMNS}
+    return lines.agg({name: how[name] for name in COLUMNS}).reset_index(drop=True)
+
+
+def draw(results: FigureData, style: FigureTask) -> Figure:
+    """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
+    rows = data(results)
+    if rows.empty:
+        return nothing(style, "no pictures were preprocessed")
+    shown = rows.head(MOST_ROWS)
+    figure, axes = panels(style, 4, 2, 16 + ROW_MM * len(shown), 10)
+    limit, latency, wire, cpu = axes
+    _with_ends(limit, shown, "limit_rps", "ci_low_rps", "ci_high_rps")
+    limit.set_xlabel("estimated limit (requests/s)")
+    _with_ends(latency, shown, "p95_ms", "p95_low_ms", "p95_high_ms")
+    latency.set_xlabel("p95, certified (ms)")
+    wire.barh(range(len(shown)), shown["request_bytes"] / 1000, 0.6, color=GREY)
+    wire.set_xlabel("a request (kB)")
+    left = pd.Series(0.0, index=shown.index)
+    for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False):
+        width = shown[part].fillna(0.0)
+        look: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white"}
+        cpu.barh(range(len(shown)), width, 0.6, left=left, **look)
+        left = left + width
+    cpu.set_xlabel("CPU time of a request (ms)")
+    for i, panel in enumerate(axes):
+        panel.set_xlim(left=0)
+        name_rows(panel, ["" if i % 2 else _name(row) for _, row in shown.iterrows()])
+    handles = [
+        Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=CPU[part])
+        for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False)
+    ]
+    legend(figure, handles, 3)
+    remainder(figure, len(shown), len(rows), "tenants", "preprocessing.csv")
+    return figure
+
+
+def _name(row: pd.Series) -> str:
+    return f"{row['tenant']} ({row['preprocessing']})"
+
+
+def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
+    """A value with its interval; words where there is none."""
+    limit = furthest(rows[[names[0]]])
+    for y, (_, row) in enumerate(rows.iterrows()):
+        if pd.isna(row[names[0]]):
+            panel.text(0, y, f" {verdict(row)}", va="center", fontsize="small", color=DARK)
+        else:
+            value, low, high = (row[name] for name in names)
+            interval(panel, y, (value, low, high), limit, **MARK)

@@ -1,0 +1,52 @@
+"""The figure of where pictures become tensors."""
+
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import data_of, module_of
+from perseus.study.tasks.figure import FigureTask
+
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=100, pricing="on_demand")
+
+
+@pytest.fixture(scope="module")
+def results():
+    """resnet18 is sent pictures, the other one tensors."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    first, *others = synthetic.records(truth, mixes=(), holds=())
+    made = synthetic_files.tables_of([synthetic.by_server(first), *others])
+    return FigureData({name: table.to_pandas() for name, table in made.items()})
+
+
+def test_only_tenants_that_say_where_have_a_row_with_the_interval_of_their_line(results):
+    (row,) = data_of("preprocessing", results).to_dict("records")
+    assert (row["tenant"], row["preprocessing"]) == ("resnet18", "server")
+    (line,) = results.peaks[results.peaks["mix"] == "resnet18"].to_dict("records")
+    assert row["limit_rps"] == pytest.approx(line["estimate_rps"])
+    assert row["ci_low_rps"] == pytest.approx(line["ci_low_rps"])
+    assert row["ci_high_rps"] == pytest.approx(line["ci_high_rps"])
+    assert row["ci_low_rps"] < row["limit_rps"] < row["ci_high_rps"]
+
+
+@pytest.mark.parametrize("where", ["client", "server"])
+def test_cpu_of_both_sides_adds_up_in_one_bar(results, where):
+    """To make tensors takes the client time only where it does so."""
+    tenants = results.tenants.replace({"preprocessing": {"server": where}})
+    results = FigureData({**results.tables, "tenants": tenants})
+    (row,) = tenants[tenants["preprocessing"] == where].to_dict("records")
+    assert row["client_preprocess_ms"] > 0
+    bars = module_of("preprocessing").draw(results, STYLE).axes[3].patches
+    made = row["client_preprocess_ms"] if where == "client" else 0
+    parts = [made, row["client_cpu_ms"], row["server_cpu_ms"]]
+    assert [bar.get_width() for bar in bars] == pytest.approx(parts)
+    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(sum(parts))
+
+
+def test_a_study_without_pictures_has_nothing_to_draw():
+    made = synthetic_files.tables_of(synthetic.records(mixes=(), holds=()))
+    frames = {name: table.to_pandas() for name, table in made.items()}
+    assert data_of("preprocessing", FigureData(frames)).empty
+    drawn = module_of("preprocessing").draw(FigureData(frames), STYLE)
+    assert "no pictures" in drawn.axes[0].texts[0].get_text()
