@@ -10,10 +10,11 @@ import synthetic_files
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from perseus.report import drawing, marks
+from perseus.report import drawing, marks, who_shares
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
 from perseus.report.figures import data_of, frontier, grid, latency_ecdf, peaks, utilisation
 from perseus.report.figures import module_of as figure_module
+from perseus.report.style import short
 from perseus.report.svg import compact
 from perseus.study.tasks.figure import FigureTask
 
@@ -158,13 +159,41 @@ def test_names_of_three_tenants_leave_room_for_the_words_below():
         assert panel.xaxis.label.get_window_extent().x1 <= drawn.bbox.x1
 
 
+def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
+    """A mark for each tenant with load: by its share of what rises, hollow where it stays."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    mixes = [(1, 1, 1), (1, 0, 1), (4, 1, 1)]
+    results = results_of(synthetic.records(truth, mixes=mixes, holds=[("b", 50)]))
+    (panel,) = draw(frontier, results).axes
+    rows = [label.get_text() for label in panel.get_yticklabels()]
+    shared = results.peaks[results.peaks["kind"] != "dedicated"]
+    ratios = dict(
+        zip([short(row) for _, row in shared.iterrows()], shared["sharing_ratio"], strict=True)
+    )
+    assert [ratios[row] for row in rows] == sorted(ratios.values(), reverse=True)
+    seen = {row: [""] * 3 for row in rows}
+    sizes = {row: [0.0] * 3 for row in rows}
+    for text in panel.texts:
+        if text.get_text() in ("●", "○"):
+            row, column = rows[int(text.xy[1])], round(text.xyann[0] / who_shares.COLUMN_PT) - 1
+            seen[row][column], sizes[row][column] = text.get_text(), text.get_fontsize()
+    assert seen == {
+        "mix 1 : 1 : 1": ["●", "●", "●"],
+        "a 1 : c 1": ["●", "", "●"],
+        "mix 4 : 1 : 1": ["●", "●", "●"],
+        "b held at 50 %": ["●", "○", "●"],
+    }
+    large, small, _ = sizes["mix 4 : 1 : 1"]
+    assert large == pytest.approx(2 * small)  # four times the area
+
+
 def test_the_mix_of_the_demand_is_called_so():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     made = synthetic.records(truth, mixes=[(1, 1, 1)], holds=(), rate_shares=(0.5, 0.3, 0.2))
     results = results_of(made)
     (panel,) = draw(frontier, results).axes
     rows = [label.get_text() for label in panel.get_yticklabels()]
-    assert rows == ["mix 1 : 1 : 1", "the demand's mix"]
+    assert sorted(rows) == ["mix 1 : 1 : 1", "the demand's mix"]
     told = results.peaks.set_index("load_line").loc["mix-demand"]
     assert told["mix"] == "a 50 % + b 30 % + c 20 % of the demanded requests"
     assert [int(each) for each in told["weights"].split(" : ")] == pytest.approx(
@@ -179,7 +208,7 @@ def test_a_demand_without_a_dedicated_peak_has_its_row():
     blocked = synthetic.spoil(mix, "blocked", "a peak was not found") | {"weights": []}
     results = results_of([*alone, blocked])
     (panel,) = draw(frontier, results).axes
-    assert [text.get_text().strip() for text in panel.texts] == ["blocked"]
+    assert panel.texts[0].get_text().strip() == "blocked"
     assert list(results.peaks["weights"])[-1] == ""
 
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from perseus.report import who_shares
 from perseus.report.figure_data import FigureData
 from perseus.report.marks import (
     CERTIFIED,
@@ -37,7 +38,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "Points beyond the dashed line are rates that only a shared server reaches at this cost. An"
     " arrow: the interval goes on. First failing is one window, the lowest of all repeats, and may"
-    " lie below the interval, which weighs all windows."
+    " lie below the interval, which weighs all windows. Of three tenants and more a row is a mix,"
+    " the best on top; the larger a mark beside it, the more of the load is that tenant's."
 )
 
 BLUE = "#0072B2"
@@ -75,7 +77,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         if len(names) == 2:
             _plane(panel, results, lines, tenants, names)
         else:
-            _ratios(panel, lines.head(MOST_ROWS))
+            _ratios(panel, results, lines)
             if len(lines) > MOST_ROWS:
                 panel.set_title(f"{scenario}: {MOST_ROWS} of {len(lines)} load lines", loc="left")
     handles = [
@@ -95,7 +97,7 @@ def _height_mm(lines: pd.DataFrame, tenants: pd.DataFrame) -> float:
     """Of a panel: square for two tenants, else a row for each load line."""
     if tenants["tenant"].nunique() == 2:
         return PLANE_MM
-    return 30 + ROW_MM * min(len(lines), MOST_ROWS)
+    return 50 + ROW_MM * min(len(lines), MOST_ROWS)  # names of tenants stand above
 
 
 def _plane(
@@ -196,8 +198,9 @@ def _mark(axes: Axes, point: np.ndarray, kind: str) -> None:
         axes.plot(*point, **{**look, "linestyle": "none"}, clip_on=False, zorder=5)
 
 
-def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
-    """More tenants than a plane can show: one row per load line."""
+def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame) -> None:
+    """More tenants than a plane can show: one row per load line, those that share best on top."""
+    lines = lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
     axes.axvline(1, color=GREY, linestyle="--")
     limit = furthest(lines[["sharing_ratio", "certified_sharing_ratio"]])
     for y, (_, row) in enumerate(lines.iterrows()):
@@ -213,3 +216,4 @@ def _ratios(axes: Axes, lines: pd.DataFrame) -> None:
     axes.set_yticks(range(len(lines)), [short(row) for _, row in lines.iterrows()])
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlabel("sharing ratio:\ndedicated servers replaced by one shared server")
+    who_shares.beside(axes, results, lines)
