@@ -83,7 +83,7 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bo
         hint = hint or " (add a row, take an InstanceType that is there, or say custom:)"
         raise UnpricedError("instance", f"{wanted.instance!r} is not in {prices.name}{hint}")
     chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices)
-    return {zone: _of_row(row, rows, prices, costs) for zone, row in chosen.items()}
+    return {zone: _of_row(row, rows, wanted, prices, costs) for zone, row in chosen.items()}
 
 
 def _accelerators(
@@ -104,7 +104,7 @@ def _accelerators(
     rows = [row for row in rows if _devices(row) == each]
     chosen = _by_zone(wanted, "accelerator", f"{name}:{each:g}", rows, prices)
     return {
-        zone: _times(_of_row(row, rows, prices, costs), round(count / each))
+        zone: _times(_of_row(row, rows, wanted, prices, costs), round(count / each))
         for zone, row in chosen.items()
     }
 
@@ -158,7 +158,11 @@ def _by_zone(
 
 
 def _of_row(
-    row: ListedPrice, rows: Sequence[ListedPrice], prices: PriceList, costs: Costs
+    row: ListedPrice,
+    rows: Sequence[ListedPrice],
+    wanted: PriceRow,
+    prices: PriceList,
+    costs: Costs,
 ) -> Bought:
     """`rows` are those of the same in all regions."""
     worth = costs.usd_per_currency_unit or 1.0
@@ -171,8 +175,18 @@ def _of_row(
         zone=row.zone,
         source=row.source + at,
         date=row.date or costs.priced_on,
-        doubts=tuple(f"{prices.name} {doubt}" for doubt in doubts_of(row, rows)),
+        doubts=tuple(
+            f"{prices.name} {doubt}" for doubt in (*doubts_of(row, rows), *_left_out(wanted, rows))
+        ),
     )
+
+
+def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice]) -> Iterator[str]:
+    """Zones of the region that might be cheaper, were their price known."""
+    here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
+    if unpriced := [row for row in here if row.prices["on_demand"] is None]:
+        zones = " and ".join(row.zone or "the whole region" for row in unpriced)
+        yield f"{_lines(unpriced)}: no Price of {zones}, left out"
 
 
 def _custom(of: CustomMachine, costs: Costs) -> Bought:

@@ -352,6 +352,11 @@ def test_a_price_that_is_missing_is_said(refused, price):
         "servers[0].price.instance: 'a' has no Price in list.csv lines 2 and 3 (add one)"
     ]
     assert price(catalogue, at("a", "there")).doubts == ("no spot price is known",)
+    cheapest = price(catalogue + "a,here,3,1,0.9,0.5\n", at("a", "here"))
+    assert cheapest.on_demand_usd_per_hour == 0.9
+    assert cheapest.doubts == ("list.csv lines 2 and 3: no Price of 1 and 2, left out",)
+    of_zone = price(catalogue + "a,here,3,1,0.9,0.5\n", {**at("a", "here"), "zone": "3"})
+    assert of_zone.doubts == ()
 
 
 def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(refused, price):
