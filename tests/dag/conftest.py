@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from weights_files import write_shapes
-from workflow_copy import Workflow
+from workflow_copy import Job, Workflow
 
 STUDY = """\
 study: edits
@@ -38,6 +38,18 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Workflow:
     (workflow.root / "photos" / "1.jpg").write_bytes(large)
     workflow.run("--cores", "2", "all")
     return workflow
+
+
+@pytest.fixture(scope="session")
+def figures(finished: Workflow) -> set[Job]:
+    """Of STUDY, and the page that shows them."""
+    return {job for job in finished.jobs() if job[0] == "figure"} | {("report",)}
+
+
+@pytest.fixture(scope="session")
+def downstream(figures: set[Job]) -> set[Job]:
+    """Everything after the measurements."""
+    return {("tables",), ("check_tables",), *figures}
 
 
 @pytest.fixture
