@@ -44,6 +44,20 @@ def test_cpu_of_both_sides_adds_up_in_one_bar(results, where):
     assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(sum(parts))
 
 
+def test_a_tenant_alone_and_in_a_mix_has_a_row_each():
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=2)
+    made = synthetic_files.tables_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
+    frames = {name: table.to_pandas() for name, table in made.items()}
+    of_one = frames["tenants"]["tenant"] == "resnet18"
+    frames["tenants"].loc[of_one, "preprocessing"] = "client"
+    drawn = module_of("preprocessing").draw(FigureData(frames), STYLE)
+    names = [label.get_text() for label in drawn.axes[0].get_yticklabels()]
+    assert names == ["resnet18 (client)", "resnet18 (client), mix 1 : 1"]
+    rows = data_of("preprocessing", FigureData(frames))
+    limits = frames["tenants"][of_one].groupby("load_line", sort=False)["estimate_rps"].mean()
+    assert list(rows["limit_rps"]) == pytest.approx(list(limits))
+
+
 def test_a_study_without_pictures_has_nothing_to_draw():
     made = synthetic_files.tables_of(synthetic.records(mixes=(), holds=()))
     frames = {name: table.to_pandas() for name, table in made.items()}

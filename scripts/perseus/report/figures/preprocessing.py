@@ -11,7 +11,17 @@ from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
 from perseus.report.marks import ROW_MM, furthest, interval
-from perseus.report.style import DARK, GREY, legend, name_rows, nothing, panels, remainder, verdict
+from perseus.report.style import (
+    DARK,
+    GREY,
+    legend,
+    name_rows,
+    nothing,
+    panels,
+    remainder,
+    short,
+    verdict,
+)
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -21,11 +31,13 @@ CAPTION = (
 )
 
 MOST_ROWS: Final = 20
+LINE: Final = ["server", "scenario", "load_line", "preset", "tenant"]
 COLUMNS: Final = [
-    "server",
-    "load_line",
+    *LINE,
+    "kind",
+    "mix",
+    "weights",
     "verdict",
-    "tenant",
     "model",
     "preprocessing",
     "limit_rps",
@@ -56,9 +68,8 @@ def data(results: FigureData) -> pd.DataFrame:
     by_client = rows["client_preprocess_ms"].where(rows["preprocessing"] == "client")
     rows = rows.assign(limit_rps=rows["estimate_rps"], client_preprocess_ms=by_client)
     words = rows.select_dtypes(exclude="number").columns
-    lines = rows.groupby(["server", "load_line", "tenant"], sort=False)
-    how = {name: "first" if name in words else "mean" for name in COLUMNS}
-    return lines.agg({name: how[name] for name in COLUMNS}).reset_index(drop=True)
+    how = {name: "first" if name in words else "mean" for name in COLUMNS if name not in LINE}
+    return rows.groupby(LINE, sort=False).agg(how).reset_index()[COLUMNS]
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
@@ -84,7 +95,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     cpu.set_xlabel("CPU time of a request (ms)")
     for i, panel in enumerate(axes):
         panel.set_xlim(left=0)
-        name_rows(panel, ["" if i % 2 else _name(row) for _, row in shown.iterrows()])
+        name_rows(panel, [""] * len(shown) if i % 2 else _names(shown))
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=CPU[part])
         for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False)
@@ -94,8 +105,14 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _name(row: pd.Series) -> str:
-    return f"{row['tenant']} ({row['preprocessing']})"
+def _names(rows: pd.DataFrame) -> list[str]:
+    """Of tenants; where they are not alone, also of what is beside them, and of several servers."""
+    several = rows["server"].nunique() > 1
+    return [
+        f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"
+        + ("" if row["kind"] == "dedicated" else f", {short(row)}")
+        for _, row in rows.iterrows()
+    ]
 
 
 def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
