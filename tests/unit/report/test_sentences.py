@@ -406,6 +406,10 @@ OF_DEMANDS = {
         over_demand(STRETCH | AGAIN, STRETCH | LATER | {"probability_of_saving": 1.0}),
         SECOND,
     ),
+    "At 100 requests/s together, shared servers of cpu1 are the cheapest: 1 to 2 servers": (
+        over_demand(STRETCH | {"from_rps": 100.0}),
+        ALWAYS,
+    ),
     "10 % to 50 % cheaper than dedicated ones, with a probability of 0.96 or more.": (
         UNSURE,
         ALWAYS,

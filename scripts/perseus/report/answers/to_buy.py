@@ -266,14 +266,15 @@ MOST_SAID = 4
 
 
 def _stretch(row: pd.Series) -> str:
-    ends = f"{significant(row['from_rps'])} to {significant(row['to_rps'])} requests/s"
+    first, last = significant(row["from_rps"]), significant(row["to_rps"])
+    at = f"At {first}" if first == last else f"From {first} to {last}"
     is_known = row["shared"] and pd.notna(row["least_saving"])
     saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
     what = "shared servers" if row["shared"] else "dedicated servers"
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
     return (
-        f"From {ends} together, {what} of {row['server']} are the cheapest: {count}"
+        f"{at} requests/s together, {what} of {row['server']} are the cheapest: {count}"
         f" server{'' if count == '1' else 's'} for {usd} USD per month{saves}."
     )
 

@@ -14,7 +14,8 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The cheapest whole servers of each type that carry a demand, at the lower limits of what they"
-    " were measured to carry. Shaded: where sharing pays, at these limits and at the estimates."
+    " were measured to carry. Shaded: where sharing pays at these limits, at the estimates, and in"
+    " half or more of joint draws between."
 )
 
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
