@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
+from math import gcd
 
 import numpy as np
 
@@ -137,10 +138,18 @@ def shared_servers(
 def _measured(
     lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
 ) -> Iterator[MeasuredRatio]:
+    """A mix that several lines measured, as where a frontier chose one that was also asked for, is
+    that of the first: beside the others it would be predicted from itself."""
+    found = set[frozenset[tuple[str, int]]]()
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
         if peak.line == "mix" and ratio.is_known and peak.verdict != Outcome.PREDICTED:
             weights = _loaded(peak.tenants, peak.weights)
+            unit = gcd(*(weight for _, weight in weights))
+            proportion = frozenset((name, weight // unit) for name, weight in weights)
+            if proportion in found:
+                continue
+            found.add(proportion)
             shared = _shared(weights, solos, peak.task.arrivals)
             yield MeasuredRatio(weights, Known(shared, ratio.value), ratio)
 

@@ -75,6 +75,16 @@ def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
     assert made["predicted_ratio"][measured].notna().all()
 
 
+def test_a_mix_that_two_lines_measured_has_one_row_and_does_not_predict_itself():
+    """As where a frontier chooses a mix that was asked for."""
+    once = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
+    twice = tuple(2 * weight for weight in MIXES[0])
+    made = tables_of(synthetic.records(SIX, mixes=[*MIXES, twice], holds=()))["predictions"]
+    again = made.to_pandas()
+    assert list(again["mix"]) == list(once["mix"]) and again["mix"].is_unique
+    assert list(again["mixes_known"]) == list(once["mixes_known"])
+
+
 def test_a_study_without_shared_servers_has_none():
     made = synthetic.records(mixes=(), holds=())
     assert not len(tables_of(made)["predictions"])

@@ -19,7 +19,7 @@ from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per measured mix of a shared server, and per pair of tenants that was not measured; a"
-    " hundred of both at most."
+    " hundred of both at most. A mix that several load lines measured is that of the first."
 )
 TITLE = "Predicted sharing"
 NOTE = (
