@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
+import yaml
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
 RECORD = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
@@ -27,6 +31,29 @@ def snakemake(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         stderr=subprocess.STDOUT,
         timeout=200,
     )
+
+
+def with_more(
+    finished: Path, root: Path, experiments: Sequence[Any], scenarios: Sequence[Any], cells: int
+) -> Path:
+    """The folder of a copy of the finished study with more experiments in its scenario, and more
+    scenarios. What it says stands in kinds.yaml; so many cells are measured, and no others."""
+    shutil.copytree(finished, root, symlinks=True)
+    study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
+    study["scenarios"][0]["experiments"] += experiments
+    study["scenarios"] += scenarios
+    (root / "kinds.yaml").write_text(yaml.safe_dump(study))
+    done = subprocess.run(
+        [*SNAKEMAKE, "all", "--configfile", "kinds.yaml"],
+        cwd=root,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=800,
+    )
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert re.search(rf"^measure +{cells}$", done.stdout, re.M), "others were measured"
+    return root
 
 
 @contextlib.contextmanager

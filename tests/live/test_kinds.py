@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -13,8 +11,7 @@ import browser
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import yaml
-from live.smoke_study import SNAKEMAKE, left_behind
+from live.smoke_study import SNAKEMAKE, left_behind, with_more
 
 from perseus.results.check import check
 
@@ -35,21 +32,7 @@ KINDS = ["concurrency", *(each["kind"] for each in EXPERIMENTS)]
 def added(finished, tmp_path_factory) -> Path:
     """The folder of the study with these experiments, too."""
     root = tmp_path_factory.mktemp("kinds") / "workflow"
-    shutil.copytree(finished[0], root, symlinks=True)
-    study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
-    study["scenarios"][0]["experiments"] += EXPERIMENTS
-    (root / "kinds.yaml").write_text(yaml.safe_dump(study))
-    done = subprocess.run(
-        [*SNAKEMAKE, "all", "--configfile", "kinds.yaml"],
-        cwd=root,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=800,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert re.search(rf"^measure +{len(EXPERIMENTS)}$", done.stdout, re.M), "others were measured"
-    return root
+    return with_more(finished[0], root, EXPERIMENTS, [], len(EXPERIMENTS))
 
 
 def cells(root: Path, kind: str) -> list[Path]:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pandas as pd
 import pytest
-import yaml
-from live.smoke_study import SNAKEMAKE, left_behind
+from live.smoke_study import left_behind, with_more
 
 from perseus.results.check import check
 
@@ -38,22 +34,7 @@ MEASURED = [
 def added(finished, tmp_path_factory) -> Path:
     """The folder of the study with these, too."""
     root = tmp_path_factory.mktemp("searches") / "workflow"
-    shutil.copytree(finished[0], root, symlinks=True)
-    study = yaml.safe_load((root / "config/studies/smoke.yaml").read_text())
-    study["scenarios"][0]["experiments"] += EXPERIMENTS
-    study["scenarios"].append(GRID)
-    (root / "kinds.yaml").write_text(yaml.safe_dump(study))
-    done = subprocess.run(
-        [*SNAKEMAKE, "all", "--configfile", "kinds.yaml"],
-        cwd=root,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=800,
-    )
-    assert done.returncode == 0, done.stdout[-5000:]
-    assert re.search(rf"^measure +{len(MEASURED)}$", done.stdout, re.M), "others were measured"
-    return root
+    return with_more(finished[0], root, EXPERIMENTS, [GRID], len(MEASURED))
 
 
 @pytest.fixture(scope="module")
