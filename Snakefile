@@ -11,6 +11,7 @@ min_version("9.27")
 
 
 include: "rules/common.smk"
+include: "rules/before.smk"
 
 
 # The first rule, and so the default target, but not that of a workflow with this one as a module.

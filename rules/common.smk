@@ -4,13 +4,9 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
-from snakemake.io import IOFile
-from snakemake.logging import logger
-from snakemake.persistence.file import FilePersistence
 from snakemake.utils import update_config
 
 # Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
@@ -18,27 +14,15 @@ from snakemake.utils import update_config
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-from perseus.host import cores, cut_files, gpu, starter, workflow_lock
-from perseus.host.interruption import Interruption
-from perseus.models import own_files
+from perseus.host import cores
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
 from perseus.study.fingerprint import Sources
-from perseus.study.launchers import LAUNCHERS
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
-
-if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
-    print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
-
-# A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
-starter.announce()
-INTERRUPTION = Interruption()
-logger.addFilter(INTERRUPTION)
-workflow_lock.hold(Path.cwd())
 
 # What is compared is no part of a study: no job of a study knows of it.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
@@ -63,16 +47,6 @@ except ConfigError as error:
 SOURCES = Sources(HERE / "scripts")
 RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
 
-# Of what a machine that went down left in part, the job has not ended.
-CUT = []
-if workflow.is_main_process:
-    CUT = cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
-for path in CUT:
-    print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
-    cut_files.remove_link(path)
-if CUT:
-    FilePersistence(nolock=True).started(SimpleNamespace(output=[IOFile(path) for path in CUT]))
-
 CELLS = list(STUDY.cells.values())
 TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
@@ -82,15 +56,8 @@ FIGURE_FILES = expand(
     kind=["svg", "png", "csv"],
 )
 
-# An export is the same wherever it is made, and may come from a cache (--cache). The rest is measured
-# on this host, or made of what was: Snakemake, which hashes only what leads there, cannot tell.
+# An export is the same wherever it is made, and may come from a cache (--cache).
 IS_CACHED = workflow.enable_cache
-MEASURED = ("measure", "ceiling", "tensorrt", "tables", "figure", "report")
-if refused := [name for name in workflow.workflow_settings.cache or () if name in MEASURED]:
-    raise WorkflowError(
-        f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
-        " no cache; exports do: --cache alone"
-    )
 
 # A user's own `--resources local_server=2` wins.
 for slot in slots.slots(STUDY):
@@ -171,28 +138,3 @@ def plan_files():
         )
     made = [path for path in [*TABLE_FILES, *FIGURE_FILES] if Path(path).stem.startswith("fleet")]
     return [files.checked_tables(STUDY), *made]
-
-
-def require_machine(jobs):
-    """Stop when some of the jobs that are to run here need cores or GPUs that are not here."""
-    cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
-    for server in {STUDY.cells[cell].scenario.server for cell in cells}:
-        try:
-            gpu.require(server.gpus_here)
-            if not LAUNCHERS[server.launcher].elsewhere:
-                cores.split_cores(server.cores)
-        except (gpu.GpuError, cores.TooFewCoresError) as error:
-            raise WorkflowError(f"Server {server.name!r}: {error}") from None
-
-
-def require_own_files(jobs):
-    """Stop when weights or ONNX files that are to be exported cannot be."""
-    exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]
-    models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
-    if problems := list(own_files.problems(models)):
-        raise WorkflowError("\n".join(problems))
-
-
-def is_of_study():
-    """Whether a job of this run is of the study, and not of a comparison."""
-    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)

@@ -1,0 +1,70 @@
+"""What is looked at before a run: what an earlier one left, and what this machine and the user's
+files are good for.
+"""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from snakemake.exceptions import WorkflowError
+from snakemake.io import IOFile
+from snakemake.logging import logger
+from snakemake.persistence.file import FilePersistence
+
+from perseus.host import cores, cut_files, gpu, starter, workflow_lock
+from perseus.host.interruption import Interruption
+from perseus.models import own_files
+from perseus.study.launchers import LAUNCHERS
+
+if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
+    print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
+
+# A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
+starter.announce()
+INTERRUPTION = Interruption()
+logger.addFilter(INTERRUPTION)
+workflow_lock.hold(Path.cwd())
+
+# Of what a machine that went down left in part, the job has not ended.
+CUT = []
+if workflow.is_main_process:
+    CUT = cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
+for path in CUT:
+    print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
+    cut_files.remove_link(path)
+if CUT:
+    FilePersistence(nolock=True).started(SimpleNamespace(output=[IOFile(path) for path in CUT]))
+
+# What is measured on this host, or made of that: Snakemake, which hashes only what leads there, cannot
+# tell.
+MEASURED = ("measure", "ceiling", "tensorrt", "tables", "figure", "report")
+if refused := [name for name in workflow.workflow_settings.cache or () if name in MEASURED]:
+    raise WorkflowError(
+        f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
+        " no cache; exports do: --cache alone"
+    )
+
+
+def require_machine(jobs):
+    """Stop when some of the jobs that are to run here need cores or GPUs that are not here."""
+    cells = {job.wildcards.cell for job in jobs if job.rule.name == "measure"}
+    for server in {STUDY.cells[cell].scenario.server for cell in cells}:
+        try:
+            gpu.require(server.gpus_here)
+            if not LAUNCHERS[server.launcher].elsewhere:
+                cores.split_cores(server.cores)
+        except (gpu.GpuError, cores.TooFewCoresError) as error:
+            raise WorkflowError(f"Server {server.name!r}: {error}") from None
+
+
+def require_own_files(jobs):
+    """Stop when weights or ONNX files that are to be exported cannot be."""
+    exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]
+    models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
+    if problems := list(own_files.problems(models)):
+        raise WorkflowError("\n".join(problems))
+
+
+def is_of_study():
+    """Whether a job of this run is of the study, and not of a comparison."""
+    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
