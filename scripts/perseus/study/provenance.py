@@ -76,6 +76,11 @@ def compare_code(sources: Sources) -> str:
     return sources.fingerprint(["compare.py"], _experiments(sources))
 
 
+def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
+    """Of what exports a model, and of what reads a user's images of it, if there are any."""
+    return versions([*packages, *(["pillow"] if images else [])])
+
+
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Of what serves and of what asks; an image's name is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends

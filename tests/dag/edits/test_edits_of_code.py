@@ -6,7 +6,9 @@ from dag.edits.edited_study import (
     ALONE,
     CEILING,
     CODE,
+    MIX,
     MOBILENET,
+    MOBILENET_PEAK,
     RAW_RESULTS,
     RESNET,
     reconfigured,
@@ -127,6 +129,12 @@ def test_an_upgrade_of_what_exports(edited, package):
     """One of onnxruntime, which also serves, measures again even where the export is the same."""
     edited.upgrade(package)
     assert edited.stale() == set(edited.jobs())
+
+
+def test_an_upgrade_of_what_reads_the_images_of_a_model(edited, downstream):
+    edited.upgrade("pillow")
+    exported = {("export", MOBILENET), *repositories(MOBILENET), CEILING}
+    assert edited.stale() == exported | {MOBILENET_PEAK, MIX} | downstream
 
 
 def test_an_upgrade_of_what_measures_nothing_here(edited):
