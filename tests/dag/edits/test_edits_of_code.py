@@ -41,6 +41,13 @@ def test_code_of_the_client(edited, downstream):
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
+def test_code_of_a_protocol(edited, downstream):
+    edited.append("scripts/perseus/traffic/http_transport.py", CODE)
+    assert edited.stale() == set()
+    edited.append("scripts/perseus/traffic/grpc_transport.py", CODE)
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
 def test_code_of_the_null_model(edited, downstream):
     edited.append("scripts/backends/null/model.py", CODE)
     assert edited.stale() == {CEILING} | downstream
