@@ -24,7 +24,7 @@ rule ceiling:
         mem_mb=4000,
     params:
         task=lambda w: ceiling_task(w.server).plain(),
-        code=provenance.ceiling_code(SOURCES),
+        code=lambda w: provenance.ceiling_code(SOURCES, ceiling_task(w.server)),
         versions=lambda w: provenance.ceiling_versions(ceiling_task(w.server)),
     message:
         "Measuring the client's ceiling beside {wildcards.server}"

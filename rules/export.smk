@@ -29,7 +29,7 @@ rule export:
     params:
         task=lambda w: planning.export_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["export.py"]),
-        versions=provenance.versions(provenance.EXPORT),
+        versions=lambda w: provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
     message:
         "Exporting {wildcards.model} to ONNX"
     script:
@@ -57,7 +57,7 @@ rule own_onnx:
     params:
         task=lambda w: planning.own_onnx_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["own_onnx.py"]),
-        versions=provenance.versions(provenance.OWN_ONNX),
+        versions=lambda w: provenance.export_versions(provenance.OWN_ONNX, STUDY.images[w.model]),
     message:
         "Taking the ONNX file of {wildcards.model}"
     script:
@@ -109,7 +109,7 @@ rule export_program:
     params:
         task=lambda w: planning.export_task(STUDY, w.model).plain(),
         code=SOURCES.fingerprint(["export_program.py"]),
-        versions=provenance.versions(provenance.EXPORT),
+        versions=lambda w: provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
     message:
         "Exporting {wildcards.model} as a program of torch"
     script:

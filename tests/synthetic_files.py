@@ -254,6 +254,12 @@ EVERY_KIND = OF_KIND | {"background": write_background}
 """Of each kind but the peak."""
 
 
+def write_kind(kind: str, results: Path) -> Path:
+    """The files of a cell of any kind but the peak. Returns their folder."""
+    assert kind in EVERY_KIND, f"tests/synthetic_files.py: {kind!r} is not in EVERY_KIND"
+    return EVERY_KIND[kind](results)
+
+
 def results_of(
     folder: Path, made: Sequence[Plain], task: TablesTask = synthetic.TASK
 ) -> StudyResults:

@@ -40,8 +40,8 @@ FORBIDDEN = {
 }
 
 
-def read(configuration):
-    return read_study(configuration, prices=ROOT / "config" / "prices.csv", folder=ROOT)
+def read(configuration, folder=ROOT):
+    return read_study(configuration, prices=ROOT / "config" / "prices.csv", folder=folder)
 
 
 def calls(path: Path) -> Iterator[tuple[str, ast.Call]]:
@@ -182,14 +182,29 @@ def test_images_that_could_be_an_option_or_a_command_are_refused(launcher, image
         ("docker", "nvcr.io/nvidia/tritonserver:24.10-py3"),
         ("podman", "localhost:5000/triton@sha256:" + "0" * 64),
         ("apptainer", "docker://nvcr.io/nvidia/tritonserver:24.10-py3"),
-        ("apptainer", "/images/tritonserver_24.10-py3.sif"),
-        ("apptainer", "../images/triton.sif"),
     ],
 )
 def test_images_as_they_are_named_are_taken(launcher, image):
     configuration = study()
     configuration["servers"][0] |= {"launcher": launcher, "image": image}
     loaded = read(configuration)
+    (cell,) = loaded.cells.values()
+    assert planning.measure_task(loaded, cell).server.image == image
+
+
+@pytest.mark.parametrize(
+    "image", ["{folder}/tritonserver_24.10-py3.sif", "triton.sif", "../images/triton.sif"]
+)
+def test_an_image_that_is_a_file_is_there(image, tmp_path):
+    folder, configuration = tmp_path / "images", study()
+    image = image.format(folder=folder)
+    configuration["servers"][0] |= {"launcher": "apptainer", "image": image}
+    folder.mkdir()
+    told = re.escape(f"servers[0].image: there is no file {image!r} (make it with")
+    with pytest.raises(ConfigError, match=told):
+        read(configuration, folder)
+    (folder / image).touch()
+    loaded = read(configuration, folder)
     (cell,) = loaded.cells.values()
     assert planning.measure_task(loaded, cell).server.image == image
 

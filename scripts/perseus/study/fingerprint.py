@@ -21,11 +21,12 @@ from typing import Any, Final
 PACKAGE: Final = "perseus"
 
 LEFT_OUT: Final = (
-    # They write text for people, which no result is made of.
+    # They tell people what no result is made of.
     "perseus.host.job",
     "perseus.host.logs",
     "perseus.measurement.progress*",
     "perseus.serving.remote_failures",
+    "perseus.host.machine.PACKAGES",
     "perseus.study.hints",
     # What they ask for is in the tasks of the cells.
     "perseus.study.experiments.*Settings",

@@ -19,6 +19,7 @@ from perseus.study.model import MODEL_OF_SERVER
 from perseus.study.problems import Place, path
 from perseus.study.remote import ADDRESS
 from perseus.study.server import IMAGE
+from perseus.study.stand_ins import stands_in
 
 Json = Any
 ROUNDS = 5
@@ -55,11 +56,6 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
                 if (changed := _repair(value, place, each["type"])) is not None:
                     stand_ins.append(changed)
     return None, list(problems), stand_ins
-
-
-def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
-    """Whether something at or around the place was replaced."""
-    return any(place[: len(each)] == each for each in stand_ins)
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:

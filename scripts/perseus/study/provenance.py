@@ -1,7 +1,7 @@
 """What a job depends on besides its task and the files that it reads: code and versions.
 
-Modules that are found by name at run time, by kind of experiment, launcher or runtime, are named
-here for the jobs that use them, and for no other.
+Modules that are found by name at run time, by kind of experiment, launcher, runtime or protocol,
+are named here for the jobs that use them, and for no other.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PICTURES = ("torch", "torchvision", "pillow")
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Without the procedures of other experiments, and other launchers."""
+    """Without the procedures of other experiments, other launchers and the other protocol."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -33,13 +33,15 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
             f"perseus.study.experiments.{kind}",
             f"perseus.measurement.experiments.{kind}",
             f"perseus.serving.launchers.{server.launcher}",
+            _transport(task.client),
         ],
     )
 
 
-def ceiling_code(sources: Sources) -> str:
+def ceiling_code(sources: Sources, task: CeilingTask) -> str:
     """With the model that answers at once."""
-    return sources.fingerprint(["ceiling.py", "backends/null/model.py"])
+    paths = ["ceiling.py", "backends/null/model.py"]
+    return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
@@ -76,6 +78,11 @@ def compare_code(sources: Sources) -> str:
     return sources.fingerprint(["compare.py"], _experiments(sources))
 
 
+def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
+    """Of what exports a model, and of what reads a user's images of it, if there are any."""
+    return versions([*packages, *(["pillow"] if images else [])])
+
+
 def measure_versions(task: MeasureTask) -> dict[str, str]:
     """Of what serves and of what asks; an image's name is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
@@ -105,6 +112,10 @@ def _backend(server: MeasuredServer) -> list[str]:
 def _experiments(sources: Sources) -> list[str]:
     """What reads the tasks in the records of all cells."""
     return sources.children("perseus.study.experiments")
+
+
+def _transport(client: MeasuredClient) -> str:
+    return f"perseus.traffic.{client.protocol}_transport"
 
 
 def _client(client: MeasuredClient) -> list[str]:

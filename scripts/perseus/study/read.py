@@ -13,13 +13,14 @@ from perseus.study.checks import all_problems
 from perseus.study.definition import Definition
 from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
-from perseus.study.form import read_form, stands_in
+from perseus.study.form import read_form
 from perseus.study.image_files import image_files
 from perseus.study.price_list import PriceList, read_price_list
 from perseus.study.pricing import price_of
 from perseus.study.problems import ConfigError, path
 from perseus.study.server import Server
 from perseus.study.setting import configured
+from perseus.study.stand_ins import may_follow
 from perseus.study.tasks.tables import Price
 
 RENAMED = {("measurement", "precision"): "preset"}
@@ -47,7 +48,7 @@ def read_study(
         problems += [
             f"{path(place)}: {text}"
             for place, text in all_problems(definition, folder, listed, most_cores)
-            if not stands_in(place, stand_ins)
+            if not may_follow(place, text, stand_ins)
         ]
     if problems or definition is None or listed is None:
         raise ConfigError(list(dict.fromkeys(problems)))

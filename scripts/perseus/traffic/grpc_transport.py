@@ -134,6 +134,9 @@ class GrpcTransport:
         return decode(b"".join(call.parts)[PREFIX_BYTES:])
 
 
+TRANSPORT: Final = GrpcTransport
+
+
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
     """What became of a call, as gRPC names it."""
     if how is not End.ANSWERED:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 import aiohttp
 import numpy as np
@@ -147,6 +147,9 @@ class HttpTransport:
             return Reply(time.monotonic_ns(), Status.REFUSED, f"{type(error).__name__}: {error}")
         except Exception as error:  # an error must be counted, whatever it is
             return Reply(time.monotonic_ns(), Status.ERROR, f"{type(error).__name__}: {error}")
+
+
+TRANSPORT: Final = HttpTransport
 
 
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:

@@ -6,7 +6,9 @@ from dag.edits.edited_study import (
     ALONE,
     CEILING,
     CODE,
+    MIX,
     MOBILENET,
+    MOBILENET_PEAK,
     RAW_RESULTS,
     RESNET,
     reconfigured,
@@ -36,6 +38,13 @@ def test_code_of_the_measurement(edited, downstream, module):
 
 def test_code_of_the_client(edited, downstream):
     edited.append("scripts/perseus/traffic/client.py", CODE)
+    assert edited.stale() == ALL_CELLS | {CEILING} | downstream
+
+
+def test_code_of_a_protocol(edited, downstream):
+    edited.append("scripts/perseus/traffic/http_transport.py", CODE)
+    assert edited.stale() == set()
+    edited.append("scripts/perseus/traffic/grpc_transport.py", CODE)
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
@@ -127,6 +136,12 @@ def test_an_upgrade_of_what_exports(edited, package):
     """One of onnxruntime, which also serves, measures again even where the export is the same."""
     edited.upgrade(package)
     assert edited.stale() == set(edited.jobs())
+
+
+def test_an_upgrade_of_what_reads_the_images_of_a_model(edited, downstream):
+    edited.upgrade("pillow")
+    exported = {("export", MOBILENET), *repositories(MOBILENET), CEILING}
+    assert edited.stale() == exported | {MOBILENET_PEAK, MIX} | downstream
 
 
 def test_an_upgrade_of_what_measures_nothing_here(edited):

@@ -99,6 +99,11 @@ def test_code_that_only_tells(edited):
     assert edited.stale() == set()
 
 
+def test_another_package_whose_version_is_told(edited):
+    edited.edit("scripts/perseus/host/machine.py", '"grpcio",', '"flax", "grpcio",')
+    assert edited.stale() == set()
+
+
 def test_entries_of_registries_that_the_study_does_not_use(edited):
     for module, old, new in (
         ("presets", "ratio=1.15", "ratio=1.1"),

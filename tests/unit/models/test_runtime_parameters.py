@@ -10,6 +10,7 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
+from perseus.host.machine import PACKAGES
 from perseus.models import runtimes
 from perseus.models.repository import RepositoryError, model_config, write_tenant
 from perseus.models.runtimes.pytorch import captured_sizes
@@ -43,6 +44,10 @@ def test_each_runtime_of_the_registry_can_be_written_and_has_the_backends_it_say
         facts.model_file,
     )
     assert (BACKENDS / name / "model.py").is_file() == facts.python_backend
+
+
+def test_the_versions_of_what_serves_stand_beside_every_number():
+    assert {each for runtime in RUNTIMES.values() for each in runtime.packages} <= set(PACKAGES)
 
 
 def test_onnxruntime_and_openvino_get_the_parameters_that_their_native_backends_read():

@@ -139,7 +139,7 @@ DRAWN = [(name, kind) for kind in ("study", "barren", "survivors") for name in F
 @pytest.mark.parametrize(("name", "kind"), DRAWN)
 def test_a_figure_shows_something(name, kind, request, tmp_path):
     _, png = draw(name, request.getfixturevalue(kind), tmp_path)
-    assert ink(png) > 0.01
+    assert ink(png) > 0.01, "does tests/synthetic_files.py write what it draws?"
 
 
 def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():

@@ -400,7 +400,7 @@ def test_percentages():
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_a_kind_of_experiment_has_its_section_with_its_rows(kind, tmp_path):
-    cell = synthetic_files.EVERY_KIND[kind](tmp_path)
+    cell = synthetic_files.write_kind(kind, tmp_path)
     results = StudyResults.read(synthetic.TASK, [cell], [])
     frame = parquet.table(
         list(module_of(kind).rows(results)), module_of(kind).SCHEMA.arrow

@@ -203,7 +203,7 @@ def test_a_start_has_a_row_per_tenant_and_its_number_in_its_state_of_the_page_ca
 
 @pytest.mark.parametrize("kind", OTHER_KINDS)
 def test_the_rows_of_an_experiment_say_which_cell_they_are_of(kind, tmp_path):
-    folder = synthetic_files.EVERY_KIND[kind](tmp_path)
+    folder = synthetic_files.write_kind(kind, tmp_path)
     task = json.loads((folder / "record.json").read_text())["cell"]
     read = StudyResults.read(synthetic.TASK, [folder], [])
     rows = list(tables.module_of(kind).rows(read))

@@ -6,6 +6,7 @@ import pytest
 from unit.study.test_read import cells, load, model, problems, scenario
 
 from perseus.study import files, planning
+from perseus.study.runtimes import RUNTIMES
 
 PRICE = {"instance": "n1-standard-1", "region": "us-central1"}
 GPU = {
@@ -19,6 +20,8 @@ GPU = {
 OPENVINO = {"name": "cpu1", "runtime": "openvino", "cores": 1, "price": PRICE}
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 TENSORRT = {**GPU, "runtime": "tensorrt", "launcher": "docker", "image": IMAGE}
+
+ON_CPUS = [name for name, runtime in RUNTIMES.items() if "cpu" in runtime.precisions]
 
 
 def without(key):
@@ -45,7 +48,7 @@ def without(key):
             {**without("gpus"), "device": "cpu", "runtime": "tensorrt", "launcher": "docker",
              "image": IMAGE},
             "servers[0].runtime: 'tensorrt' does not run on device 'cpu'"
-            " (take onnxruntime or openvino or pytorch)",
+            f" (take {' or '.join(ON_CPUS)})",
         ),
         (
             {**GPU, "runtime": "tensorrt"},

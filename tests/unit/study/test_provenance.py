@@ -85,6 +85,12 @@ def test_a_measurement_depends_on_its_own_kind_of_experiment_only():
         assert not others & code(kind=kind)
 
 
+def test_a_measurement_depends_on_its_own_protocol_only():
+    transports = {f"perseus.traffic.{protocol}_transport" for protocol in ("grpc", "http")}
+    for protocol in ("grpc", "http"):
+        assert transports & code(protocol=protocol) == {f"perseus.traffic.{protocol}_transport"}
+
+
 @pytest.mark.parametrize(
     ("package", "names"),
     [
@@ -92,6 +98,7 @@ def test_a_measurement_depends_on_its_own_kind_of_experiment_only():
         ("perseus.measurement.experiments", KINDS),
         ("perseus.serving.launchers", LAUNCHERS),
         ("perseus.models.runtimes", RUNTIMES),
+        ("perseus.traffic", ("grpc_transport", "http_transport")),
     ],
 )
 def test_what_is_found_by_name_is_there(package, names):

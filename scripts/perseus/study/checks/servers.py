@@ -25,7 +25,7 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
         at: Place = ("servers", i)
         if prices is not None:
             yield from _price_problems(at, server, prices, study.costs)
-        yield from _image_problems((*at, "image"), server)
+        yield from _image_problems((*at, "image"), server, folder)
         yield from device_problems(at, server)
         yield from remote_problems(at, server, folder)
 
@@ -39,7 +39,7 @@ def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) 
             yield (*place, error.key), str(error)
 
 
-def _image_problems(at: Place, server: Server) -> Problems:
+def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
     launcher, image = server.launcher, server.image
     containers = [name for name, each in LAUNCHERS.items() if each.container]
     if LAUNCHERS[launcher].container and image is None:
@@ -62,6 +62,12 @@ def _image_problems(at: Place, server: Server) -> Problems:
             yield at, f"{launcher} takes names without '://' (say {rest!r})"
     if server.image_file is not None:
         yield from brace_problems(at, image)
+        if scheme == "" and not (folder / image).exists():
+            yield (
+                at,
+                f"there is no file {image!r} (make it with 'apptainer pull"
+                " <file> docker://nvcr.io/nvidia/tritonserver:24.10-py3', or give that URI)",
+            )
 
 
 def device_problems(at: Place, server: Server) -> Problems:

@@ -1,0 +1,44 @@
+"""What stands in a configuration for what is wrong there, and what it makes other parts say.
+
+A stand-in is the place of a value that was replaced. What a check says at or below it is said of
+something that nobody has written, and so is what it says elsewhere for want of what was there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from perseus.study.problems import Place, path
+
+_FOLLOWING: Final = re.compile(
+    # Names that others refer to are not those that were meant.
+    r"models(\[\d+\](\.name)?)? (models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\]\.model"
+    r"|demand\.models\[\d+\]\.name)"
+    r"|servers(\[\d+\](\.name)?)? scenarios\[\d+\]\.servers\[\d+\]"
+    # Nor is it known which models are served, or how many share a server.
+    r"|scenarios(\[\d+\])? (models\[\d+\]|demand\.models.*)"
+    r"|scenarios\[(?P<i>\d+)\]\.tenants(\[\d+\](\.(model|name))?)? (models\[\d+\]|demand\.models.*"
+    r"|scenarios\[(?P=i)\]\.(name|tenants|experiments.*|grid.*))"
+)
+"""A stand-in, and the place of a problem that may follow from it alone."""
+
+
+def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
+    """Whether something at or around the place was replaced."""
+    return any(place[: len(each)] == each for each in stand_ins)
+
+
+def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
+    """Whether a problem of parts with each other may be one of what stands in alone: it is told
+    once that is mended."""
+    return stands_in(place, stand_ins) or any(
+        _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
+        for each in stand_ins
+    )
+
+
+def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
+    """Whether a mapping is said to lack a key that it has, and that is wrong."""
+    return place == stand_in[:-1] and f"{stand_in[-1]}:" in text
