@@ -19,14 +19,14 @@ import numpy as np
 from benchmarks.results import Row
 from benchmarks.servers import GAPS, HELD_OUT, KNOWN, Found, Server, limit_rps, search
 from benchmarks.serving import Place, Say
-from perseus.peak import replay, tenant_limit
+from perseus.peak import queue_replay, tenant_limit
 from perseus.peak.evidence import Evidence
 from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.line_limit import ABOVE, valid_near
 from perseus.peak.line_model import LineModel
 from perseus.peak.outcome import Peak
 from perseus.peak.posterior import WANDERS, LateCounts
-from perseus.peak.replay import IN_TURN, OUT_OF_TURN, Replay, Trust
+from perseus.peak.queue_replay import IN_TURN, OUT_OF_TURN, QueueReplay, Trust
 from perseus.peak.search import _Search
 from perseus.peak.stats import Floats
 from perseus.peak.tenant_limit import Draws, Limit
@@ -46,7 +46,7 @@ def always(value: object) -> Callable[..., Any]:
     return lambda *args, **more: value
 
 
-def with_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
+def with_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     """Late requests as they were seen."""
     return LateCounts(
         log_scales=np.log([seen.scale for seen in replay.windows]),
@@ -63,21 +63,21 @@ def no_luck_of_work(
     return np.ones(draws)
 
 
-def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+def unfitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
     """As fast as without load."""
-    drawn = [model.queue.draw(seen.arrivals_s, replay.WORK_DRAWS) for seen in windows]
-    return Replay(model, tenant, windows, drawn)
+    drawn = [model.queue.draw(seen.arrivals_s, queue_replay.WORK_DRAWS) for seen in windows]
+    return QueueReplay(model, tenant, windows, drawn)
 
 
-def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+def of_the_root(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
     """Without the windows that certify."""
     others = [seen for seen in windows if not seen.confirms] or windows
     return of_all(model, tenant, others)
 
 
-def of_all(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
-    found = replay._observed(model, tenant, windows)
-    return found or replay._fitted(model, tenant, windows)
+def of_all(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
+    found = queue_replay._observed(model, tenant, windows)
+    return found or queue_replay._fitted(model, tenant, windows)
 
 
 def at_other_levels(
@@ -96,22 +96,22 @@ ONE_SLOPE = 0.01
 
 ALL = "all rules"
 RULES: Mapping[str, Patches] = {
-    "the work of requests is read off": {"replay._observed": always(None)},
+    "the work of requests is read off": {"queue_replay._observed": always(None)},
     "not where work scatters more than latencies alone": {"observed_work._as_alone": always(True)},
     "the luck of arrivals is removed": {"tenant_limit._without_luck": with_luck},
     "little work seen widens": {"tenant_limit.luck_of_work": no_luck_of_work},
-    "windows that certify count where work is seen": {"replay.Replay.of": of_the_root},
-    "windows that certify do not count elsewhere": {"replay.Replay.of": of_all},
-    "the virtual queue's speed is fitted": {"replay._fitted": unfitted},
-    "work is drawn eight times": {"replay.WORK_DRAWS": 1},
-    "less trust where answers overtake each other": {"replay.OUT_OF_TURN": IN_TURN},
+    "windows that certify count where work is seen": {"queue_replay.QueueReplay.of": of_the_root},
+    "windows that certify do not count elsewhere": {"queue_replay.QueueReplay.of": of_all},
+    "the virtual queue's speed is fitted": {"queue_replay._fitted": unfitted},
+    "work is drawn eight times": {"queue_replay.WORK_DRAWS": 1},
+    "less trust where answers overtake each other": {"queue_replay.OUT_OF_TURN": IN_TURN},
     "episodes that the virtual queue missed": {
-        "replay.IN_TURN": Trust(1e-9, IN_TURN.slope_spread),
-        "replay.OUT_OF_TURN": Trust(1e-9, OUT_OF_TURN.slope_spread),
+        "queue_replay.IN_TURN": Trust(1e-9, IN_TURN.slope_spread),
+        "queue_replay.OUT_OF_TURN": Trust(1e-9, OUT_OF_TURN.slope_spread),
     },
     "a free slope": {
-        "replay.IN_TURN": Trust(IN_TURN.unforeseen, ONE_SLOPE),
-        "replay.OUT_OF_TURN": Trust(OUT_OF_TURN.unforeseen, ONE_SLOPE),
+        "queue_replay.IN_TURN": Trust(IN_TURN.unforeseen, ONE_SLOPE),
+        "queue_replay.OUT_OF_TURN": Trust(OUT_OF_TURN.unforeseen, ONE_SLOPE),
     },
     "each window has a limit of its own": {
         "posterior._wander_prior": always(np.eye(len(WANDERS))[0])

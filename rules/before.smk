@@ -13,6 +13,7 @@ from snakemake.persistence.file import FilePersistence
 
 from perseus.host import cores, cut_files, gpu, starter, workflow_lock
 from perseus.host.interruption import Interruption
+from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
 from perseus.study.launchers import LAUNCHERS
 
@@ -25,15 +26,26 @@ INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
 workflow_lock.hold(Path.cwd())
 
-# Of what a machine that went down left in part, the job has not ended.
-CUT = []
+# Files that Snakemake takes for whole and up to date, and that are not.
+MADE_AGAIN = []
 if workflow.is_main_process:
-    CUT = cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
-for path in CUT:
-    print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
-    cut_files.remove_link(path)
-if CUT:
-    FilePersistence(nolock=True).started(SimpleNamespace(output=[IOFile(path) for path in CUT]))
+    for path in cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY]):
+        print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
+        cut_files.remove_link(path)
+        MADE_AGAIN.append(path)
+for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
+    if LAUNCHERS[server.launcher].container:
+        of_server = [cell for cell in CELLS if cell.scenario.server == server]
+        moved = measured_with_another(server, files.raw(STUDY, of_server, "record.json"))
+        for path in moved:
+            print(
+                f"{server.image} is another image than {path} tells of: measured again.",
+                file=sys.stderr,
+            )
+        MADE_AGAIN += moved
+if MADE_AGAIN:
+    made = SimpleNamespace(output=[IOFile(path) for path in MADE_AGAIN])
+    FilePersistence(nolock=True).started(made)
 
 # What is measured on this host, or made of that: Snakemake, which hashes only what leads there, cannot
 # tell.

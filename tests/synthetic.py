@@ -18,8 +18,7 @@ from measure_tasks import measure_task, tenant
 
 from benchmarks.records import record_of
 from perseus.measurement.pairs import all_pairs
-from perseus.peak.frontier import weights_along
-from perseus.peak.load_line import load_line
+from perseus.peak.load_line import load_line, weights_along
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
 from perseus.study.experiments.background import Run as BackgroundRun

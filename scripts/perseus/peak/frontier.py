@@ -68,15 +68,6 @@ def rays(tenants: int) -> list[tuple[int, ...]]:
     return [(1,) * tenants, *pairs, *more]
 
 
-def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Those of a mix in the ratio of such request rates, in whole percent and at least 1; none
-    where a dedicated peak is not known."""
-    servers = np.array(rates) / np.array(dedicated_rps)
-    if not np.isfinite(servers).all():
-        return ()
-    return tuple(max(1, round(100 * part)) for part in (servers / servers.sum()).tolist())
-
-
 def round_robin(tenants: int) -> list[tuple[int, int]]:
     """All pairs, in rounds in which no tenant occurs twice: each is met soon.
 

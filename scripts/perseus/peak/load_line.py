@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,6 +52,15 @@ def load_line(
     line = _hold(run, names, dedicated_rps)
     held = sum(base / dedicated_rps[n] for base, n in zip(line.base_rps, names, strict=True))
     return line, START_SHARE * max(1 - held, LEAST_ROOM)
+
+
+def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
+    """Those of a mix in the ratio of such request rates, in whole percent and at least 1; none
+    where a dedicated peak is not known."""
+    servers = [rate / peak_rps for rate, peak_rps in zip(rates, dedicated_rps, strict=True)]
+    if not all(map(math.isfinite, servers)):
+        return ()
+    return tuple(max(1, round(100 * part / sum(servers))) for part in servers)
 
 
 def _mix(run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]) -> LoadLine:

@@ -21,7 +21,7 @@ from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.line_model import LineModel
 from perseus.peak.observed_work import luck_of_work
 from perseus.peak.posterior import LateCounts, Posterior
-from perseus.peak.replay import Replay
+from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
 LONG_RUN = 100_000
@@ -73,7 +73,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
 
     Without draws only the median is wanted, and less exactly.
     """
-    replay = Replay.of(model, tenant, windows)
+    replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
     curve = ExceedanceCurve.of(replay.model, tenant, requests)
     counts = _without_luck(replay, curve)
@@ -85,7 +85,7 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     return Limit(limits, replay.queue.observed)
 
 
-def _without_luck(replay: Replay, curve: ExceedanceCurve) -> LateCounts:
+def _without_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
     """Late requests of each window less the luck of its arrivals.
 
     The weights grow as the variance shrinks that the virtual queue does not explain.

@@ -241,7 +241,7 @@ class PeakRecord(Record):
         return self.windows([[certified], [alone]])
 
 
-class ClosedLoop(BaseModel):
+class ClosedLoad(BaseModel):
     """A closed loop: so many requests always in flight."""
 
     concurrency: int
@@ -249,7 +249,7 @@ class ClosedLoop(BaseModel):
     cpu_us_per_request: float
 
 
-class OpenLoop(BaseModel):
+class OpenLoad(BaseModel):
     """A rate that was tried with the study's arrivals, and whether its window was valid."""
 
     rate_rps: float
@@ -265,13 +265,13 @@ class RequestShape(BaseModel):
     input_px: int
     request_batch_size: int
     request_bytes: int
-    closed: tuple[ClosedLoop, ...]
-    open: tuple[OpenLoop, ...]
+    closed: tuple[ClosedLoad, ...]
+    open: tuple[OpenLoad, ...]
     longest_lag_ms: float = 1.0
     disturbed: str
 
     @property
-    def highest_valid(self) -> OpenLoop | None:
+    def highest_valid(self) -> OpenLoad | None:
         """The ceiling: the rates stand downwards."""
         return next((each for each in self.open if each.valid), None)
 

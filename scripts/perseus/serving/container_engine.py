@@ -69,15 +69,15 @@ def sweep_containers(engine: str) -> None:
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
     """Pull the image unless it is there; its id, which a name alone does not tell."""
-    if (found := _image_id(engine, image)) is not None:
+    if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
     _prepare([engine, "pull", image], image, log_path, say)
-    return _image_id(engine, image)
+    return image_id(engine, image)
 
 
-def _image_id(engine: str, image: str) -> str | None:
-    """None without such an image."""
+def image_id(engine: str, image: str) -> str | None:
+    """What a name stands for; None without such an image. Raises ServerError."""
     asked = call(engine, "image", "inspect", "--format={{.Id}}", image)
     return asked.stdout.strip() if asked.returncode == 0 else None
 

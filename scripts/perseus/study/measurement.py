@@ -34,7 +34,7 @@ class ArrivalProcess(Part):
     )
 
 
-class Client(Part):
+class ClientSettings(Part):
     """How requests reach the server."""
 
     protocol: Literal["grpc", "http"] = Field(
@@ -66,4 +66,6 @@ class Measurement(Part):
     arrivals: ArrivalProcess = Field(
         default=ArrivalProcess(), description="The arrival process of the requests."
     )
-    client: Client = Field(default=Client(), description="How requests reach the server.")
+    client: ClientSettings = Field(
+        default=ClientSettings(), description="How requests reach the server."
+    )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from perseus.study.cells import Cell, Scenario, Study, search_alone
 from perseus.study.demand import LEVELS, Demand
-from perseus.study.measurement import ArrivalProcess, Client
+from perseus.study.measurement import ArrivalProcess, ClientSettings
 from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
@@ -172,7 +172,7 @@ def _arrivals(settings: ArrivalProcess) -> MeasuredArrivals:
     return MeasuredArrivals(process=settings.process, cv=settings.cv or 1.0)
 
 
-def _client(settings: Client) -> MeasuredClient:
+def _client(settings: ClientSettings) -> MeasuredClient:
     return MeasuredClient(
         protocol=settings.protocol,
         shared_memory=settings.shared_memory,

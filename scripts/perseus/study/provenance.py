@@ -119,7 +119,8 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    return ["tritonclient", "numpy", "aiohttp" if client.protocol == "http" else "hpack"]
+    """grpcio controls models and reads the server's counters, whatever carries the requests."""
+    return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
 
 
 @cache

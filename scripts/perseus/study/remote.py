@@ -18,7 +18,7 @@ def _at(given: dict[str, Any], port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-class Header(Part):
+class SecretHeader(Part):
     """A header of every call: `prefix` and the value of the environment variable `env`."""
 
     name: Annotated[Text, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = Field(
@@ -66,7 +66,7 @@ class Remote(Part):
         description="`none`; `system`, gRPC and HTTP over TLS with the certificates that this"
         " system trusts; or the path of a PEM file with those to trust.",
     )
-    headers: tuple[Header, ...] = Field(
+    headers: tuple[SecretHeader, ...] = Field(
         default=(), description="Headers that every call carries, such as a token."
     )
     foreign_models: Literal["refuse", "allow"] = Field(

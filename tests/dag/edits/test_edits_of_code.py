@@ -1,5 +1,9 @@
 """What an edit of the code, another version, or a result that was lost runs again."""
 
+import json
+import os
+import re
+
 import pytest
 from dag.edits.edited_study import (
     ALL_CELLS,
@@ -14,6 +18,7 @@ from dag.edits.edited_study import (
     reconfigured,
     repositories,
 )
+from fake_engine import image_id, install
 
 
 def test_a_new_kind_of_experiment_brings_its_table_and_measures_nothing(edited, downstream):
@@ -125,7 +130,7 @@ def test_an_entry_script(edited, downstream):
     assert edited.stale() == downstream
 
 
-@pytest.mark.parametrize("package", ["nvidia-pytriton", "tritonclient", "hpack"])
+@pytest.mark.parametrize("package", ["nvidia-pytriton", "tritonclient", "grpcio", "hpack"])
 def test_an_upgrade_of_what_serves_or_asks(edited, downstream, package):
     edited.upgrade(package)
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
@@ -145,7 +150,7 @@ def test_an_upgrade_of_what_reads_the_images_of_a_model(edited, downstream):
 
 
 def test_an_upgrade_of_what_measures_nothing_here(edited):
-    for package in ("openvino", "aiohttp", "grpcio", "pandas"):
+    for package in ("openvino", "aiohttp", "pandas"):
         edited.upgrade(package)
     assert edited.stale() == set()
 
@@ -160,6 +165,25 @@ def test_an_image_that_is_built_anew(edited, downstream):
     assert edited.stale() == set()
     image.write_bytes(b"built anew")
     assert edited.stale() == ALL_CELLS | downstream
+
+
+def test_a_tag_that_is_given_to_another_image(edited, monkeypatch):
+    """Of a container that was measured with one that has the tag no longer."""
+    docker = {"launcher": "docker", "image": "triton:1"}
+    reconfigured(edited, lambda study: study["servers"][0].update(docker))
+    edited.accept()
+    (edited.root / "images").write_text("triton:1")
+    install(edited.root, "docker")
+    monkeypatch.setenv("FAKE_ENGINE", str(edited.root))
+    monkeypatch.setenv("PATH", str(edited.root), prepend=os.pathsep)
+    record = edited.root / "results/edits/raw" / MIX[1] / "record.json"
+    record.write_text(json.dumps({"image_id": image_id("triton:1")}))
+    edited.accept()
+    assert edited.stale() == set()
+    record.write_text(json.dumps({"image_id": "sha256:before"}))
+    code, output, errors = edited.plan()
+    assert code == 0 and f"{record.relative_to(edited.root)} tells of: measured again" in errors
+    assert re.search(r"^measure +1$", output, re.MULTILINE)
 
 
 def test_a_plan_is_built_anew_for_another_image(edited):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from perseus.peak.frontier import MeasuredMix, next_weights, rays, round_robin, weights_along
+from perseus.peak.frontier import MeasuredMix, next_weights, rays, round_robin
 from perseus.peak.stats import Interval
 from perseus.study.experiments.frontier import Settings, most_points
 
@@ -87,12 +87,6 @@ def test_pairs_come_in_rounds_in_which_each_tenant_is_met_once(tenants):
     for start in range(0, len(pairs), each):
         met = [tenant for pair in pairs[start : start + each] for tenant in pair]
         assert len(set(met)) == 2 * each
-
-
-def test_the_weights_of_a_demand_are_shares_of_dedicated_servers_in_percent():
-    assert weights_along([10.0, 30.0, 0.01], [10.0, 10.0, 10.0]) == (25, 75, 1)
-    assert weights_along([1.0, 1.0], [30.0, 10.0]) == (25, 75)
-    assert weights_along([1.0, 1.0], [30.0, math.nan]) == ()
 
 
 def test_one_of_the_points_of_three_tenants_is_the_demand_s():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from perseus.peak.load_line import load_line
+from perseus.peak.load_line import load_line, weights_along
 from perseus.study.experiments.background import Run as Background
 from perseus.study.experiments.peak import DEDICATED, Run
 
@@ -77,3 +79,9 @@ def test_rates_that_stay_may_be_absolute_one_for_all_or_one_of_each(rates_rps, b
 def test_beside_more_than_the_server_can_do_the_search_still_begins_somewhere():
     _, start = line(Background(name="x", searched="a", rates_rps=(60.0,)))
     assert start == pytest.approx(0.08)
+
+
+def test_the_weights_of_a_demand_are_shares_of_dedicated_servers_in_percent():
+    assert weights_along([10.0, 30.0, 0.01], [10.0, 10.0, 10.0]) == (25, 75, 1)
+    assert weights_along([1.0, 1.0], [30.0, 10.0]) == (25, 75)
+    assert weights_along([1.0, 1.0], [30.0, math.nan]) == ()

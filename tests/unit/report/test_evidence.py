@@ -18,7 +18,7 @@ from perseus.report.shown import MOST_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand
-from perseus.study.measurement import ArrivalProcess, Client, Measurement
+from perseus.study.measurement import ArrivalProcess, ClientSettings, Measurement
 from perseus.study.model import Model
 from perseus.study.server import PriceRow
 from perseus.study.sla import Sla
@@ -221,8 +221,8 @@ OTHERS = {
     },
     "weights": {"models": (Model(name="a", weights="tuned.pth", sla=Sla(latency_ms=100.0)),)},
     "images": {"models": (Model(name="a", images="pictures", sla=Sla(latency_ms=100.0)),)},
-    "protocol": {"measurement": Measurement(client=Client(protocol="http"))},
-    "shared memory": {"measurement": Measurement(client=Client(shared_memory=True))},
+    "protocol": {"measurement": Measurement(client=ClientSettings(protocol="http"))},
+    "shared memory": {"measurement": Measurement(client=ClientSettings(shared_memory=True))},
     "trace": {"measurement": Measurement(arrivals=ArrivalProcess(process="trace", trace="t.txt"))},
     "cv": {"measurement": Measurement(arrivals=ArrivalProcess(process="gamma", cv=2.5))},
     "demand": {"demand": Demand(models=(ModelDemand(name="a", rps=20.0),))},

@@ -141,7 +141,7 @@ def test_a_measurement_depends_on_the_repository_only_by_its_files(launcher):
 )
 def test_versions_are_of_what_serves_here_and_of_what_asks(options, packages):
     found = provenance.measure_versions(task(**options))
-    assert found.keys() == {"numpy", "tritonclient", *packages}
+    assert found.keys() == {"grpcio", "numpy", "tritonclient", *packages}
     assert list(found) == sorted(found)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
-from perseus.peak.frontier import weights_along
+from perseus.peak.load_line import weights_along
 from perseus.study.experiments.peak import Run
 
 

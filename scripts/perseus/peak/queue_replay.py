@@ -40,7 +40,7 @@ workers, or one that shares itself out."""
 
 
 @dataclass(frozen=True)
-class Replay:
+class QueueReplay:
     """Windows of a tenant, and the work of their requests in the model's virtual queue."""
 
     model: LineModel
@@ -49,7 +49,7 @@ class Replay:
     drawn: Sequence[Drawn]
 
     @classmethod
-    def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+    def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
         """With the work that was seen or, where it cannot be read off, with drawn work.
 
         Drawn work leaves out the long windows that certify, so far below the limit that its curve
@@ -91,11 +91,11 @@ class Replay:
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
-    def slowed(self, factor: float) -> Replay:
+    def slowed(self, factor: float) -> QueueReplay:
         return replace(self, model=replace(self.model, queue=self.queue.slowed(factor)))
 
 
-def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay | None:
+def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay | None:
     """With the work of each window's requests, read off the windows; None if it cannot be."""
     if len(model.slas) > 1:
         return None
@@ -112,16 +112,16 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Rep
         spare_s=(spare_s + percentile(alone_s, 50) - work.away_s,),
         observed=True,
     )
-    return Replay(replace(model, queue=queue), tenant, windows, drawn)
+    return QueueReplay(replace(model, queue=queue), tenant, windows, drawn)
 
 
-def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Replay:
+def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
     """With drawn work, scaled so that as many requests are late as at the real server."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
-    replay = Replay(model, tenant, windows, drawn)
+    replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth
 
-    def surplus(replay: Replay) -> float:
+    def surplus(replay: QueueReplay) -> float:
         counts = [
             np.sum(spent_s > replay.spare_s) / len(spent_s) - seen.late.sum()
             for seen, spent_s in replay.spent()
