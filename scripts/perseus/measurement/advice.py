@@ -9,6 +9,7 @@ from perseus.measurement.cell import CellUnderTest
 from perseus.peak.certifiable import too_slow
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, Peak
+from perseus.study.launchers import LAUNCHERS
 from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
@@ -31,7 +32,7 @@ def what_would_help(client: MeasuredClient, server: MeasuredServer, client_cores
 def _ways(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> Iterator[str]:
     if client.protocol == "http":
         yield "gRPC instead of HTTP (measurement.client.protocol)"
-    if not client.shared_memory and server.remote is None:
+    if not client.shared_memory and LAUNCHERS[server.launcher].shares_memory:
         yield "inputs in shared memory (measurement.client.shared_memory)"
     if client.processes is not None and client.processes < client_cores:
         yield "more processes of the client (measurement.client.processes)"

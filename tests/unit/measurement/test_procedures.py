@@ -151,7 +151,13 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     [
         (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
         (client("grpc", shared_memory=True), server(), ["larger machine"]),
-        (client("grpc"), server(remote=Remote(host="far")), ["remote.client_cores"]),
+        (
+            client("grpc"),
+            server(launcher="remote", remote=Remote(host="far")),
+            ["remote.client_cores"],
+        ),
+        (client("grpc"), server(launcher="podman"), ["larger machine"]),  # shares no memory
+        (client("grpc"), server(launcher="apptainer"), ["shared memory", "larger machine"]),
         (
             client("grpc", shared_memory=True).model_copy(update={"processes": 1}),
             server(),
