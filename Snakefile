@@ -74,7 +74,6 @@ onstart:
 
 onsuccess:
     from perseus.report import terminal
-    from perseus.results.unanswered import last_words
 
     if COMPARED:
         print(f"\nThe comparison: {COMPARED.out}/summary.md")
@@ -82,9 +81,7 @@ onsuccess:
         print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
         print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
         print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
-        records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
-        for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):
-            print(line)
+        print_last_words()
 
 
 onerror:

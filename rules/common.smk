@@ -21,6 +21,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import cores, cut_files, gpu, starter, workflow_lock
 from perseus.host.interruption import Interruption
+from perseus.host.nothing_to_do import NothingToDo
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -207,3 +208,19 @@ def require_weights(jobs):
 def is_of_study():
     """Whether a job of this run is of the study, and not of a comparison."""
     return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
+
+
+def print_last_words():
+    """Which cells have no answer, and what to do."""
+    from perseus.results.unanswered import last_words
+
+    records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
+    ceilings = [Path(file) for file in files.ceilings(STUDY)]
+    asked = workflow.config_settings
+    for line in last_words(records, ceilings, asked.configfiles, asked.config):
+        print(line)
+
+
+# So the next run says it, too, which has nothing to measure.
+if workflow.is_main_process and not workflow.dryrun:
+    logger.addFilter(NothingToDo(lambda: print_last_words() if is_of_study() else None))
