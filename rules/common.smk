@@ -222,5 +222,5 @@ def print_last_words():
 
 
 # So the next run says it, too, which has nothing to measure.
-if workflow.is_main_process and not workflow.dryrun:
+if workflow.is_main_process:
     logger.addFilter(NothingToDo(lambda: print_last_words() if is_of_study() else None))
