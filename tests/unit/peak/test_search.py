@@ -563,7 +563,7 @@ def test_a_window_that_met_a_burst_does_not_decide():
 def test_tenants_with_the_same_limit_do_not_lower_it():
     found = on_all_cores(of_twins, 6)
     estimates, lows, highs = np.array(found).T
-    assert np.mean(estimates) == pytest.approx(MD1_LIMIT_RPS, rel=0.02)
+    assert np.mean(estimates) == pytest.approx(MD1_LIMIT_RPS, rel=0.01)
     assert np.sum((lows <= MD1_LIMIT_RPS) & (highs >= MD1_LIMIT_RPS)) >= 6
 
 
