@@ -172,15 +172,6 @@ def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_serv
         assert word in way
 
 
-@pytest.mark.parametrize("outcome", [Outcome.CLIENT_LIMITED, Outcome.DISTURBED])
-def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
-    task = measure_task(tenant("a"), client=client("http"))
-    ended = Mock(return_value=no_peak(outcome, "send lag p99 3.0 ms"))
-    reason = found_in(monkeypatch, task, ended)[0].record["reason"]
-    assert reason.startswith("send lag p99 3.0 ms")
-    assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
-
-
 def test_every_kind_has_a_procedure():
     for kind in KINDS:
         assert callable(procedure(kind).measure) and callable(procedure(kind).load_s)
