@@ -191,6 +191,28 @@ def test_an_sla_below_the_service_time_is_infeasible():
     assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
 
 
+def slow_for_some(rng: np.random.Generator, n: int) -> np.ndarray:
+    """3 % of the requests take half a second, the others 2 ms."""
+    return np.where(rng.random(n) < 0.03, 0.5, 0.002)
+
+
+def test_an_sla_that_only_a_small_share_of_the_first_load_keeps_is_not_infeasible():
+    """By a long simulation it is kept up to 1.5/s; the search begins where requests that take the
+    median would be."""
+    found = searches(3, slow_for_some, sla=Sla(latency_ms=60), start=300)
+    assert {peak.outcome for peak in found} == {Outcome.UNCERTIFIED}
+    assert all(0.5 < peak.estimate < 30 for peak in found)
+
+
+def test_the_search_ends_where_windows_would_have_too_few_requests_or_others_stay():
+    slow = search(1, deterministic(0.005), Sla(latency_ms=4), start=120)
+    held = LoadLine((230.0, 0.0), (0.0, 169.0))
+    stays = search_two(5, [deterministic(0.005)] * 2, held, [MM1_SLA] * 2)
+    for peak, least in ((slow, 0.4), (stays, 0.5 / 30)):
+        tried = [window.scale for window in peak.windows if window.on_the_line]
+        assert peak.outcome is Outcome.INFEASIBLE and min(tried) >= least
+
+
 def test_a_slow_client_is_not_taken_for_a_slow_server():
     peak = search(1, send_lag_s=0.02)
     assert peak.outcome is Outcome.CLIENT_LIMITED and "send lag" in peak.reason
