@@ -273,8 +273,8 @@ class _Search:
 
     def _why_unsteady(self) -> str:
         return "; ".join(
-            f"{name}: the busy server answered {first.rate_rps:.0f}/s before the search and"
-            f" {last.rate_rps:.0f}/s after it"
+            f"{name}: the busy server answered {first.rate_rps:.3g}/s before the search and"
+            f" {last.rate_rps:.3g}/s after it"
             for name, first, last in zip(self.names, self.speeds[0], self.speeds[-1], strict=True)
             if speed.change([first], [last]) > LARGEST_CHANGE
         )

@@ -604,6 +604,12 @@ def test_a_slow_model_is_searched_in_windows_that_have_requests():
         assert peak.estimate == pytest.approx(1.284, rel=0.1)
 
 
+def test_a_slow_model_whose_work_scatters_is_not_taken_for_a_server_that_changed_its_speed():
+    """In a look of 20 s at 2 s a request there are some ten answers."""
+    found = searches(6, exponential(2.0), sla=Sla(latency_ms=20000), start=0.3)
+    assert {peak.outcome for peak in found} == {Outcome.UNCERTIFIED}
+
+
 @dataclass
 class Others(SimulatedServer):
     """Other processes use a share of the server's cores all the time."""
