@@ -12,6 +12,7 @@ min_version("9.27")
 
 include: "rules/common.smk"
 include: "rules/before.smk"
+include: "rules/after.smk"
 
 
 # The first rule, and so the default target, but not that of a workflow with this one as a module.
@@ -75,18 +76,16 @@ onstart:
 
 onsuccess:
     from perseus.report import terminal
-    from perseus.results.unanswered import last_words
 
     if COMPARED:
         print(f"\nThe comparison: {COMPARED.out}/summary.md")
     if is_of_study():
         print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
-        if Path(RESULTS, "report.html").exists():
-            print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
-            print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
-        records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
-        for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):
-            print(line)
+        print("")
+        if has_report():
+            print(f"The report of study {STUDY.name!r}: {RESULTS}/report.html")
+        print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
+        print_last_words()
 
 
 onerror:

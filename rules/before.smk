@@ -75,8 +75,3 @@ def require_own_files(jobs):
     models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
     if problems := list(own_files.problems(models)):
         raise WorkflowError("\n".join(problems))
-
-
-def is_of_study():
-    """Whether a job of this run is of the study, and not of a comparison."""
-    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)

@@ -38,6 +38,10 @@ def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocke
     ]
 
 
+def test_a_run_that_finds_nothing_to_do_says_so_again(blocked):
+    assert blocked[0].run("--cores", "2", "all").splitlines() == blocked[1].splitlines()[-5:]
+
+
 def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
     workflow = blocked[0].copy(tmp_path / "workflow")
     before = record_of(workflow, MOBILENET).stat().st_mtime_ns
@@ -74,6 +78,18 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
     edited.script("scripts/again.py", "--cores", "2")
     assert "shapes" not in ceiling.read_text()
     assert "no cell has trouble" in edited.script("scripts/again.py")
+
+
+def test_what_to_do_names_the_file_that_configures_the_study(edited):
+    ends(edited, RESNET, "unsteady", "it changed its speed")
+    edited.accept()
+    (edited.root / "same.yaml").write_text("study: edits\n")
+    for asked, what in (
+        (["--configfile", "same.yaml"], "make again CONFIGFILE=same.yaml, or your command with"),
+        (["--config", "study=edits"], "your command with"),
+    ):
+        output = edited.run("--cores", "2", "all", *asked)
+        assert f"and what depends on them: {what}\n" in output
 
 
 def test_another_study_and_one_with_a_mistake(edited):

@@ -5,22 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from perseus.measurement.cell import CellUnderTest
+from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.peak.certifiable import too_slow
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, Peak
+from perseus.study.launchers import LAUNCHERS
 from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """The peak; where the client or the preset was what kept it from more, its reason says so."""
+    """The peak; where the preset was what kept it from more, its reason says so."""
     task, advice = cell.task, ""
-    if peak.outcome is Outcome.CLIENT_LIMITED:
-        advice = what_would_help(task.client, task.server, len(cell.client_cores))
-    elif peak.outcome is Outcome.UNCERTIFIED:
+    if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)
         advice = too_slow(task.preset, task.slas, limits_rps, task.tenant_names)
     return replace(peak, reason=f"{peak.reason}; {advice}") if advice else peak
+
+
+def advised(found: Findings, cell: CellUnderTest) -> Findings:
+    """The findings of any experiment; where the client is the limit, they say what would help."""
+    if found.outcome is not Outcome.CLIENT_LIMITED:
+        return found
+    ways = what_would_help(cell.task.client, cell.task.server, len(cell.client_cores))
+    return replace(found, record={**found.record, "reason": f"{found.record['reason']}; {ways}"})
 
 
 def what_would_help(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
@@ -31,7 +38,7 @@ def what_would_help(client: MeasuredClient, server: MeasuredServer, client_cores
 def _ways(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> Iterator[str]:
     if client.protocol == "http":
         yield "gRPC instead of HTTP (measurement.client.protocol)"
-    if not client.shared_memory and server.remote is None:
+    if not client.shared_memory and LAUNCHERS[server.launcher].shares_memory:
         yield "inputs in shared memory (measurement.client.shared_memory)"
     if client.processes is not None and client.processes < client_cores:
         yield "more processes of the client (measurement.client.processes)"

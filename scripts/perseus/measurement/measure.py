@@ -17,6 +17,7 @@ from perseus.host.exclusive import LockError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
+from perseus.measurement.advice import advised
 from perseus.measurement.cell import CellUnderTest, Findings, Inputs, Outputs, RawResults
 from perseus.measurement.energy import host_watts, window_watts
 from perseus.measurement.experiments import Experiment, procedure
@@ -150,7 +151,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
         if endings:
             cell.say("{outcome}: {reason}; once more, with a fresh server".format(**endings[-1]))
         try:
-            later = experiment.measure(cell)
+            later = advised(experiment.measure(cell), cell)
         except FAILURES as error:
             failed, reason = Outcome.FAILED, in_a_line(error)
             if stands is None and (attempt == ATTEMPTS or not isinstance(error, ServerError)):

@@ -19,6 +19,7 @@ from perseus.peak import speed, stats
 from perseus.peak.durations import (
     ATTEMPTS,
     CERTIFY_AT,
+    LONGEST_COUNTED_S,
     MOST_ROOT,
     counted_s,
     effort,
@@ -51,6 +52,7 @@ from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
+LEAP = 4.0  # down, where even a twentieth of the first load is too much: requests are seldom slow
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
@@ -165,12 +167,19 @@ class _Search:
     def bracket(self) -> tuple[float, float]:
         """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
         low, high, scale = 0.0, np.inf, self.start
-        while (low == 0 or np.isinf(high)) and self._may_go_on() and high > self.start / 20:
+        while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
                 low, scale = scale, scale * GROWTH
             else:
-                high, scale = scale, scale / GROWTH
+                high, scale = scale, scale / (GROWTH if scale > self.start / 20 else LEAP)
         return low, high
+
+    def _may_pass(self, scale: float) -> bool:
+        """Whether the bracket goes down to it: far below where it begins, it does as long as its
+        windows have enough requests, but not where tenants are held at their rates."""
+        rates_rps = self.model.line.rates_rps(scale)
+        enough = counted_s(effort(Phase.BRACKET, self.settings), rates_rps) < LONGEST_COUNTED_S
+        return scale > self.start / 30 or (enough and not any(self.model.line.base_rps))
 
     def bisect(self, low: float, high: float) -> tuple[float, float]:
         while high / low > self.settings.ratio and self._may_go_on():
@@ -264,8 +273,8 @@ class _Search:
 
     def _why_unsteady(self) -> str:
         return "; ".join(
-            f"{name}: the busy server answered {first.rate_rps:.0f}/s before the search and"
-            f" {last.rate_rps:.0f}/s after it"
+            f"{name}: the busy server answered {first.rate_rps:.3g}/s before the search and"
+            f" {last.rate_rps:.3g}/s after it"
             for name, first, last in zip(self.names, self.speeds[0], self.speeds[-1], strict=True)
             if speed.change([first], [last]) > LARGEST_CHANGE
         )

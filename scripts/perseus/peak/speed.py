@@ -21,6 +21,10 @@ IN_FLIGHT = 4
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
 """Of a window that sees the speed: so many seconds, or requests one after another."""
 
+SURE = 4.0
+"""Standard errors by which two speeds differ that are not the same: they are of few batches, and
+of a fast model with exponential work still less than a change that counts."""
+
 MEDIAN = float(np.sqrt(np.pi / 2))
 """Standard error of a median of normal values over that of their mean."""
 
@@ -74,10 +78,16 @@ def duration_s(unloaded_ms: Floats) -> float:
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """The largest factor, at least 1, by which a tenant's speed differs; idle ones are NaN."""
-    ratios = [b.rate_rps / a.rate_rps for a, b in zip(first, last, strict=True)]
-    known = [max(ratio, 1 / ratio) for ratio in ratios if np.isfinite(ratio)]
-    return max(known, default=1.0)
+    """The largest factor, at least 1, by which a tenant's speed surely differs; idle ones are NaN.
+
+    Of a slow model few answers are seen, so that their luck alone may make a difference.
+    """
+    found = [1.0]
+    for a, b in zip(first, last, strict=True):
+        ratio, error = b.rate_rps / a.rate_rps, np.hypot(a.log_error, b.log_error)
+        if abs(np.log(ratio)) > SURE * error:
+            found.append(max(ratio, 1 / ratio))
+    return max(found)
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:

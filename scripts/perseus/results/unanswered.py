@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
@@ -53,8 +54,16 @@ def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]
     return cells + list(disturbed(ceilings))
 
 
-def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[str]:
-    """Lines for the terminal: what has no answer, why, and what to do; none if all has."""
+def last_words(
+    records: Sequence[Path],
+    ceilings: Sequence[Path],
+    configfiles: Sequence[Path] = (),
+    overrides: Mapping[str, object] | None = None,
+) -> Iterator[str]:
+    """Lines for the terminal: what has no answer, why, and what to do; none if all has.
+
+    `configfiles` and `overrides` are those of the command that ran.
+    """
     found = unanswered(records)
     for is_estimated, have in ((False, "no answer"), (True, "an estimate to be doubted")):
         cells = {path: end for path, end in found.items() if end.is_estimated is is_estimated}
@@ -65,8 +74,17 @@ def last_words(records: Sequence[Path], ceilings: Sequence[Path]) -> Iterator[st
     for path, what in disturbed(ceilings).items():
         yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
     if again := worth_again(records, ceilings):
-        yield "Measure these again, and what depends on them: make again, or your command with"
+        by_make = "" if overrides else f"{_make_again(configfiles)}, or "
+        yield f"Measure these again, and what depends on them: {by_make}your command with"
         yield f"  --forcerun {' '.join(map(str, again))}"
+
+
+def _make_again(configfiles: Sequence[Path]) -> str:
+    """The command of the study that these configure; it knows of nothing that overrides them."""
+    here = Path.cwd()
+    named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
+    files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []
+    return shlex.join(["make", "again", *files])
 
 
 def _ending(record: Path) -> Ended:

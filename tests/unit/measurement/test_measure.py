@@ -167,11 +167,23 @@ def test_trouble_that_may_pass_is_measured_once_more_on_a_fresh_server(
     record, windows, said = attempts_at(monkeypatch, tmp_path, trouble, then)
     assert len(launched) == 2
     assert (record["outcome"], record["attempt"], record["attempt_seen"]) == (then, 2, 2)
-    endings = [(each["outcome"], each["reason"]) for each in record["attempts"]]
+    endings = [(each["outcome"], each["reason"].split(";")[0]) for each in record["attempts"]]
     assert endings == [(trouble, f"why {trouble}"), (then, f"why {then}")]
     assert [(row["attempt"], row["window"]) for row in windows] == [(1, 0), (2, 1)]
-    assert f"{trouble}: why {trouble}; once more, with a fresh server" in said
+    once_more = f"{trouble}: {record['attempts'][0]['reason']}; once more, with a fresh server"
+    assert once_more in said
     assert record["requests"] == 100
+
+
+@pytest.mark.parametrize("outcome", ["client_limited", "disturbed"])
+def test_whatever_is_measured_a_client_that_limits_says_what_would_help(
+    tmp_path, monkeypatch, launched, outcome
+):
+    record, _, _ = attempts_at(monkeypatch, tmp_path, outcome, outcome)
+    helps = "; what would help: inputs in shared memory (measurement.client.shared_memory), "
+    for reason in (record["reason"], *(each["reason"] for each in record["attempts"])):
+        assert reason.startswith(f"why {outcome}")
+        assert (helps in reason) == (outcome == "client_limited")
 
 
 @pytest.mark.parametrize("outcome", ["ok", "uncertified", "infeasible", "blocked"])

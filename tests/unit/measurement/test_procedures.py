@@ -151,7 +151,13 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     [
         (client("http"), server(), ["gRPC", "shared memory", "larger machine"]),
         (client("grpc", shared_memory=True), server(), ["larger machine"]),
-        (client("grpc"), server(remote=Remote(host="far")), ["remote.client_cores"]),
+        (
+            client("grpc"),
+            server(launcher="remote", remote=Remote(host="far")),
+            ["remote.client_cores"],
+        ),
+        (client("grpc"), server(launcher="podman"), ["larger machine"]),  # shares no memory
+        (client("grpc"), server(launcher="apptainer"), ["shared memory", "larger machine"]),
         (
             client("grpc", shared_memory=True).model_copy(update={"processes": 1}),
             server(),
@@ -164,15 +170,6 @@ def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_serv
     assert len(ways) == len(said)
     for way, word in zip(ways, said, strict=True):
         assert word in way
-
-
-@pytest.mark.parametrize("outcome", [Outcome.CLIENT_LIMITED, Outcome.DISTURBED])
-def test_a_peak_that_the_client_limits_ends_with_advice(monkeypatch, outcome):
-    task = measure_task(tenant("a"), client=client("http"))
-    ended = Mock(return_value=no_peak(outcome, "send lag p99 3.0 ms"))
-    reason = found_in(monkeypatch, task, ended)[0].record["reason"]
-    assert reason.startswith("send lag p99 3.0 ms")
-    assert ("gRPC instead of HTTP" in reason) == (outcome is Outcome.CLIENT_LIMITED)
 
 
 def test_every_kind_has_a_procedure():

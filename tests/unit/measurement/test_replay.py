@@ -220,7 +220,7 @@ def test_a_client_that_is_late_is_not_the_servers_fault(measured):
     system = OneWorker(lags_s=[0.15] * 9)
     record = measured(system, client=client("http"))
     assert record["outcome"] == "client_limited"
-    assert "send lag p99" in record["reason"] and "gRPC instead of HTTP" in record["reason"]
+    assert "send lag p99" in record["reason"]
     lags = [each["fidelity"] for each in record["offered"]]
     assert all(each["lag_p50_ms"] == pytest.approx(150) for each in lags)
     assert all(each["punctual"] == 0 for each in lags)

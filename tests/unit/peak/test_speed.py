@@ -59,6 +59,11 @@ def test_a_change_is_a_factor_of_the_tenant_that_changed_most():
     assert change([idle], [idle]) == 1
 
 
+def test_what_the_luck_of_few_answers_explains_is_no_change():
+    assert change([Speed(0.4, 0.4)], [Speed(0.8, 0.3)]) == 1
+    assert change([Speed(0.4, 0.05)], [Speed(0.8, 0.05)]) == 2
+
+
 @pytest.mark.parametrize(("error", "true"), [(0.0, 0.0), (0.06, 0.0), (0.0, 0.08), (0.06, 0.08)])
 def test_what_wanders_is_the_server_and_not_its_measurement(error, true):
     rng = np.random.default_rng(3)

@@ -1,6 +1,7 @@
 """What an estimate rests on: windows of a queue, and how far the virtual one is trusted."""
 
 import numpy as np
+import pytest
 
 from perseus.peak import stats
 from perseus.peak.evidence import Evidence
@@ -55,6 +56,15 @@ def test_answers_that_overtake_each_other_make_the_interval_wider():
     assert not in_turn[0] and not out_of_turn[0]
     # Both allow for a host that wanders, too.
     assert np.ptp(out_of_turn[1]) > 1.15 * np.ptp(in_turn[1])
+
+
+def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
+    """And not lower, as that of draws that are independent of each other."""
+    windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(ROOT)]
+    draws = Draws.of(400, np.random.default_rng(5))
+    first, second = (tenant_limit(MODEL, 0, windows, draws).scales for _ in range(2))
+    assert np.ptp(first[1:]) > 0.1 * first[0]
+    assert np.median(np.minimum(first, second)[1:]) == pytest.approx(first[0], rel=0.005)
 
 
 def test_windows_that_certify_count_only_where_the_work_of_requests_is_seen():

@@ -152,6 +152,16 @@ def test_requests_that_were_never_sent_spoil_the_window_unless_it_fails_anyway()
     assert verdict(slow).verdict == "fail"
 
 
+def test_a_window_of_which_nothing_was_sent_is_spoilt_and_does_not_pass_for_a_good_one():
+    """All that counts was given up, too much being in flight: nothing of it was late."""
+    part = requests()
+    nothing = np.zeros_like(part.sent_ns)
+    unsent = np.full(len(part), Status.UNSENT, np.uint8)
+    seen = verdict(replace(part, status=unsent, sent_ns=nothing, done_ns=nothing))
+    assert (seen.verdict, seen.requests) == ("invalid", 0)
+    assert seen.reason == "the client sent 0.0% of the requests"
+
+
 def few_unsent():
     """One request in 250, which a valid window may lack: four times what p99.9 allows."""
     part = requests(n=5000)

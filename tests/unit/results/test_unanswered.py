@@ -1,6 +1,9 @@
 """What the end of a run says of cells without an answer; of whole runs: tests/dag/test_again.py."""
 
 import json
+from pathlib import Path
+
+import pytest
 
 from perseus.results.unanswered import last_words, worth_again
 
@@ -30,6 +33,22 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
     # Both may be better another time.
     assert worth_again(records, []) == records[1:]
     assert str(records[1]) in said[-1] and str(records[2]) in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("configfiles", "overrides", "what"),
+    [
+        ([], {}, "make again, or your command with"),
+        (["config/studies/paper.yaml"], {}, "make again CONFIGFILE=config/studies/paper.yaml, or"),
+        (["a.yaml", "/far/b.yaml"], {}, "make again 'CONFIGFILE=a.yaml /far/b.yaml', or"),
+        (["a.yaml"], {"seed": 2}, "your command with"),  # of which make would not know
+    ],
+)
+def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, what):
+    records = [written(tmp_path, "dead", "failed")]
+    asked = [Path(file).absolute() for file in configfiles]
+    said = list(last_words(records, [], asked, overrides))
+    assert said[-2].startswith(f"Measure these again, and what depends on them: {what}")
 
 
 def test_a_run_whose_cells_have_answers_says_nothing(tmp_path):

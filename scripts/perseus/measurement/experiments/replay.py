@@ -12,7 +12,6 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from perseus.measurement.advice import what_would_help
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
 from perseus.measurement.live_system import LiveSystem
@@ -96,9 +95,6 @@ def measure(cell: CellUnderTest) -> Findings:
                 outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
         outcome, reason = spoilt(offered)
-    if outcome is Outcome.CLIENT_LIMITED:
-        advice = what_would_help(task.client, task.server, len(cell.client_cores))
-        reason = f"{reason}; {advice}"
     found = {"outcome": outcome, "reason": reason, "offered": [asdict(each) for each in offered]}
     busiest = run.phases(len(task.tenants))[0].name
     watched = next((each.window for each in offered if each.phase == busiest), -1)

@@ -1,0 +1,32 @@
+"""What is said after a run: which cells of the study have no answer, and what to do."""
+
+from pathlib import Path
+
+from snakemake.logging import logger
+
+from perseus.host.nothing_to_do import NothingToDo
+
+
+def is_of_study():
+    """Whether a job of this run is of the study, and not of a comparison."""
+    return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
+
+
+def has_report():
+    """Whether this run is for the report, and not for a part of what it is made of."""
+    return any(job.rule.name == "report" for job in workflow.dag.jobs)
+
+
+def print_last_words():
+    from perseus.results.unanswered import last_words
+
+    records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
+    ceilings = [Path(file) for file in files.ceilings(STUDY)]
+    asked = workflow.config_settings
+    for line in last_words(records, ceilings, asked.configfiles, asked.config):
+        print(line)
+
+
+# A run that finds nothing to do calls no hook.
+if workflow.is_main_process:
+    logger.addFilter(NothingToDo(lambda: print_last_words() if is_of_study() else None))
