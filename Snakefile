@@ -80,7 +80,9 @@ onsuccess:
         print(f"\nThe comparison: {COMPARED.out}/summary.md")
     if is_of_study():
         print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
-        print(f"\nThe report of study {STUDY.name!r}: {RESULTS}/report.html")
+        print("")
+        if has_report():
+            print(f"The report of study {STUDY.name!r}: {RESULTS}/report.html")
         print(f"Figures: {RESULTS}/figures/   Tables: {RESULTS}/tables/")
         records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
         for line in last_words(records, [Path(file) for file in files.ceilings(STUDY)]):

@@ -207,3 +207,8 @@ def require_weights(jobs):
 def is_of_study():
     """Whether a job of this run is of the study, and not of a comparison."""
     return any(job.rule.name not in ("compare", "compare_gate") for job in workflow.dag.jobs)
+
+
+def has_report():
+    """Whether this run is for the report, and not for a part of what it is made of."""
+    return any(job.rule.name == "report" for job in workflow.dag.jobs)
