@@ -1,7 +1,8 @@
 """What figures are drawn from, and how a tenant looks in all of them.
 
 Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can tell
-apart; a hatch, a marker or a pattern of dashes always says the same as the colour.
+apart; a hatch, a marker or a pattern of dashes says the same as the colour, and tells the seventh
+tenant, whose colour is that of the first, from it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from perseus.report.links import on_line
+from perseus.report.style import short
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -61,6 +63,13 @@ class FigureData:
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
         return of_line(self.peaks, mine).iloc[0]
 
+    def called(self, line: pd.Series) -> str:
+        """A load line on an axis, in a few characters; with its tenants, where several groups of
+        them share servers."""
+        shared = self.peaks[self.peaks["kind"] != "dedicated"]
+        is_one_of_several = line["kind"] != "dedicated" and shared["models"].nunique() > 1
+        return str(line["mix"]) if is_one_of_several else short(line)
+
     @property
     def names(self) -> list[str]:
         """All tenants; their place decides their colour in every figure."""
@@ -70,10 +79,18 @@ class FigureData:
         return COLOURS[self.names.index(tenant) % len(COLOURS)]
 
     def hatch(self, tenant: str) -> str:
-        return HATCHES[self.names.index(tenant) % len(HATCHES)]
+        return HATCHES[self._pattern(tenant)]
 
     def marker(self, tenant: str) -> str:
-        return MARKERS[self.names.index(tenant) % len(MARKERS)]
+        return MARKERS[self._pattern(tenant)]
+
+    def dashes(self, tenant: str) -> Dashes:
+        return DASHES[self._pattern(tenant)]
+
+    def _pattern(self, tenant: str) -> int:
+        """Another one for each tenant of a colour."""
+        place = self.names.index(tenant)
+        return (place + place // len(COLOURS)) % len(COLOURS)
 
     def look(self, tenant: str) -> dict[str, Any]:
         """Of its marks."""
@@ -83,6 +100,3 @@ class FigureData:
         """Those of a legend, of the tenants that are in the series."""
         there = set(among)
         return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]
-
-    def dashes(self, tenant: str) -> Dashes:
-        return DASHES[self.names.index(tenant) % len(DASHES)]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import nothing, panels, remainder, short, verdict
+from perseus.report.style import nothing, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MOST_PANELS, COLUMNS = 12, 2
@@ -56,7 +56,7 @@ def by_line(
 
 def title(results: FigureData, row: pd.Series) -> str:
     several = results.peaks["server"].nunique() > 1
-    return f"{row['server']}: {short(row)}" if several else short(row)
+    return f"{row['server']}: {results.called(row)}" if several else results.called(row)
 
 
 def folders(results: FigureData, row: pd.Series) -> list[Path]:

@@ -24,6 +24,7 @@ from perseus.study.tasks.figure import FigureTask
 GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
+BESIDE_MM = 12.0  # of a panel: its axis with its words
 WORDS = 110  # characters of a line across a figure
 
 
@@ -50,6 +51,12 @@ def panels(
     for unused in flat[count:]:
         unused.remove()
     return figure, flat[:count]
+
+
+def wrapped_title(axes: Axes, text: str, style: FigureTask, columns: int) -> None:
+    """Above a panel of so many beside each other, in lines that are no wider."""
+    width_mm, character_mm = style.width_mm / columns - BESIDE_MM, 0.6 * style.font_pt / 72 / MM
+    axes.set_title(textwrap.fill(text, int(width_mm / character_mm)), loc="left")
 
 
 def short(row: pd.Series) -> str:

@@ -12,7 +12,19 @@ from matplotlib.figure import Figure
 
 from perseus.report import drawing, marks, who_shares
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
-from perseus.report.figures import data_of, frontier, grid, latency_ecdf, peaks, utilisation
+from perseus.report.figures import (
+    ceilings,
+    costs,
+    data_of,
+    decomposition,
+    fleets,
+    frontier,
+    grid,
+    latency_by_rate,
+    latency_ecdf,
+    peaks,
+    utilisation,
+)
 from perseus.report.figures import module_of as figure_module
 from perseus.report.style import short
 from perseus.report.svg import compact
@@ -217,6 +229,86 @@ def test_tenants_differ_without_colour_and_the_first_two_in_greyscale():
         assert len(set(looks)) == len(looks) == 6
     first, second = (np.dot(to_rgb(colour), (0.299, 0.587, 0.114)) for colour in COLOURS[:2])
     assert abs(first - second) > 0.25
+
+
+MANY = tuple(f"model_{i}" for i in range(12))
+
+
+@pytest.fixture(scope="module")
+def pairs_of_many():
+    """Two pairs of twelve models on a server with a long name, and each model alone."""
+    truth = synthetic.Truth({name: 20.0 + 5 * i for i, name in enumerate(MANY)}, repeats=1)
+    made = synthetic.records(truth, mixes=(), holds=())
+    for names in (MANY[:2], MANY[6:8]):
+        pair = synthetic.Truth({name: truth.capacities[name] for name in names}, repeats=1)
+        (mix,) = synthetic.records(pair, mixes=((2, 1),), holds=())[2:]
+        scenario = f"cpu1.{'-'.join(names)}"
+        task = mix["cell"] | {"scenario": scenario, "cell": f"{scenario}.mix-2-1.r1"}
+        made.append(mix | {"cell": task})
+    return results_of(made)
+
+
+def test_more_tenants_than_colours_have_looks_of_their_own(pairs_of_many):
+    names = pairs_of_many.names
+    assert len(names) == 12
+    for look in (pairs_of_many.hatch, pairs_of_many.marker, pairs_of_many.dashes):
+        assert len({(pairs_of_many.colour(name), look(name)) for name in names}) == 12
+
+
+@pytest.mark.parametrize("module", [peaks, costs, decomposition])
+def test_load_lines_of_several_groups_are_named_by_their_tenants(module, pairs_of_many):
+    (panel,) = draw(module, pairs_of_many).axes
+    labels = [label.get_text() for label in panel.get_yticklabels()]
+    assert len(set(labels)) == len(labels)
+    for mix in ("model_0 2 : 1 model_1", "model_6 2 : 1 model_7"):
+        assert any(label.startswith(mix) for label in labels)
+
+
+@pytest.mark.parametrize("module", [frontier, latency_by_rate])
+def test_titles_of_panels_beside_each_other_stay_in_the_figure(module, tmp_path):
+    truth = synthetic.Truth({"a_long_name_of_a_model": 30.0, "another_name": 90.0}, repeats=1)
+    made = synthetic.records(truth, mixes=((1, 1),), holds=())
+    long = "a-server-with-a-name-that-is-quite-long"
+    made += [synthetic.on_server(record, long, "openvino") for record in made]
+    cells = synthetic_files.write(tmp_path, made)
+    frames = {
+        name: table.to_pandas()
+        for name, table in synthetic_files.tables_of(made, two_servers(long)).items()
+    }
+    with drawing.drawing(STYLE):
+        figure = module.draw(FigureData(frames, tuple(cells)), STYLE)
+        figure.draw_without_rendering()
+        for panel in figure.axes:
+            title = panel.title if panel.title.get_text() else panel._left_title
+            assert title.get_window_extent().x1 <= figure.bbox.width
+
+
+def two_servers(name):
+    prices = {"cpu1": synthetic.PRICE, name: synthetic.PRICE}
+    return synthetic.TASK.model_copy(update={"prices": prices})
+
+
+def test_names_of_two_servers_do_not_write_over_each_other_beside_their_ceilings(pairs_of_many):
+    """However many tenants the legend has."""
+    frames = dict(pairs_of_many.tables)
+    frames["ceilings"] = pd.concat([frames["ceilings"]] * 2, ignore_index=True)
+    with drawing.drawing(STYLE):
+        figure = ceilings.draw(FigureData(frames), STYLE)
+        figure.draw_without_rendering()
+        first, second = (label.get_window_extent() for label in figure.axes[0].get_yticklabels())
+    assert not first.overlaps(second)
+
+
+def test_fleets_without_an_interval_have_none_in_the_legend():
+    asked = synthetic.demand(dict.fromkeys(synthetic.TRUTH.capacities, 20.0))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
+    frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made, task).items()}
+    words = [text.get_text() for text in draw(fleets, FigureData(frames)).legends[0].get_texts()]
+    assert words[-1] == "if the capacities were known"
+    frames["fleets"][["usd_if_known_low", "usd_if_known_high"]] = np.nan
+    words = [text.get_text() for text in draw(fleets, FigureData(frames)).legends[0].get_texts()]
+    assert words == ["dedicated", "sharing allowed"]
 
 
 def test_a_compact_picture_has_the_same_coordinates():

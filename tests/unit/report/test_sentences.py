@@ -285,6 +285,18 @@ OF_FLEETS = {
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
+    "The same is so of 2 more models: see fleet_models.csv.": (
+        fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abcde"]),
+        fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abc"]),
+    ),
+    " + 1 x (m11) and 1 more load lines, one by one in fleet_servers.csv": (
+        fleet(together={"fleet": " + ".join(f"1 x (m{i})" for i in range(13))}),
+        fleet(together={"fleet": " + ".join(f"1 x (m{i})" for i in range(12))}),
+    ),
+    "m11 5 and 2 more models requests/s within every SLA": (
+        fleet(together={"demand": ", ".join(f"m{i} 5" for i in range(14))}),
+        fleet(together={"demand": ", ".join(f"m{i} 5" for i in range(12))}),
+    ),
     "imulated as first-come first-served": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),

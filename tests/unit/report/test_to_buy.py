@@ -49,6 +49,21 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
     assert "they keep every SLA, too" in " ".join(sure.sentences)
 
 
+def test_a_fleet_of_many_models_is_named_in_part():
+    many = {f"model_{i:02}": 100.0 for i in range(20)}
+    truth = synthetic.Truth(many, between=0, within=1e-6, repeats=1)
+    records = synthetic.records(truth, mixes=(), holds=())
+    (answer,) = said(rps=dict.fromkeys(many, 99.0), records=records)
+    assert answer.headline.startswith("Buy 20 servers for 694 USD per month: 1 x (model_00) + 1 x")
+    assert answer.headline.endswith(
+        "(model_11) and 8 more load lines, one by one in fleet_servers.csv"
+    )
+    text = " ".join(answer.sentences)
+    assert "model_11 99 and 8 more models requests/s within every SLA" in text
+    assert text.count("measure such a server at this load") == 3
+    assert "The same is so of 17 more models: see fleet_models.csv." in text
+
+
 def test_a_demand_that_nobody_carries():
     (answer,) = said(rps={"a": 5.0, "c": 1.0})
     assert answer.kind == "no"

@@ -3,6 +3,7 @@ which demand."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
 
@@ -16,6 +17,12 @@ from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
+
+MOST_NAMED = 12
+"""Load lines of a fleet, and models of a demand, that are named one by one."""
+
+MOST_LATE = 3
+"""Models that the simulation doubts, with a sentence each."""
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -57,11 +64,11 @@ def _fleet(tables: Tables) -> Answer:
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
         f"Buy {_servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
-        f" {row['fleet']}"
+        f" {_fleet_words(row)}"
     )
     sentences = (
-        f"They carry {row['demand']} requests/s within every SLA, by the lower limits of what such"
-        f" servers were measured to carry; that they are enough has a probability"
+        f"They carry {_demand_words(row)} requests/s within every SLA, by the lower limits of what"
+        f" such servers were measured to carry; that they are enough has a probability"
         f" {_chance(row['probability_enough'])}.",
         *_not_proven(row),
         *_in_virtual_time(mine, late),
@@ -74,6 +81,22 @@ def _fleet(tables: Tables) -> Answer:
     behind = (to_table("fleets"), *to_lines(points))
     is_doubtful = len(late) > 0 or bool((points["preset"] == "smoke").any())
     return Answer("perhaps" if is_doubtful else "yes", headline, sentences, behind)
+
+
+def _fleet_words(row: pd.Series) -> str:
+    parts = re.split(r" \+ (?=\d+ x \()", row["fleet"])
+    return _some(parts, " + ", "more load lines, one by one in fleet_servers.csv")
+
+
+def _demand_words(row: pd.Series) -> str:
+    return _some(row["demand"].split(", "), ", ", "more models")
+
+
+def _some(parts: Sequence[str], between: str, more: str) -> str:
+    """All of them, or the first and how many more there are."""
+    if len(parts) <= MOST_NAMED:
+        return between.join(parts)
+    return f"{between.join(parts[:MOST_NAMED])} and {len(parts) - MOST_NAMED} {more}"
 
 
 def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
@@ -105,13 +128,15 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             f" Poisson arrivals, they keep every SLA, too: of {worst['model']},"
             f" {percent(worst['attained'])} of the requests are within {worst['sla_ms']:g} ms."
         )
-    for _, row in late.iterrows():
+    for _, row in late.head(MOST_LATE).iterrows():
         yield (
             "But simulated as first-come first-served queues under Poisson arrivals, only"
             f" {percent(row['attained'])} of the requests of {row['model']} are within"
             f" {row['sla_ms']:g} ms, of {percent(row['sla_share'])} that must be: measure such a"
             " server at this load before you buy."
         )
+    if len(late) > MOST_LATE:
+        yield f"The same is so of {len(late) - MOST_LATE} more models: see fleet_models.csv."
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
@@ -144,7 +169,7 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
             yield (
                 f"With servers of one type it would cost {significant(one['usd_per_month'])} USD"
-                f" per month: {one['fleet']}."
+                f" per month: {_fleet_words(one)}."
             )
 
 
@@ -152,7 +177,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     others = fleets[(fleets["strategy"] == SHARING) & (fleets["level"] != top["level"])]
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
-            f"At the {row['level']} demand ({row['demand']} requests/s)"
+            f"At the {row['level']} demand ({_demand_words(row)} requests/s)"
             f" {_servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
             " month."
         )

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
+from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, wrapped_title
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -25,13 +25,17 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     """A panel for each group of models."""
     frame = results.tables["break_even"]
     if frame.empty:
-        return nothing(style, "no group of models has a lower limit of what servers carry")
+        return nothing(
+            style, "no type of server has a lower limit for each model alone of any group"
+        )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
     servers = list(dict.fromkeys(frame["server"]))[:MOST_SERVERS]
     shown = groups[:MOST_PANELS]
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 62)
+    columns = min(COLUMNS, len(shown))
+    figure, axes = panels(style, len(shown), columns, 62)
     for panel, rows in zip(axes, shown, strict=True):
         _costs(panel, rows, servers)
+        wrapped_title(panel, str(rows["models"].iloc[0]), style, columns)
     handles = [
         *(Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(servers)),
         Line2D([], [], color=DARK, linestyle="--", label="dedicated"),
@@ -53,7 +57,6 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
                 linestyle="-" if shared else "--",
             )
     _shade(panel, rows)
-    panel.set_title(str(rows["models"].iloc[0]), loc="left")
     panel.set_xscale("log")
     panel.set_yscale("log")
     for axis in (panel.xaxis, panel.yaxis):

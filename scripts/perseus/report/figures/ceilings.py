@@ -27,6 +27,7 @@ CAPTION = (
 )
 
 MOST_ROWS, ROW_MM = 20, 9.0
+LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 
 
 def draw(results: FigureData, style: FigureTask) -> Figure:
@@ -35,15 +36,6 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if ceilings.empty:
         return nothing(style, "no ceiling of the client was looked for")
     shown = ceilings.head(MOST_ROWS)
-    figure, (panel,) = panels(style, 1, 1, 26 + ROW_MM * len(shown))
-    for y, (_, row) in enumerate(shown.iterrows()):
-        _row(panel, results, row, y)
-    panel.set_xscale("log")
-    panel.xaxis.set_major_formatter(LogFormatter())
-    panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
-    panel.set_ylim(len(shown) - 0.5, -0.5)
-    panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
-    panel.set_xlabel("requests/s (logarithmic)")
     alone = results.tenants[results.tenants["kind"] == "dedicated"]
     names = [name for name in results.names if name in set(alone["tenant"])]
     handles = [
@@ -53,7 +45,17 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
         Line2D([], [], color=GREY, marker="x", linestyle="none", label="first invalid rate"),
         Line2D([], [], color=GREY, marker="|", linestyle="none", label="closed loop"),
     ]  # fmt: skip
-    legend(figure, handles, 3)
+    lines = -(-len(handles) // LEGEND_COLUMNS)
+    figure, (panel,) = panels(style, 1, 1, 16 + LEGEND_MM * lines + ROW_MM * len(shown))
+    for y, (_, row) in enumerate(shown.iterrows()):
+        _row(panel, results, row, y)
+    panel.set_xscale("log")
+    panel.xaxis.set_major_formatter(LogFormatter())
+    panel.xaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    panel.set_ylim(len(shown) - 0.5, -0.5)
+    panel.set_yticks(range(len(shown)), [_label(row) for _, row in shown.iterrows()])
+    panel.set_xlabel("requests/s (logarithmic)")
+    legend(figure, handles, LEGEND_COLUMNS)
     remainder(figure, len(shown), len(ceilings), "sizes of request", "ceilings.csv")
     return figure
 

@@ -26,7 +26,6 @@ from perseus.report.style import (
     nothing,
     panels,
     remainder,
-    short,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -57,7 +56,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
             f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
             loc="left",
         )
-        _prices(panel, frame, limit)
+        _prices(panel, results, frame, limit)
     axes[0].set_xlim(0, 1.04 * axes[0].get_xlim()[1])
     axes[-1].set_xlabel("USD per million inferences")
     handles = [
@@ -70,7 +69,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _prices(axes: Axes, frame: pd.DataFrame, limit: float) -> None:
+def _prices(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) -> None:
     for y, (_, row) in enumerate(frame.iterrows()):
         usd = row["usd_per_million_inferences"]
         if is_known(usd):
@@ -82,4 +81,4 @@ def _prices(axes: Axes, frame: pd.DataFrame, limit: float) -> None:
             axes.plot(row["dedicated_usd_per_million"], y, **BASELINE)
         if is_known(row["usd_per_million_certified"]):
             axes.plot(row["usd_per_million_certified"], y, **CERTIFIED)
-    name_rows(axes, [short(row) for _, row in frame.iterrows()])
+    name_rows(axes, [results.called(row) for _, row in frame.iterrows()])

@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
 from perseus.report.marks import MOST_PANELS, MOST_ROWS, ROW_MM
-from perseus.report.style import DARK, legend, name_rows, nothing, panels, remainder, short
+from perseus.report.style import DARK, legend, name_rows, nothing, panels, remainder
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -48,7 +48,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     figure, axes = panels(style, len(servers), 1, heights, around_mm=16, sharex=True)
     for panel, server, frame in zip(axes, servers, frames, strict=True):
         panel.set_title(f"server {server}", loc="left")
-        _bars(panel, frame)
+        _bars(panel, results, frame)
     axes[-1].set_xlabel("mean latency, ms")
     looks = zip(PARTS.values(), COLOURS, HATCHES, strict=False)
     handles = [
@@ -60,7 +60,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _bars(axes: Axes, frame: pd.DataFrame) -> None:
+def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
     rows = range(len(frame))
     before = 0.0 * frame[ALONE]
     for part, colour, hatch in zip(PARTS, COLOURS, HATCHES, strict=False):
@@ -69,8 +69,9 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
         axes.barh(rows, ms, left=before, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
         before = before + ms
     axes.plot(frame[ALONE], rows, **TICK)
-    name_rows(axes, [_name(row) for _, row in frame.iterrows()])
+    name_rows(axes, [_name(results, row) for _, row in frame.iterrows()])
 
 
-def _name(row: pd.Series) -> str:
-    return short(row) if row["kind"] == "dedicated" else f"{short(row)}: {row['tenant']}"
+def _name(results: FigureData, row: pd.Series) -> str:
+    line = results.called(row)
+    return line if row["kind"] == "dedicated" else f"{line}: {row['tenant']}"

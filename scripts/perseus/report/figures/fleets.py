@@ -40,12 +40,14 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     name_rows(axes, levels)
     axes.set_xlim(0, 1.35 * np.nanmax(known[["usd_per_month", "usd_if_known_high"]].to_numpy()))
     axes.set_xlabel("USD per month")
-    handles = [
+    handles: list[Patch | Line2D] = [
         Patch(facecolor=COLOURS[i], hatch=HATCHES[i], edgecolor="white", label=name)
         for i, name in enumerate(shown)
     ]
-    line = Line2D([], [], color=DARK, marker="|", label="if the capacities were known")
-    legend(figure, [*handles, line], 4)
+    if known["usd_if_known_low"].notna().any():
+        line = Line2D([], [], color=DARK, marker="|", label="if the capacities were known")
+        handles.append(line)
+    legend(figure, handles, 4)
     return figure
 
 

@@ -32,6 +32,7 @@ from perseus.report.style import (
     say,
     short,
     verdict,
+    wrapped_title,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -73,7 +74,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     figure, axes = panels(style, len(shown), columns, rows_mm)
     for panel, scenario, (lines, tenants) in zip(axes, shown, parts, strict=True):
         names = list(dict.fromkeys(tenants["tenant"]))
-        panel.set_title(scenario, loc="left")
+        wrapped_title(panel, scenario, style, columns)
         if len(names) == 2:
             _plane(panel, results, lines, tenants, names)
         else:

@@ -19,7 +19,7 @@ from perseus.report.line_panels import (
     plain_ticks,
     title,
 )
-from perseus.report.style import DARK, GREY, is_known, legend
+from perseus.report.style import DARK, GREY, is_known, legend, wrapped_title
 from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
@@ -60,7 +60,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if not axes:
         return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        panel.set_title(title(results, row), loc="left")
+        wrapped_title(panel, title(results, row), style, min(COLUMNS, len(axes)))
         _against_rate(panel, results, row, of_line(windows, row))
     figure.supylabel("latency at the SLA's percentile (ms)", fontsize=style.font_pt)
     for panel in axes[-COLUMNS:]:

@@ -19,7 +19,7 @@ from perseus.report.line_panels import (
     plain_ticks,
     title,
 )
-from perseus.report.style import DARK, legend
+from perseus.report.style import DARK, legend, wrapped_title
 from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
@@ -43,7 +43,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if not axes:
         return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        panel.set_title(title(results, row), loc="left")
+        wrapped_title(panel, title(results, row), style, min(COLUMNS, len(axes)))
         _distributions(panel, results, of_line(points, row))
     figure.supylabel("share of requests", fontsize=style.font_pt)
     for panel in axes[-COLUMNS:]:

@@ -26,7 +26,6 @@ from perseus.report.style import (
     name_rows,
     panels,
     remainder,
-    short,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -92,4 +91,4 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) ->
             axes.plot(row["certified_rps"], y, **CERTIFIED)
         if not is_known(total):
             no_estimate(axes, row, row["certified_rps"], y, "at least")
-    name_rows(axes, [short(row) for _, row in frame.iterrows()])
+    name_rows(axes, [results.called(row) for _, row in frame.iterrows()])

@@ -19,7 +19,6 @@ from perseus.report.style import (
     nothing,
     panels,
     remainder,
-    short,
     verdict,
 )
 from perseus.study.tasks.figure import FigureTask
@@ -95,7 +94,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     cpu.set_xlabel("CPU time of a request (ms)")
     for i, panel in enumerate(axes):
         panel.set_xlim(left=0)
-        name_rows(panel, [""] * len(shown) if i % 2 else _names(shown))
+        name_rows(panel, [""] * len(shown) if i % 2 else _names(results, shown))
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=CPU[part])
         for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False)
@@ -105,12 +104,12 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _names(rows: pd.DataFrame) -> list[str]:
+def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
     """Of tenants; where they are not alone, also of what is beside them, and of several servers."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"
-        + ("" if row["kind"] == "dedicated" else f", {short(row)}")
+        + ("" if row["kind"] == "dedicated" else f", {results.called(row)}")
         for _, row in rows.iterrows()
     ]
 

@@ -12,7 +12,13 @@ import numpy as np
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
-from perseus.results.fleets.servers_needed import needed, needed_apart, needed_in_draws
+from perseus.results.fleets.servers_needed import (
+    are_few_ways,
+    fewest,
+    needed,
+    needed_apart,
+    needed_in_draws,
+)
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
@@ -116,13 +122,13 @@ def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> in
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Of all questions, all options that can answer them, at STEPS demands."""
+    """Of all questions, all options that can answer them, at STEPS demands, with the head-room and
+    as many servers of each model as the study's demand asks for."""
+    with_each = 1 if demand is None else demand.min_servers
     for question in questions(points, demand):
-        mine = [
-            each
-            for each in of_models(points, question.models)
-            if demand is None or each.server in demand.servers
-        ]
+        mine = list(of_models(points, question.models))
+        if demand is not None:
+            mine = [each.leaving(demand.headroom) for each in mine if each.server in demand.servers]
         demands = demands_rps(question, mine)
         able = {
             option: chosen
@@ -130,17 +136,29 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
             for option in (Option(server, False), Option(server, True))
             if demands and (chosen := _chosen(question, option, mine))
         }
-        alone = [
-            _usd_draws(question, option, chosen, demands)
+        drawn = [
+            option
             for option, chosen in able.items()
-            if not option.shared
+            if option.shared and _are_few(question, chosen, with_each)
+        ]
+        alone = [
+            _usd_draws(question, option, chosen, demands, with_each)
+            for option, chosen in able.items()
+            if drawn and not option.shared
         ]
         for option, chosen in able.items():
             saves = np.full(len(demands), np.nan)
-            if option.shared and alone:
-                usd = _usd_draws(question, option, chosen, demands)
+            if option in drawn and alone:
+                usd = _usd_draws(question, option, chosen, demands, with_each)
                 saves = _probability_of_less(usd, np.min(alone, axis=0))
-            yield from _costs(question, option, chosen, demands, saves)
+            yield from _costs(question, option, chosen, demands, with_each, saves)
+
+
+def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
+    """Whether all ways are tried to divide at least the fewest servers with all models among them;
+    of more, draws would tell nothing."""
+    hosts = np.array([[model in each.models for each in chosen] for model in question.models])
+    return are_few_ways(len(chosen), fewest(hosts, with_each))
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
@@ -181,6 +199,7 @@ def _costs(
     option: Option,
     chosen: Sequence[OperatingPoint],
     demands_rps: Sequence[float],
+    with_each: int,
     saves: Floats,
 ) -> Iterator[Cost]:
     """Of one option at all demands, with the probability that it saves at each."""
@@ -188,7 +207,7 @@ def _costs(
     lower = np.array([[each.lower_rps.get(model, 0.0) for each in chosen] for model in models])
     rates = np.array([[each.rates_rps.get(model, 0.0) for each in chosen] for model in models])
     count, shares = needed if option.shared else needed_apart, np.array(question.shares)
-    sure, likely = (count(each, shares, demands_rps).tolist() for each in (lower, rates))
+    sure, likely = (count(each, shares, demands_rps, with_each).tolist() for each in (lower, rates))
     for total_rps, must, may, chance in zip(demands_rps, sure, likely, saves, strict=True):
         yield Cost(question, option, total_rps, must, must * usd, may * usd, float(chance))
 
@@ -198,6 +217,7 @@ def _usd_draws(
     option: Option,
     chosen: Sequence[OperatingPoint],
     demands_rps: Sequence[float],
+    with_each: int,
 ) -> Floats:
     """What an option costs at all demands by joint draws, shape (draws, demands); NaN where ways to
     divide so many servers are too many to try them all."""
@@ -205,7 +225,7 @@ def _usd_draws(
     drawn = [[each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen] for model in models]
     rates, shares = np.moveaxis(np.array(drawn), 2, 0), np.array(question.shares)
     count = needed_in_draws if option.shared else needed_apart
-    return count(rates, shares, demands_rps) * chosen[0].usd_per_hour["on_demand"]
+    return count(rates, shares, demands_rps, with_each) * chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,16 @@ class OperatingPoint:
     @property
     def is_shared(self) -> bool:
         return not self.peak.is_dedicated
+
+    def leaving(self, headroom: float) -> OperatingPoint:
+        """The same with that share of what it carries left free."""
+        used = 1 - headroom
+        return replace(
+            self,
+            rates_rps={model: used * rps for model, rps in self.rates_rps.items()},
+            lower_rps={model: used * rps for model, rps in self.lower_rps.items()},
+            draws_rps={model: used * rps for model, rps in self.draws_rps.items()},
+        )
 
 
 def operating_points(

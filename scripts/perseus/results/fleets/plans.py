@@ -122,8 +122,9 @@ class Plan:
         """That its servers carry the demand of every model, by joint draws of what they carry."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
+        bought = [(n, each.point.draws_rps) for n, each in self.bought]
         enough = [
-            sum((n * each.point.draws_rps.get(model, NOTHING) for n, each in self.bought), NOTHING)
+            sum((n * draws[model] for n, draws in bought if model in draws), NOTHING)
             >= self.level.rps[model] * (1 - 1e-9)
             for model in self.models
         ]

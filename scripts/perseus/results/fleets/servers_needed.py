@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import optimize
+from scipy import optimize, sparse
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import TOLERANCE
@@ -31,8 +31,22 @@ def are_few_ways(columns: int, servers: int) -> bool:
     return comb(servers + columns - 1, servers) <= MOST_WAYS
 
 
+def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
+    """Fewer servers do not have each model on `with_each` of them; `hosts` (models, columns) says
+    which have it. That so many do is all but certain, too: it is looked for no longer than SOLVE_S.
+    """
+    found = optimize.milp(
+        np.ones(hosts.shape[1]),
+        integrality=np.ones(hosts.shape[1]),
+        constraints=optimize.LinearConstraint(sparse.csr_array(hosts.astype(float)), lb=with_each),
+        options={"time_limit": SOLVE_S},
+    )
+    bound = found.mip_dual_bound
+    return 1 if bound is None else max(int(np.ceil(bound - TOLERANCE)), 1)
+
+
 def needed_apart(
-    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
     """How many servers that have one model each carry each of the demands, shape (..., demands), at
     rates of shape (..., models, columns).
@@ -41,19 +55,21 @@ def needed_apart(
     """
     most = rates_rps.max(axis=-1)[..., None, :]  # of several points of a model, such as by preset
     servers = np.ceil(np.outer(demands_rps, shares) / most - TOLERANCE)
-    return np.maximum(servers, 1).sum(axis=-1).astype(np.int64)
+    return np.maximum(servers, with_each).sum(axis=-1).astype(np.int64)
 
 
-def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> NDArray[np.int64]:
-    """How many servers carry each of the demands, which ascend; all servers cost the same.
+def needed(
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
+) -> NDArray[np.int64]:
+    """How many servers carry each of the demands, which ascend, and have each model on `with_each`
+    of them; all servers cost the same.
 
     Beyond MOST_EXACT of them, not counting those that are too few to have all models, those that
     carry most for their number are taken again and again.
     """
-    most_models = int(np.count_nonzero(rates_rps, axis=0).max())
-    reached = [0.0] * -(-len(rates_rps) // most_models)
+    reached = [0.0] * fewest(rates_rps > 0, with_each)
     while reached[-1] < demands_rps[-1] and np.count_nonzero(reached) < MOST_EXACT:
-        carried = carried_rps(rates_rps, shares, len(reached))
+        carried = carried_rps(rates_rps, shares, len(reached), with_each)
         reached.append(max(carried, reached[-1]))
     del reached[0]  # of no server
     best = int(np.argmax(reached / np.arange(1, len(reached) + 1)))
@@ -63,7 +79,9 @@ def needed(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> N
     return (blocks * (best + 1) + within + 1).astype(np.int64)
 
 
-def needed_in_draws(rates_rps: Floats, shares: Floats, demands_rps: Sequence[float]) -> Floats:
+def needed_in_draws(
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
+) -> Floats:
     """The same at each draw of the rates, shape (draws, models, columns): (draws, demands).
 
     NaN where these are more than whose ways to divide them are all tried.
@@ -73,25 +91,29 @@ def needed_in_draws(rates_rps: Floats, shares: Floats, demands_rps: Sequence[flo
     while (reached[-1] < demands[-1]).any() and len(reached) <= MOST_EXACT:
         if not are_few_ways(columns, len(reached)):
             break
-        carried = _of_all_ways(rates_rps, shares, len(reached))
+        carried = _of_all_ways(rates_rps, shares, len(reached), with_each)
         reached.append(np.maximum(carried, reached[-1]))
     tried = np.array(reached)[1:, :, None]  # without that of no server
     servers = 1.0 + (tried < demands).sum(axis=0)
     return np.where(servers > len(tried), np.nan, servers)
 
 
-def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
+def carried_rps(rates_rps: Floats, shares: Floats, servers: int, with_each: int = 1) -> float:
     """The highest demand, in all, that so many servers carry: each runs at any of the columns of
     `rates_rps` (models, columns), and of the demand `shares` (models,), above 0, are each model's.
+    0 where they cannot have each model on `with_each` of them.
     """
     columns = rates_rps.shape[1]
     if are_few_ways(columns, servers):
-        return float(_of_all_ways(rates_rps, shares, servers))
+        return float(_of_all_ways(rates_rps, shares, servers, with_each))
+    carried = np.hstack([rates_rps, -shares[:, None]])
+    hosts = np.hstack([rates_rps > 0, np.zeros((len(shares), 1))])
     found = optimize.milp(
         np.append(np.zeros(columns), -1.0),
         integrality=np.append(np.ones(columns), 0.0),
         constraints=[
-            optimize.LinearConstraint(np.hstack([rates_rps, -shares[:, None]]), lb=0),
+            optimize.LinearConstraint(sparse.csr_array(carried), lb=0),
+            optimize.LinearConstraint(sparse.csr_array(hosts), lb=with_each),
             optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
         ],
         options={"time_limit": SOLVE_S},
@@ -99,9 +121,15 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int) -> float:
     return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
 
 
-def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int) -> Floats:
+def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
     """The same by trying all ways, at rates of shape (..., models, columns): (...)."""
-    carried = rates_rps @ ways(rates_rps.shape[-1], servers).T  # (..., models, ways)
+    models, columns = rates_rps.shape[-2:]
+    hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0).astype(np.int64)
+    tried = ways(columns, servers)
+    tried = tried[(tried @ hosts.T >= with_each).all(axis=1)]
+    if not len(tried):
+        return np.zeros(rates_rps.shape[:-2])
+    carried = rates_rps @ tried.T  # (..., models, ways)
     return (carried / shares[:, None]).min(axis=-2).max(axis=-1)
 
 

@@ -7,7 +7,7 @@ from math import inf
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.columns import PROPORTION
-from perseus.results.fleets.break_even import MOST_SERVERS, stretches
+from perseus.results.fleets.break_even import MOST_SERVERS, STEPS, stretches
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column, holds
@@ -16,10 +16,11 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per group of models as in break_even, and stretch of the demand."
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    "From one request a second to what fills"
-    f" {MOST_SERVERS} dedicated servers, whole servers at on-demand prices. Shared ones are named"
-    " where they are cheaper at the lower limits of what servers carry, at the estimates, and in at"
-    " least half of joint draws between."
+    f"From one request a second to what fills {MOST_SERVERS} dedicated servers, at {STEPS} demands"
+    " in equal ratios, so that a stretch ends somewhere before the next begins; whole servers at"
+    " on-demand prices, with the head-room and the servers of each model that a stated demand asks"
+    " for. Shared ones are named where they are cheaper at the lower limits of what servers carry,"
+    " at the estimates, and in at least half of joint draws between."
     " Saving: against the cheapest dedicated servers at the same demand, the least and the most of"
     " both. P(saving > 0): by these draws, where in the stretch it is least."
 )

@@ -1,0 +1,86 @@
+"""Over the demand, fleets are those that the planner buys at it: with its head-room, and with as
+many servers of each model."""
+
+import numpy as np
+import pytest
+import synthetic
+from synthetic import demand
+
+from perseus.results.fleets import break_even, servers_needed
+from perseus.results.fleets.break_even import costs
+from perseus.results.fleets.operating_points import operating_points
+from perseus.results.fleets.plans import offered, planned
+from perseus.results.repeats import group
+from perseus.study.tasks.tables import DemandLevel
+
+A, B = "a", "b"
+TRUTH = synthetic.Truth({A: 10.0, B: 40.0}, gain=1.3, between=0, within=1e-9, repeats=1)
+
+
+def points(mixes=((1, 1), (3, 1))):
+    records = synthetic.loaded(synthetic.records(TRUTH, mixes=mixes, holds=()))
+    found = list(group(records, seed=0, draws=100).values())
+    return operating_points(found, {"cpu1": synthetic.PRICE})
+
+
+@pytest.mark.parametrize("most_ways", [servers_needed.MOST_WAYS, 0])
+@pytest.mark.parametrize(
+    "settings", [{}, {"headroom": 0.3}, {"min_servers": 3}, {"headroom": 0.1, "min_servers": 2}]
+)
+def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_ways, monkeypatch):
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", most_ways)
+    asked, of = demand({A: 20.0, B: 50.0}, **settings), points()
+    alone = [offer for offer in offered(of, spot=False) if not offer.point.is_shared]
+    for cost in list(costs(of, asked))[::8]:
+        rps = {A: cost.total_rps * 2 / 7, B: cost.total_rps * 5 / 7}
+        level = DemandLevel(name="demand", rps=rps)
+        offers = offered(of, spot=False) if cost.option.shared else alone
+        plan = planned("", offers, level, asked, resample=False)
+        assert cost.servers == plan.servers
+
+
+def test_draws_have_the_servers_of_each_model_that_are_asked_for():
+    """One request a second takes three shared servers, or six of which each has one model."""
+    found = costs(points(), demand({A: 1.0, B: 4.0}, min_servers=3))
+    first = next(cost for cost in found if cost.option.shared)
+    assert (first.servers, first.probability_of_saving) == (3, 1.0)
+    rates = np.full((5, 2, 1), 10.0)
+    found = servers_needed.needed_in_draws(rates, np.array([0.5, 0.5]), [1.0, 90.0], 3)
+    assert (found == [3, 5]).all()
+
+
+HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 1:2], 2, axis=1)])
+"""Which servers have which of a hundred models: each alone, and two of them together."""
+
+
+def test_what_too_few_servers_for_all_models_carry_is_not_looked_for(monkeypatch):
+    """A hundred models of which two share need 99 servers: half as many would do if all did."""
+    tried = []
+
+    def carried_rps(rates, shares, servers, with_each):
+        tried.append(servers)
+        return 1000.0
+
+    monkeypatch.setattr(servers_needed, "carried_rps", carried_rps)
+    shares = np.full(100, 0.01)
+    assert servers_needed.needed(10 * HUNDRED, shares, [1.0, 1000.0]).tolist() == [99, 99]
+    assert tried == [99]
+    assert servers_needed.fewest(HUNDRED > 0, 2) == 198
+
+
+def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
+    """Of three models that share, two servers have each: two of four columns are ten ways."""
+    truth = synthetic.Truth({A: 10.0, B: 40.0, "c": 20.0}, repeats=1)
+    records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1, 1),), holds=()))
+    found = list(group(records, seed=0, draws=100).values())
+    of = operating_points(found, {"cpu1": synthetic.PRICE})
+    asked = demand({A: 1.0, B: 4.0, "c": 2.0}, min_servers=2)
+    assert costs_known(of, asked)
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 9)
+    monkeypatch.setattr(break_even, "_usd_draws", None)
+    assert not costs_known(of, asked)
+
+
+def costs_known(of, asked):
+    shared = [cost for cost in costs(of, asked) if cost.option.shared]
+    return not np.isnan(shared[0].probability_of_saving)
