@@ -53,7 +53,7 @@ rule measurements:
 onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
         require_machine(workflow.dag.needrun_jobs())
-    require_weights(workflow.dag.needrun_jobs())
+    require_own_files(workflow.dag.needrun_jobs())
     from perseus.measurement.experiments import procedure
 
     if is_of_study():

@@ -1,6 +1,5 @@
 """The study, read once from the configuration, and what all rules share."""
 
-import importlib.util
 import re
 import sys
 from functools import cache
@@ -21,6 +20,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import cores, cut_files, gpu, starter, workflow_lock
 from perseus.host.interruption import Interruption
+from perseus.models import own_files
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import TABLES
 from perseus.study import files, planning, provenance, slots
@@ -185,22 +185,11 @@ def require_machine(jobs):
             raise WorkflowError(f"Server {server.name!r}: {error}") from None
 
 
-def require_weights(jobs):
-    """Stop when files of weights that are to be exported do not fit their architectures."""
-    exports = [job for job in jobs if job.rule.name in ("export", "export_program")]
+def require_own_files(jobs):
+    """Stop when weights or ONNX files that are to be exported cannot be."""
+    exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]
     models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
-    of_files = [model for model in models if model.weights_file]
-    if not of_files or importlib.util.find_spec("torch") is None:  # where only jobs have it
-        return
-    from perseus.models.networks import ExportError, require_fit
-
-    problems = []
-    for model in of_files:
-        try:
-            require_fit(model.architecture, Path(model.weights_file))
-        except ExportError as error:
-            problems.append(f"models: {model.name}: weights: {error}")
-    if problems:
+    if problems := list(own_files.problems(models)):
         raise WorkflowError("\n".join(problems))
 
 

@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 
+import onnx
 import pytest
 import yaml
+from onnx_files import network
 from weights_files import write_shapes
 
 SNAKEMAKE = (sys.executable, "-m", "snakemake")
@@ -78,16 +80,22 @@ def test_an_unknown_key_on_the_command_line_is_refused(empty):
     assert "colour: unknown key" in output + errors
 
 
-def test_weights_that_do_not_fit_stop_before_any_job_all_at_once(empty, tmp_path):
+def test_files_of_ones_own_that_do_not_fit_stop_before_any_job_all_at_once(empty, tmp_path):
     workflow = empty.copy(tmp_path / "workflow")
     write_shapes(workflow.root / "right.pt", "alexnet")
     write_shapes(workflow.root / "other.pt", "resnet18")
     (workflow.root / "none.pt").write_bytes(b"weights")
     files = {"alexnet": "right.pt", "squeezenet1_1": "other.pt", "mobilenet_v3_small": "none.pt"}
     sla = {"latency_ms": 100}
+    networks = {"one": network(), "two": network(more_inputs=("size",)), "large": network()}
+    for name, each in networks.items():
+        onnx.save(each, workflow.root / f"{name}.onnx")
     models = [{"name": name, "weights": file, "sla": sla} for name, file in files.items()]
+    models += [{"name": name, "onnx": f"{name}.onnx", "sla": sla} for name in networks]
+    models[-1]["input_size"] = 48
     scenarios = [
-        {"name": name, "servers": ["cpu1"], "tenants": [{"model": name}]} for name in files
+        {"name": name, "servers": ["cpu1"], "tenants": [{"model": name}]}
+        for name in (*files, *networks)
     ]
     (workflow.root / "study.yaml").write_text(
         yaml.safe_dump({"models": models, "scenarios": scenarios})
@@ -100,7 +108,9 @@ def test_weights_that_do_not_fit_stop_before_any_job_all_at_once(empty, tmp_path
     assert done.returncode == 1 and "Traceback" not in said
     assert said.count("squeezenet1_1: weights: other.pt does not fit squeezenet1_1: ") == 1
     assert said.count("mobilenet_v3_small: weights: none.pt is not a state_dict that can be") == 1
-    assert "right.pt" not in said
+    assert said.count("two: onnx: two.onnx has 2 inputs (x, size), not one") == 1
+    assert said.count("large: onnx: large.onnx: its input 'x' is float (?, 3, 32, 32): images") == 1
+    assert "right.pt" not in said and "one.onnx" not in said
     assert not (workflow.root / "results").exists()
 
 

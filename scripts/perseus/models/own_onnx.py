@@ -71,6 +71,14 @@ def take_onnx(
     }
 
 
+def require_classifier(source: Path, input_size: int | None) -> None:
+    """Raises ExportError unless a file says of itself that it is what `take_onnx` takes.
+
+    Nothing of it is run.
+    """
+    _input(_read(source), source, input_size)
+
+
 def _read(source: Path) -> onnx.ModelProto:
     import onnx
     from google.protobuf.message import DecodeError
@@ -79,7 +87,9 @@ def _read(source: Path) -> onnx.ModelProto:
         model = onnx.load_model(str(source), load_external_data=False)
     except DecodeError as error:
         raise ExportError(f"{source} is not an ONNX file") from error
-    outside = [each.name for each in model.graph.initializer if each.external_data]
+    constants = (given.t for node in model.graph.node for given in node.attribute)
+    tensors = (*model.graph.initializer, *constants)
+    outside = [each.name for each in tensors if each.external_data]
     if outside:
         raise ExportError(
             f"{source} keeps {len(outside)} of its weights in another file (external data, such as"
@@ -131,7 +141,10 @@ def _image_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
     if len(names) != 1:
-        raise ExportError(f"{source} has {len(names)} {what} ({', '.join(names)}), not one")
+        raise ExportError(
+            f"{source} has {len(names)} {what} ({', '.join(names)}), not one: let a Triton"
+            " elsewhere serve it, and name it by served_model: (docs/remote.md)"
+        )
 
 
 def _dims(of: onnx.ValueInfoProto) -> list[int | None]:

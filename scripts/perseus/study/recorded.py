@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ from perseus.study.traces import (
     read_times_s,
     refuse,
     text_of,
+    to_numbers,
     to_times_s,
 )
 
@@ -26,6 +27,9 @@ MINUTE_S: Final = 60.0
 AZURE_FUNCTIONS: Final = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
 """The columns before those of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
+
+AZURE_INVOCATIONS: Final = ["app", "func", "end_timestamp", "duration"]
+"""Of an invocation per line, in seconds (AzureFunctionsInvocationTrace2021.md, ibid.)."""
 
 COUNTS: Final = re.compile("[0-9,]+")
 NOTHING: Final = np.empty(0, np.int64)
@@ -75,14 +79,35 @@ def _times(path: Path, column: str | None) -> Recorded:
 
 
 def _azure_functions(path: Path, function: str | None) -> Recorded:
-    """Invocations per minute: of a function by its hash, or of all together."""
+    """Invocations of a function by its hash, or of all together: the trace of 2019 or of 2021."""
+    with text_of(path) as file:
+        head = file.readline().strip().split(",")
+    read = _invocations if head == AZURE_INVOCATIONS else _invocations_per_minute
+    return read(path, function)
+
+
+def _invocations(path: Path, function: str | None) -> Recorded:
+    """By when they began; times count from the first of them all."""
+    numbers, (functions, ends, durations) = read_columns(path, AZURE_INVOCATIONS[1:])
+    begins_s = to_times_s(path, numbers, ends) - to_numbers(path, numbers, durations)
+    every = _of_times(np.sort(begins_s))
+    mine_s = np.sort(begins_s[np.array([function in (None, each) for each in functions])])
+    if not len(mine_s):
+        raise TraceError(f"{path} has no function {function!r}")
+    return replace(every, starts_s=mine_s - begins_s.min(), counts=np.ones(len(mine_s), np.int64))
+
+
+def _invocations_per_minute(path: Path, function: str | None) -> Recorded:
     found, bad = 0, list[str]()
     with text_of(path) as file:
         head = file.readline().strip().split(",")
         minutes = len(head) - len(AZURE_FUNCTIONS)
         if minutes < 1 or head != [*AZURE_FUNCTIONS, *map(str, range(1, minutes + 1))]:
             names = ",".join(AZURE_FUNCTIONS)
-            raise TraceError(f"{path} line 1: the columns are not {names},1,2,3 and so on")
+            each = ",".join(AZURE_INVOCATIONS)
+            raise TraceError(
+                f"{path} line 1: the columns are not {names},1,2,3 and so on, nor {each}"
+            )
         counts = np.zeros(minutes, np.int64)
         for number, line in enumerate(map(str.strip, file), start=2):
             # A day has 46,000 functions: the minutes of others are not looked at.

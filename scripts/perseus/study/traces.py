@@ -57,6 +57,14 @@ def to_times_s(path: Path, numbers: Sequence[int], texts: Sequence[str]) -> NDAr
     return times_s
 
 
+def to_numbers(path: Path, numbers: Sequence[int], texts: Sequence[str]) -> NDArray[np.float64]:
+    """Raises TraceError for lines, with these numbers, in which no finite number stands."""
+    found = np.array([_number(text) for text in texts])
+    bad = np.flatnonzero(~np.isfinite(found)).tolist()
+    refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} is no number" for i in bad])
+    return found
+
+
 def _number(text: str) -> float:
     try:
         return float(text)
@@ -88,6 +96,10 @@ def read_columns(path: Path, wanted: Sequence[str]) -> tuple[list[int], list[lis
 
     Raises OSError, and TraceError where the first line does not name them or lines lack them.
     """
+    numbers: list[int] = []
+    # No row of a million is kept: the collector of garbage would look at each of them, many times.
+    columns: list[list[str]] = [[] for _ in wanted]
+    short = []
     with text_of(path) as file:
         reader = csv.reader(file)
         head = [name.strip() for name in next(reader, [])]
@@ -95,11 +107,15 @@ def read_columns(path: Path, wanted: Sequence[str]) -> tuple[list[int], list[lis
             what = f"has no column {' and none '.join(map(repr, missing))}"
             raise TraceError(f"{path} line 1: {', '.join(head)[:60]!r} {what}")
         places = [head.index(name) for name in wanted]
-        needed = max(places) + 1  # to keep no more of a million lines
-        rows = [(reader.line_num, tuple(row[:needed])) for row in reader if row]
-    short = [(number, len(row)) for number, row in rows if len(row) < needed]
-    refuse(path, [f"line {number}: has {n} of {len(head)} columns" for number, n in short])
-    return [n for n, _ in rows], [[row[place].strip() for _, row in rows] for place in places]
+        for row in filter(None, reader):
+            if len(row) <= max(places):
+                short.append(f"line {reader.line_num}: has {len(row)} of {len(head)} columns")
+                continue
+            numbers.append(reader.line_num)
+            for column, place in zip(columns, places, strict=True):
+                column.append(row[place].strip())
+    refuse(path, short)
+    return numbers, columns
 
 
 def refuse(path: Path, bad: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """What an edit of the study runs again: prices, demand, models, servers, tenants, evidence."""
 
+import onnx
 import pytest
 from dag.edits.edited_study import (
     ALL_CELLS,
@@ -14,6 +15,7 @@ from dag.edits.edited_study import (
     reconfigured,
     repositories,
 )
+from onnx_files import network
 
 
 def test_the_price_of_a_server(edited, downstream):
@@ -271,13 +273,13 @@ def test_an_onnx_file_of_ones_own_in_place_of_an_architecture_and_what_stands_in
             model.pop(key, None)
         model["onnx"] = "weights/own.onnx"
 
-    (edited.root / "weights" / "own.onnx").write_bytes(b"a network")
+    onnx.save(network(), edited.root / "weights" / "own.onnx")
     reconfigured(edited, take)
     again = {("own_onnx", RESNET), *repositories(RESNET), CEILING, RESNET_PEAK, MIX, *downstream}
     assert edited.stale() == again
     edited.run("--cores", "2", "all")
     assert edited.stale() == set()
-    (edited.root / "weights" / "own.onnx").write_bytes(b"another network")
+    onnx.save(network(pixels=(48, 48)), edited.root / "weights" / "own.onnx")
     assert edited.stale() == again
 
 

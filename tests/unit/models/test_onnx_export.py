@@ -253,8 +253,10 @@ def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
         networks.require_fit(architecture, tmp_path / "fits.pth")
         with pytest.raises(ExportError, match=r"does not fit resnet18: .* missing keys"):
             networks.require_fit("resnet18", tmp_path / "fits.pth")
-    torch.save(torchvision.models.alexnet(num_classes=10).state_dict(), tmp_path / "tuned.pth")
-    networks.require_fit("alexnet", tmp_path / "tuned.pth")
+    for architecture in ("alexnet", "regnet_x_400mf"):
+        tuned = torchvision.models.get_model(architecture, num_classes=10)
+        torch.save(tuned.state_dict(), tmp_path / "tuned.pth")
+        networks.require_fit(architecture, tmp_path / "tuned.pth")
     assert torch.zeros(1).device.type == "cpu"
 
 

@@ -6,42 +6,14 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx.external_data_helper import set_external_data
+from onnx_files import CLASSES, network
 
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
 from perseus.models.onnx_precision import convert
 from perseus.models.own_onnx import take_onnx
 from perseus.study.tasks.own_onnx import OwnOnnxTask
-
-FLOAT, CLASSES = TensorProto.FLOAT, 5
-
-
-def network(
-    batch="n", pixels=(32, 32), channels=3, kind=FLOAT, more_inputs=(), more_outputs=(), by=None
-):
-    """A pooling, a flattening and a matrix; `by` is the constant batch that it is reshaped to."""
-    rng = np.random.default_rng(0)
-    weights = [
-        numpy_helper.from_array(rng.normal(size=(channels, CLASSES)).astype(np.float32), "w"),
-        numpy_helper.from_array(np.array([by or -1, channels]), "shape"),
-    ]
-    dtype = {FLOAT: [], TensorProto.FLOAT16: [helper.make_node("Cast", ["x"], ["x32"], to=FLOAT)]}
-    nodes = [
-        *dtype[kind],
-        helper.make_node("GlobalMaxPool", ["x" if kind == FLOAT else "x32"], ["pooled"]),
-        helper.make_node("Reshape", ["pooled", "shape"], ["flat"]),
-        helper.make_node("MatMul", ["flat", "w"], ["input"]),  # a name that is ours otherwise
-        helper.make_node("Identity", ["input"], ["scores"]),
-        *(helper.make_node("Identity", ["input"], [name]) for name in more_outputs),
-    ]
-    image = helper.make_tensor_value_info("x", kind, [batch, channels, *pixels])
-    others = [helper.make_tensor_value_info(name, FLOAT, [1]) for name in more_inputs]
-    made = [
-        helper.make_tensor_value_info(name, FLOAT, [batch, CLASSES])
-        for name in ("scores", *more_outputs)
-    ]
-    graph = helper.make_graph(nodes, "own", [image, *others], made, weights)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
 def taken(model, folder, **task):
@@ -94,7 +66,7 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (network(more_inputs=("size",)), r"has 2 inputs \(x, size\), not one"),
+        (network(more_inputs=("size",)), r"has 2 inputs \(x, size\), not one: .* served_model:"),
         (network(more_outputs=("boxes",)), r"has 2 outputs \(scores, boxes\), not one"),
         (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
@@ -117,6 +89,15 @@ def test_weights_in_another_file_are_refused(tmp_path):
     onnx.save(network(), tmp_path / "own.onnx", save_as_external_data=True, size_threshold=0)
     with pytest.raises(ExportError, match=r"keeps \d of its weights in another file .*onnx.save"):
         take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
+
+
+def test_constants_in_another_file_are_refused_alike(tmp_path):
+    model = network()
+    apart = helper.make_node("Constant", [], ["apart"], value=model.graph.initializer[0])
+    set_external_data(apart.attribute[0].t, "apart.bin")
+    model.graph.node.append(apart)
+    with pytest.raises(ExportError, match=r"keeps 1 of its weights in another file"):
+        taken(model, tmp_path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07"])

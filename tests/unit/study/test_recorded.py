@@ -70,6 +70,25 @@ def test_invocations_per_minute_are_of_a_function_or_of_all(function, expected, 
     assert (found.interval_s, found.length_s) == (60, 180)
 
 
+INVOCATIONS = """\
+app,func,end_timestamp,duration
+a,f1,5160.25,0.25
+b,f2,5161.5,0.5
+a,f1,5241.0,41.5
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "starts_s"), [(None, [0, 1, 39.5]), ("f1", [0, 39.5]), ("f2", [1])]
+)
+def test_invocations_with_their_times_begin_their_duration_before_they_end(
+    function, starts_s, tmp_path
+):
+    found = read_recorded(written(tmp_path, INVOCATIONS), "azure_functions", function)
+    assert found.starts_s.tolist() == starts_s and set(found.counts) == {1}
+    assert (found.interval_s, found.length_s) == (0.0, 39.5 * 3 / 2)
+
+
 def test_the_rows_of_other_functions_may_be_anything(tmp_path):
     path = written(tmp_path, azure("o,a,f1,http,1,2,3", "o,a,f2,http,x"))
     assert read_recorded(path, "azure_functions", "f1").counts.tolist() == [1, 2, 3]
@@ -86,7 +105,9 @@ def test_requests_are_to_one_language_model_or_to_all(llm, starts_s, tmp_path):
     assert (found.interval_s, found.length_s) == (1.0, 101.0)
 
 
-MINUTES = r"line 1: the columns are not HashOwner,HashApp,HashFunction,Trigger,1,2,3 and so on"
+MINUTES = (
+    r"line 1: the columns are not HashOwner,HashApp,HashFunction,Trigger,1,2,3 and so on, nor app"
+)
 
 
 @pytest.mark.parametrize(
@@ -114,6 +135,19 @@ MINUTES = r"line 1: the columns are not HashOwner,HashApp,HashFunction,Trigger,1
         ),
         ("azure_functions", "f3", TWO_FUNCTIONS, r"trace\.csv has no function 'f3'"),
         ("azure_functions", None, azure(), r"trace\.csv has no function$"),
+        ("azure_functions", "f3", INVOCATIONS, r"trace\.csv has no function 'f3'"),
+        (
+            "azure_functions",
+            None,
+            INVOCATIONS.replace("41.5", "long").replace("5161.5", "then"),
+            r"line 3: 'then' is not a time in s",
+        ),
+        (
+            "azure_functions",
+            None,
+            INVOCATIONS.replace("41.5", "long"),
+            r"line 4: 'long' is no number",
+        ),
         ("burstgpt", None, "time,Model\n1,a\n", r"'time, Model' has no column 'Timestamp'"),
         ("burstgpt", None, "a\n", r"has no column 'Timestamp' and none 'Model'"),
         ("burstgpt", "ChatGTP", BURSTGPT, r"no request to 'ChatGTP' \(did you mean 'ChatGPT'\?\)"),

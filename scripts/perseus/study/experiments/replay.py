@@ -151,16 +151,16 @@ class Settings(ExperimentSettings):
     format: Format | None = Field(
         default=None,
         description="Of the files; trace only. `times`, the default: a time in seconds, or a date"
-        " and time, per line or in a column. `azure_functions` and `burstgpt`: those public"
-        " traces.",
+        " and time, per line or in a column. `azure_functions` (of 2019 or 2021) and `burstgpt`:"
+        " those public traces.",
     )
     column: Words | None = Field(
         default=None, description="The column of a CSV that has the times; times only."
     )
     functions: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="HashFunction of the rows that count; azure_functions only. Default, the sum of"
-        " all rows.",
+        description="HashFunction, or func, of the rows that count; azure_functions only. Default,"
+        " all.",
     )
     llms: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
         default=None,
