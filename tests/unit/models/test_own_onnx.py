@@ -24,6 +24,13 @@ def taken(model, folder, **task):
     return record, served
 
 
+def unknown():
+    """A network that declares no shape, by an operator whose answers have any."""
+    model = network(declared=None)
+    model.graph.node[-1].domain = "of.somebody"
+    return model
+
+
 @pytest.mark.parametrize("batch", ["n", 1, 3])
 def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path, batch):
     record, served = taken(network(batch), tmp_path)
@@ -50,6 +57,24 @@ def test_a_batch_that_stays_fixed_is_recorded(tmp_path, batch):
     assert set(record["batches"]) == {batch}
 
 
+ENDS_IN_ONES = [
+    network(ones=2, declared=(CLASSES, 1, 1)),  # as public SqueezeNets and DenseNets do
+    network(1, ones=2, declared=(CLASSES, 1, 1)),
+    network(ones=1, declared=(CLASSES, "h")),  # what is open there can be inferred
+]
+
+
+@pytest.mark.parametrize("model", [*ENDS_IN_ONES, network(declared=None)])
+def test_an_answer_that_ends_in_sizes_of_one_or_declares_none_is_served_flat(tmp_path, model):
+    record, served = taken(model, tmp_path)
+    assert record["classes"] == CLASSES and record["fixed_batch"] is None
+    session = onnx_session(str(served))
+    assert session.get_outputs()[0].shape == ["batch", CLASSES]
+    reference = np.load(tmp_path / "reference.npz")
+    (answers,) = session.run(["output"], {"input": reference["input"][:2]})
+    np.testing.assert_allclose(answers, reference["output"][:2], rtol=1e-5)
+
+
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
     record, served = taken(network(3, by=3), tmp_path)
@@ -70,6 +95,8 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
         (network(more_outputs=("boxes",)), r"has 2 outputs \(scores, boxes\), not one"),
         (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
+        (network(declared=(CLASSES, 2)), r"'scores' is float \(\?, 5, 2\); answers are"),
+        (unknown(), "'scores' is float of no declared shape; answers are"),
         (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
         (network(pixels=(32, 64)), "images must be square"),
     ],
