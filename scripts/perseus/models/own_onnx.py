@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perseus.host.files import whole
-from perseus.models.answers import Array
+from perseus.models.answers import TOLERANCES, Array, relative_error
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
@@ -54,14 +54,11 @@ def take_onnx(
     output = _answers(model, images, batch, source)
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         onnx.save_model(_as_served(model, size), str(onnx_file))
-        fixed_batch = None
         try:
-            check = check_onnx(onnx_file, images, output, what=source.name)
+            fixed_batch, check = _checked(onnx_file, images, output, batch, source)
         except ExportError:
-            if batch is None:
-                raise
-            fixed_batch = batch
-            check = check_onnx(onnx_file, images, output, what=source.name, batch=batch)
+            _require_unmixed(model, images, output, batch, source)
+            raise
         kept = keep_answers(onnx_file, images, output, npz)
     return {
         "source_sha256": sha256(source),
@@ -190,6 +187,40 @@ def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: P
     if answers.dtype != np.float32:
         raise ExportError(f"{source} answers in {answers.dtype}; answers are float32")
     return answers.reshape(len(answers), -1)
+
+
+def _checked(
+    served: Path, images: Array, output: Array, batch: int | None, source: Path
+) -> tuple[int | None, dict[str, Any]]:
+    """(the batch size that the file served is fixed to, the check), as in `take_onnx`."""
+    try:
+        return None, check_onnx(served, images, output, what=source.name)
+    except ExportError:
+        if batch is None:
+            raise
+    return batch, check_onnx(served, images, output, what=source.name, batch=batch)
+
+
+def _require_unmixed(
+    model: onnx.ModelProto, images: Array, output: Array, batch: int | None, source: Path
+) -> None:
+    """Raises ExportError where an answer depends on what else is in the batch.
+
+    `output` is compared with the answers to all images as one batch, or where a file is fixed to
+    batches, with those to batches of one image again and again.
+    """
+    if batch is None:
+        others = _answers(model, images, len(images), source)
+    else:
+        others = _answers(model, np.repeat(images, batch, axis=0), batch, source)[::batch]
+    # Not by their signal, which is rounding where answers are alike.
+    level = float(max(np.abs(output).max(), np.abs(others).max()))
+    if np.isfinite(level) and relative_error(others, output, level or 1.0) > TOLERANCES["fp32"]:
+        raise ExportError(
+            f"{source} answers an image otherwise when it is in a batch with others: it mixes the"
+            " images of a batch (by an operator over the first axis, perhaps), so that no answer"
+            " can be checked"
+        )
 
 
 def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:

@@ -13,6 +13,7 @@ from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
 from perseus.models.onnx_precision import convert
 from perseus.models.own_onnx import take_onnx
+from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 
@@ -105,6 +106,37 @@ def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model,
     with pytest.raises(ExportError, match=why):
         taken(model, tmp_path)
     assert not (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("batch", "last"),
+    [
+        ("n", ("Sub", "input", "mean")),  # alone, an image is its own mean
+        (MIN_IMAGES, ("Expand", "mean", "size")),
+    ],
+)
+def test_a_file_that_mixes_the_images_of_a_batch_is_refused_for_that(tmp_path, batch, last):
+    model = network(batch)
+    model.graph.node.pop()
+    model.graph.node.extend(
+        [
+            helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]),
+            helper.make_node("Shape", ["input"], ["size"]),
+            helper.make_node(last[0], last[1:], ["scores"]),
+        ]
+    )
+    with pytest.raises(ExportError, match="answers an image otherwise when it is in a batch with"):
+        taken(model, tmp_path)
+    assert not (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("times", [0, np.nan])
+def test_a_file_that_answers_all_alike_is_refused_for_that(tmp_path, times):
+    model = network()
+    model.graph.node[-1].CopyFrom(helper.make_node("Mul", ["input", "times"], ["scores"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([times]), "times"))
+    with pytest.raises(ExportError, match="nearly the same answer for every image"):
+        taken(model, tmp_path)
 
 
 def test_another_size_than_the_files_own_is_refused(tmp_path):
