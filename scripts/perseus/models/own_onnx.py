@@ -5,6 +5,7 @@ Nothing of the file is executed but by ONNX Runtime, which knows no code in mode
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perseus.host.files import whole
-from perseus.models.answers import Array
+from perseus.models.answers import TOLERANCES, Array, relative_error
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
@@ -53,14 +54,11 @@ def take_onnx(
     output = _answers(model, images, batch, source)
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         onnx.save_model(_as_served(model, size), str(onnx_file))
-        fixed_batch = None
         try:
-            check = check_onnx(onnx_file, images, output, what=source.name)
+            fixed_batch, check = _checked(onnx_file, images, output, batch, source)
         except ExportError:
-            if batch is None:
-                raise
-            fixed_batch = batch
-            check = check_onnx(onnx_file, images, output, what=source.name, batch=batch)
+            _require_unmixed(model, images, output, batch, source)
+            raise
         kept = keep_answers(onnx_file, images, output, npz)
     return {
         "source_sha256": sha256(source),
@@ -97,14 +95,29 @@ def _read(source: Path) -> onnx.ModelProto:
         )
     if not model.graph.node:
         raise ExportError(f"{source} is not an ONNX file")
+    _infer_answers(model)
     return model
+
+
+def _infer_answers(model: onnx.ModelProto) -> None:
+    """Give outputs the shapes that the nodes tell, where those declared leave something open."""
+    import onnx
+
+    outputs = model.graph.output
+    if all(len(_dims(each)) >= 2 and None not in _dims(each)[2:] for each in outputs):
+        return
+    # Operators that it does not know tell it nothing.
+    with contextlib.suppress(onnx.shape_inference.InferenceError):
+        inferred = onnx.shape_inference.infer_shapes(model).graph.output
+        for output, told in zip(outputs, inferred, strict=True):
+            output.CopyFrom(told)
 
 
 def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple[int | None, int]:
     """(the batch size that a file is fixed to, None if to none; height and width in pixels).
 
     Raises ExportError unless it maps one batch of float32 images (batch, 3, H, W) to one output
-    (batch, classes).
+    (batch, classes), which may end in further sizes of 1.
     """
     import onnx
 
@@ -122,7 +135,7 @@ def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple
             f"{source}: its input {name!r} is {_shape(given)}; images are float32 (batch, 3,"
             " height, width)"
         )
-    if len(answered) != 2:
+    if len(answered) < 2 or any(size != 1 for size in answered[2:]):
         raise ExportError(
             f"{source}: its output {made.name!r} is {_shape(made)}; answers are (batch, classes)"
         )
@@ -156,6 +169,8 @@ def _shape(of: onnx.ValueInfoProto) -> str:
     import onnx
 
     kind = onnx.TensorProto.DataType.Name(of.type.tensor_type.elem_type).lower()
+    if not of.type.tensor_type.HasField("shape"):
+        return f"{kind} of no declared shape"
     sizes = ", ".join("?" if size is None else str(size) for size in _dims(of))
     return f"{kind} ({sizes})"
 
@@ -171,7 +186,41 @@ def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: P
         raise ExportError(f"onnxruntime cannot run {source}: {error}") from error
     if answers.dtype != np.float32:
         raise ExportError(f"{source} answers in {answers.dtype}; answers are float32")
-    return answers
+    return answers.reshape(len(answers), -1)
+
+
+def _checked(
+    served: Path, images: Array, output: Array, batch: int | None, source: Path
+) -> tuple[int | None, dict[str, Any]]:
+    """(the batch size that the file served is fixed to, the check), as in `take_onnx`."""
+    try:
+        return None, check_onnx(served, images, output, what=source.name)
+    except ExportError:
+        if batch is None:
+            raise
+    return batch, check_onnx(served, images, output, what=source.name, batch=batch)
+
+
+def _require_unmixed(
+    model: onnx.ModelProto, images: Array, output: Array, batch: int | None, source: Path
+) -> None:
+    """Raises ExportError where an answer depends on what else is in the batch.
+
+    `output` is compared with the answers to all images as one batch, or where a file is fixed to
+    batches, with those to batches of one image again and again.
+    """
+    if batch is None:
+        others = _answers(model, images, len(images), source)
+    else:
+        others = _answers(model, np.repeat(images, batch, axis=0), batch, source)[::batch]
+    # Not by their signal, which is rounding where answers are alike.
+    level = float(max(np.abs(output).max(), np.abs(others).max()))
+    if np.isfinite(level) and relative_error(others, output, level or 1.0) > TOLERANCES["fp32"]:
+        raise ExportError(
+            f"{source} answers an image otherwise when it is in a batch with others: it mixes the"
+            " images of a batch (by an operator over the first axis, perhaps), so that no answer"
+            " can be checked"
+        )
 
 
 def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
@@ -182,19 +231,16 @@ def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     served = onnx.compose.add_prefix(model, "own/")
     graph = served.graph
     (given,), (made,) = _image_inputs(graph), graph.output
+    classes = _dims(made)[1] or "classes"
     before = helper.make_node("Identity", ["input"], [given.name])
-    after = helper.make_node("Identity", [made.name], ["output"])
+    after = helper.make_node("Flatten", [made.name], ["output"])  # of sizes of 1, if it has any
     nodes = [before, *graph.node, after]
     del graph.node[:]
     graph.node.extend(nodes)
     # What a fixed batch made known of the shapes in between does not hold any more.
     del graph.value_info[:]
-    given.name, made.name = "input", "output"
-    for of, sizes in ((given, (3, size, size)), (made, tuple(_dims(made)[1:]))):
-        shape = of.type.tensor_type.shape
-        shape.dim[0].dim_param = "batch"
-        for dim, px in zip(list(shape.dim)[1:], sizes, strict=True):
-            if px is not None:
-                dim.dim_value = px
+    declare, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
+    given.CopyFrom(declare("input", kind, ["batch", 3, size, size]))
+    made.CopyFrom(declare("output", kind, ["batch", classes]))
     served.ir_version = min(served.ir_version, MAX_IR_VERSION)
     return served

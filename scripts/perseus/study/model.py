@@ -34,7 +34,8 @@ class Model(Part):
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description="The path of an ONNX file, in place of architecture and weights: one input of"
-        " float32 images (batch, 3, height, width), one output (batch, classes), weights inside.",
+        " float32 images (batch, 3, height, width), one output (batch, classes) or (batch, classes,"
+        " 1, 1), weights inside.",
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+import yaml
 from measure_tasks import client, measure_task, server, tenant
 
 from perseus.measurement.advice import what_would_help, with_advice
@@ -24,15 +25,18 @@ from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.serving.failures import ServerError
+from perseus.study import planning
 from perseus.study.experiments import KINDS
 from perseus.study.experiments.aa import Run as Again
 from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import Run
 from perseus.study.experiments.soak import Run as Soak
+from perseus.study.read import read_study
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasuredTenant
 
+ROOT = Path(__file__).parents[3]
 TENANT = tenant("a")
 
 
@@ -177,6 +181,20 @@ def test_every_kind_has_a_procedure():
         assert callable(procedure(kind).measure) and callable(procedure(kind).load_s)
     with pytest.raises(ModuleNotFoundError):
         procedure("no-such-kind")
+
+
+def test_what_the_study_of_pairs_would_take_is_what_is_written_of_it():
+    config = ROOT / "config"
+    raw, change = (
+        yaml.safe_load((config / name).read_text())
+        for name in ("config.yaml", "studies/pairs.yaml")
+    )
+    study = read_study(raw | change, prices=config / "prices.csv", folder=ROOT)
+    tasks = [planning.measure_task(study, cell) for cell in study.cells.values()]
+    about_s = sum(procedure(task.run.kind).load_s(task)[0] for task in tasks)
+    said = f"{len(tasks)} cells, {about_s / 60:.0f} min of load"
+    for page in ("docs/questions.md", "config/studies/pairs.yaml"):
+        assert said in (ROOT / page).read_text()
 
 
 def test_what_measuring_takes_is_known_beforehand():

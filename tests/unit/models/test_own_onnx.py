@@ -13,6 +13,7 @@ from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
 from perseus.models.onnx_precision import convert
 from perseus.models.own_onnx import take_onnx
+from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 
@@ -22,6 +23,13 @@ def taken(model, folder, **task):
     served = folder / "model.onnx"
     record = take_onnx(OwnOnnxTask(**task), folder / "own.onnx", served, folder / "reference.npz")
     return record, served
+
+
+def unknown():
+    """A network that declares no shape, by an operator whose answers have any."""
+    model = network(declared=None)
+    model.graph.node[-1].domain = "of.somebody"
+    return model
 
 
 @pytest.mark.parametrize("batch", ["n", 1, 3])
@@ -50,6 +58,24 @@ def test_a_batch_that_stays_fixed_is_recorded(tmp_path, batch):
     assert set(record["batches"]) == {batch}
 
 
+ENDS_IN_ONES = [
+    network(ones=2, declared=(CLASSES, 1, 1)),  # as public SqueezeNets and DenseNets do
+    network(1, ones=2, declared=(CLASSES, 1, 1)),
+    network(ones=1, declared=(CLASSES, "h")),  # what is open there can be inferred
+]
+
+
+@pytest.mark.parametrize("model", [*ENDS_IN_ONES, network(declared=None)])
+def test_an_answer_that_ends_in_sizes_of_one_or_declares_none_is_served_flat(tmp_path, model):
+    record, served = taken(model, tmp_path)
+    assert record["classes"] == CLASSES and record["fixed_batch"] is None
+    session = onnx_session(str(served))
+    assert session.get_outputs()[0].shape == ["batch", CLASSES]
+    reference = np.load(tmp_path / "reference.npz")
+    (answers,) = session.run(["output"], {"input": reference["input"][:2]})
+    np.testing.assert_allclose(answers, reference["output"][:2], rtol=1e-5)
+
+
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
     record, served = taken(network(3, by=3), tmp_path)
@@ -70,6 +96,8 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
         (network(more_outputs=("boxes",)), r"has 2 outputs \(scores, boxes\), not one"),
         (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
+        (network(declared=(CLASSES, 2)), r"'scores' is float \(\?, 5, 2\); answers are"),
+        (unknown(), "'scores' is float of no declared shape; answers are"),
         (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
         (network(pixels=(32, 64)), "images must be square"),
     ],
@@ -78,6 +106,37 @@ def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model,
     with pytest.raises(ExportError, match=why):
         taken(model, tmp_path)
     assert not (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize(
+    ("batch", "last"),
+    [
+        ("n", ("Sub", "input", "mean")),  # alone, an image is its own mean
+        (MIN_IMAGES, ("Expand", "mean", "size")),
+    ],
+)
+def test_a_file_that_mixes_the_images_of_a_batch_is_refused_for_that(tmp_path, batch, last):
+    model = network(batch)
+    model.graph.node.pop()
+    model.graph.node.extend(
+        [
+            helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]),
+            helper.make_node("Shape", ["input"], ["size"]),
+            helper.make_node(last[0], last[1:], ["scores"]),
+        ]
+    )
+    with pytest.raises(ExportError, match="answers an image otherwise when it is in a batch with"):
+        taken(model, tmp_path)
+    assert not (tmp_path / "model.onnx").exists()
+
+
+@pytest.mark.parametrize("times", [0, np.nan])
+def test_a_file_that_answers_all_alike_is_refused_for_that(tmp_path, times):
+    model = network()
+    model.graph.node[-1].CopyFrom(helper.make_node("Mul", ["input", "times"], ["scores"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([times]), "times"))
+    with pytest.raises(ExportError, match="nearly the same answer for every image"):
+        taken(model, tmp_path)
 
 
 def test_another_size_than_the_files_own_is_refused(tmp_path):

@@ -213,6 +213,23 @@ def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute
     assert {text.get_text() for text in attainment.texts} == {"85.5 %", "94.7 %"}
 
 
+def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):
+    """Neither by each other, when both are near 1, where their bars are and the SLA is."""
+    record = synthetic.replay_record()
+    for each in record["offered"]:
+        each["within_each_s"] = each["requests_each_s"]
+        each["worst_minute"] |= {"within": each["worst_minute"]["requests"] - 3}
+    with drawing.drawing(STYLE):
+        drawn = module_of("replay").draw(replays(tmp_path, record), STYLE)
+        drawn.draw_without_rendering()
+    for panel in drawn.axes[1::2]:
+        shared, alone = (text.get_window_extent() for text in panel.texts)
+        assert not shared.overlaps(alone)
+        for label in (shared, alone):
+            assert not any(line.get_window_extent().overlaps(label) for line in panel.lines)
+            assert drawn.bbox.containsx(label.x0) and drawn.bbox.containsx(label.x1)
+
+
 def test_replays_that_failed_or_are_long_or_many_are_drawn_too(tmp_path):
     failed = synthetic.replay_record() | {"outcome": "failed", "reason": "it died", "offered": []}
     drawn = module_of("replay").draw(replays(tmp_path / "failed", failed), STYLE)

@@ -1,5 +1,6 @@
 """The plan of a large study: each job's files and task are found without searching all cells."""
 
+import re
 import time
 from itertools import combinations, islice
 from pathlib import Path
@@ -96,6 +97,18 @@ def test_what_a_job_is_told_comes_back_from_its_plain_form(path):
     )
     for task in tasks_of(study):
         assert type(task).model_validate(task.plain()).plain() == task.plain()
+
+
+def test_quickstart_is_the_default_under_its_name():
+    changed = yaml.safe_load((ROOT / "config" / "studies" / "quickstart.yaml").read_text())
+    assert changed == {"study": "quickstart"}
+
+
+def test_the_page_of_questions_lists_every_study():
+    page = (ROOT / "docs" / "questions.md").read_text()
+    named = [line.split("|")[1] for line in page.splitlines() if line.startswith("|")]
+    listed = {name for cell in named for name in re.findall("`([a-z_]+)`", cell)}
+    assert listed == {path.stem for path in STUDIES}
 
 
 def test_mixes_are_predicted_where_a_server_has_enough_of_them():
