@@ -30,7 +30,8 @@ class FakeServer:
 
     def __init__(self) -> None:
         self._at_once = 0
-        self._counting, self._serving = threading.Lock(), threading.Lock()
+        self._counting = threading.Lock()
+        self._worker = futures.ThreadPoolExecutor(1)  # as Triton, first come, first served
         self.reset()
 
     def reset(self) -> None:
@@ -46,12 +47,14 @@ class FakeServer:
             self.received.append(request)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
-        with self._serving:
-            if wanted():
-                time.sleep(self.service_s)
-                self.served += 1
+        self._worker.submit(self._work, wanted).result()
         with self._counting:
             self._at_once -= 1
+
+    def _work(self, wanted: Callable[[], bool]) -> None:
+        if wanted():
+            time.sleep(self.service_s)
+            self.served += 1
 
     def stop(self) -> None:
         raise NotImplementedError
