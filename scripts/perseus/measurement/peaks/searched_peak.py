@@ -12,7 +12,7 @@ from perseus.measurement.peaks.wanted_peak import WantedPeak
 from perseus.measurement.progress.words import describe_peak, describe_search
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.windows import keep
-from perseus.peak.certifiable import infeasible, too_slow
+from perseus.peak.certifiable import begins_too_slow, infeasible
 from perseus.peak.load_line import load_line
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.peak.search import find_peak
@@ -34,7 +34,7 @@ def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
             start_rps = line.rates_rps(start)
-            warning = too_slow(task.preset, task.slas, start_rps, names)
+            warning = begins_too_slow(task.preset, task.slas, start_rps, names, alone_ms)
             for sentence in describe_search(task, wanted.run.weights, start_rps, warning):
                 cell.say(sentence)
             try:
