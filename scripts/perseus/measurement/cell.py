@@ -18,6 +18,10 @@ from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
 
 
+class BlockedError(Exception):
+    """Dedicated peaks that a cell needs were not found, so that no server is started for it."""
+
+
 @dataclass(frozen=True)
 class Inputs:
     """The files that a cell is measured from.

@@ -18,7 +18,14 @@ from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.advice import advised
-from perseus.measurement.cell import CellUnderTest, Findings, Inputs, Outputs, RawResults
+from perseus.measurement.cell import (
+    BlockedError,
+    CellUnderTest,
+    Findings,
+    Inputs,
+    Outputs,
+    RawResults,
+)
 from perseus.measurement.energy import host_watts, window_watts
 from perseus.measurement.experiments import Experiment, procedure
 from perseus.measurement.monitor import MonitorFile
@@ -140,7 +147,7 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     An attempt without a server is one that failed, and what stood before it stands. So does an
     estimate where a later attempt has nothing but trouble: a server may change its speed, and the
     next one die. Where nothing stands, that is what was found, or a mistake of who configured the
-    scenario (`is_finding`): then it raises one of FAILURES.
+    scenario (`is_finding`): then it raises one of FAILURES. What is blocked starts no server.
     """
     if reason := why_no_model(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -152,6 +159,9 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
             cell.say("{outcome}: {reason}; once more, with a fresh server".format(**endings[-1]))
         try:
             later = advised(experiment.measure(cell), cell)
+        except BlockedError as error:
+            cell.say(f"{Outcome.BLOCKED}: {error}")
+            return unserved(cell, experiment, Outcome.BLOCKED, endings, str(error))
         except FAILURES as error:
             failed, reason = Outcome.FAILED, in_a_line(error)
             if stands is None and (attempt == ATTEMPTS or not isinstance(error, ServerError)):

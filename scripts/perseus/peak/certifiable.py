@@ -50,6 +50,40 @@ def too_slow(
     )
 
 
+def begins_too_slow(
+    preset: str,
+    slas: Sequence[Sla],
+    start_rps: Sequence[float],
+    names: Sequence[str],
+    unloaded_p50_ms: Mapping[str, float],
+) -> str:
+    """The same before a search, of which is known at which rates it begins: limits may be higher.
+
+    Those of SLAs that leave little for waiting are told of where they must be lower.
+    """
+    found = []
+    for name, sla, start in zip(names, slas, start_rps, strict=True):
+        most = _one_after_the_other_rps(sla, unloaded_p50_ms[name])
+        rate, what = start, f"{name} begins at {start:.3g} requests/s"
+        if most < start:
+            rate = most
+            what = (
+                f"{name}, served one request after the other, keeps p{sla.percentile:g} within"
+                f" {sla.latency_ms:g} ms up to about {most:.3g} requests/s"
+            )
+        if 0 < rate < lowest_rps(PRESETS[preset].settings, sla):
+            found.append(f"{what}: {_certifies(preset, sla)}, {_which_can(sla, rate)}")
+    return "; ".join(found)
+
+
+def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
+    """At most, as far as a request waits for the rest of the one that it finds served, which is
+    uniform: if it leaves the SLA less than that work, the server may be busy for only so long."""
+    late = 1 - (sla.latency_ms - work_ms) / work_ms  # of those that find it busy
+    busy = min(1.0, sla.allowed / late) if late > 0 else 1.0
+    return 1000 * busy / work_ms
+
+
 def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)

@@ -153,9 +153,18 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
     return f"no rate fails that was tested, up to {rates}: the limit lies above them"
 
 
-def why_infeasible(lowest: Window, base_rps: Sequence[float], names: Sequence[str]) -> str:
-    """Which tenants fail even at the lowest load that was tested, and by how much."""
-    return "the SLA fails at every rate tested: " + "; ".join(
+def nothing_passed(
+    windows: Sequence[Window], base_rps: Sequence[float], names: Sequence[str]
+) -> tuple[Outcome, str]:
+    """How a search ends that saw no rate pass: by the lowest load that says anything, and which
+    tenants did not pass there. What few requests leave undecided is not seen to fail."""
+    valid = (window for window in windows if window.verdict is not Verdict.INVALID)
+    lowest = min(valid, key=lambda window: window.scale)
+    if lowest.verdict is Verdict.FAIL:
+        outcome, what = Outcome.INFEASIBLE, "the SLA fails at every rate tested"
+    else:
+        outcome, what = Outcome.UNCERTIFIED, "no rate passed, and the lowest did not surely fail"
+    return outcome, f"{what}: " + "; ".join(
         f"{name}, {'held at' if base > 0 else 'at'} {seen.offered_rps:.1f}/s, answered"
         f" {seen.completed_ratio:.1%} and had its p95 at {seen.p95_ms:.1f} ms ({seen.reason})"
         for name, base, seen in zip(names, base_rps, lowest.tenants, strict=True)

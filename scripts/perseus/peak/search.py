@@ -35,9 +35,9 @@ from perseus.peak.outcome import (
     Peak,
     cliff,
     no_peak,
+    nothing_passed,
     server_failed_above,
     what_spoilt,
-    why_infeasible,
     why_unbounded,
     why_uncertified,
 )
@@ -261,8 +261,7 @@ class _Search:
         if spoilt := what_spoilt(windows):
             return spoilt
         if np.isnan(estimate):
-            lowest = min(windows, key=lambda window: window.scale)
-            return Outcome.INFEASIBLE, why_infeasible(lowest, self.model.line.base_rps, self.names)
+            return nothing_passed(windows, self.model.line.base_rps, self.names)
         if self.speed_change > LARGEST_CHANGE:
             return Outcome.UNSTEADY, self._why_unsteady()
         if certified is None:

@@ -15,6 +15,7 @@ from perseus.report.links import COSTS, PEAKS, line_id
 from perseus.report.numbers import significant
 from perseus.report.own_tables import sections
 from perseus.report.shown import (
+    BELOW,
     MOST_ROWS,
     Entry,
     Remark,
@@ -23,6 +24,7 @@ from perseus.report.shown import (
     between,
     bought,
     count,
+    fails_below,
     probability,
     rows_of,
     span,
@@ -33,9 +35,6 @@ from perseus.results.tables import OF_KINDS, PREDICTIONS, TABLES
 from perseus.results.tables import module_of as table_module
 
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
-
-BELOW = "\N{DAGGER}"
-"""Marks a first failing rate below the interval of the estimate."""
 
 NO_DAY = (
     " On which day they were valid is not known of all: a source may name the version of its"
@@ -61,7 +60,7 @@ def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterat
 
 
 def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> ShownTable:
-    below = [row for row in rows if _fails_below(row)]
+    below = [row for row in rows if fails_below(row)]
     remarks = [
         Remark(
             "The client's ceiling is not to be trusted",
@@ -118,7 +117,7 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
     cells = evidence.cells_of(str(row["scenario"]), str(row["load_line"]))
     first = evidence.link(cells[0].task.cell) if cells else ""
     replaced = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
-    mark = f" {BELOW}" if _fails_below(row) else ""
+    mark = f" {BELOW}" if fails_below(row) else ""
     return [
         Entry(str(row["server"])),
         Entry(str(row["mix"]), link=first),
@@ -130,11 +129,6 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
         Entry(f"{row['repeats_used']} of {row['repeats']}"),
         Entry(words(row["verdict"])),
     ]
-
-
-def _fails_below(row: Row) -> bool:
-    failing, low = row["first_failing_rps"], row["ci_low_rps"]
-    return failing is not None and low is not None and failing < low
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:

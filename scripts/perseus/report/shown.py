@@ -17,6 +17,9 @@ Row = dict[str, Any]
 MOST_ROWS: Final = 300
 """Of a table on the page: what a browser sorts at once, and what anybody reads."""
 
+BELOW: Final = "\N{DAGGER}"
+"""Marks a first failing rate below the interval of the estimate."""
+
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
 """Columns of names of ours."""
 
@@ -100,6 +103,12 @@ def shown(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozense
 def words(name: str) -> str:
     """A verdict or another name of ours as words."""
     return name.replace("_", " ")
+
+
+def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
+    """Whether the first failing rate of a load line is below the interval of its estimate."""
+    failing, low = row["first_failing_rps"], row["ci_low_rps"]
+    return failing is not None and low is not None and bool(failing < low)
 
 
 def bought(row: Mapping[str, Any] | pd.Series) -> str:

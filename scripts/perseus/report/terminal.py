@@ -11,7 +11,7 @@ from pyarrow import ArrowInvalid
 
 from perseus.report.answers import answers
 from perseus.report.numbers import bounds, significant
-from perseus.report.shown import words
+from perseus.report.shown import BELOW, fails_below, words
 from perseus.results.tables import TABLES
 
 MOST_ANSWERS = 3
@@ -29,7 +29,13 @@ def lines(tables: Path) -> Iterator[str]:
     peaks = frames["peaks"]
     if len(peaks):
         yield ""
-        yield from _peaks(peaks.head(MOST_PEAKS))
+        shown = peaks.head(MOST_PEAKS)
+        yield from _peaks(shown)
+        if shown.apply(fails_below, axis="columns").any():
+            yield (
+                f"{BELOW} single windows failed below the interval; the estimate weighs all of"
+                " them: see the first failing rate in the report"
+            )
     if len(peaks) > MOST_PEAKS:
         yield f"... and {len(peaks) - MOST_PEAKS} more: {tables}/peaks.csv"
 
@@ -43,9 +49,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
                 str(row["server"]),
                 str(row["mix"]),
                 significant(row["estimate_rps"]),
-                bounds(row["ci_low_rps"], row["ci_high_rps"], significant)
-                if pd.notna(row["ci_low_rps"])
-                else "",
+                _interval(row),
                 significant(row["certified_rps"]),
                 words(row["verdict"]),
             )
@@ -55,3 +59,11 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _interval(row: pd.Series) -> str:
+    """Empty where there is none; with a mark where a rate below it failed."""
+    if pd.isna(row["ci_low_rps"]):
+        return ""
+    mark = f" {BELOW}" if fails_below(row) else ""
+    return bounds(row["ci_low_rps"], row["ci_high_rps"], significant) + mark

@@ -129,9 +129,10 @@ class Record(BaseModel):
         " its configuration. What stands in its files, a server does not tell",
     )
     outcome: str = Field(
-        description="ok, uncertified (an estimate, but no rate passed with confidence), predicted"
-        " (not measured: the mixes before it let predict it within what was asked), infeasible"
-        " (the server cannot keep the SLA at any load, or died under that of a soak; or the setting"
+        description="ok, uncertified (no rate passed with confidence; mostly with an estimate),"
+        " predicted (not measured: the mixes before it let predict it within what was asked),"
+        " infeasible (the server cannot keep the SLA at any load, or died under that of a soak; or"
+        " the setting"
         " of a grid has no model to serve), blocked (its"
         " rates are shares of dedicated peaks that were not found), client_limited (the load"
         " generator gave out first),"

@@ -105,8 +105,10 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     found = tables.make(results)
     assert problems(found, {}) == []
     said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
-    # Of mixes without a model it is known that they cannot be served.
-    assert sum("not known" in headline for headline in said) == (6 if converted else 5), said
+    # Of mixes without a model it is known that they cannot be served, of others how they ended.
+    assert sum("not known" in headline for headline in said) == 5, said
+    of_mixes = "(blocked); make again measures resnet18 and" if converted else "should not share"
+    assert any(of_mixes in headline for headline in said), said
     rows = [row for row in found["grid"].to_pylist() if row["runtime"] == RUNTIME]
     assert len(rows) == 3
     verdict, reason = (
@@ -114,8 +116,13 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
         if converted
         else ("infeasible", "resnet18 cannot be converted to int8: no range")
     )
-    for row in rows:
+    alone = [row for row in rows if " : " not in row["mix"]]
+    assert len(alone) == 2
+    for row in alone if converted else rows:
         assert (row["verdict"], row["excluded"]) == (verdict, f"{verdict}: {reason}")
+    if converted:  # no server was tried for the mix
+        (mix,) = (row for row in rows if row not in alone)
+        assert mix["verdict"] == "blocked" and mix["excluded"].count(".peak.r1 (failed)") == 2
     assert {row["setting"] for row in found["recommendations"].to_pylist()} == {
         "runtime onnxruntime"
     }
@@ -146,6 +153,26 @@ def test_a_model_that_is_not_loaded_is_tried_twice_and_one_that_is_not_there_nev
 def test_as_it_is_configured_a_server_that_does_not_start_stops_the_run(tmp_path, refused):
     with pytest.raises(ServerError, match="failed to load 'resnet18'"):
         measured(tmp_path, tasks("onnxruntime")[0])
+
+
+def test_a_cell_without_its_dedicated_peaks_is_blocked_before_a_server_is_started(
+    tmp_path, refused
+):
+    """Whether one would start is not asked, of any kind of experiment that needs them."""
+    served = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), mixes=[])
+    alone = [record for record in served if len(record["cell"]["tenants"]) == 1]
+    lost = [synthetic.spoil(record, "infeasible", "too slow") for record in alone]
+    folders = synthetic_files.write(tmp_path, lost)
+    kinds = set()
+    for task in (each for each in tasks("onnxruntime") if each.run.needs_dedicated_peaks):
+        folders.append(measured(tmp_path, task))
+        record = json.loads((folders[-1] / "record.json").read_text())
+        assert (record["outcome"], record["attempt"], record["startup_s"]) == ("blocked", 1, None)
+        assert f"{task.server.name}.resnet18.peak.r1 (infeasible)" in record["reason"]
+        kinds.add(task.run.kind)
+    assert refused == [] and kinds >= {"peak", "background", "slowdown"}
+    found = tables.make(StudyResults.read(synthetic.TASK, folders, []))
+    assert problems(found, {}) == []
 
 
 def test_models_that_it_serves_alone_but_not_together_are_a_row(tmp_path, refused):

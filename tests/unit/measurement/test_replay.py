@@ -10,6 +10,7 @@ import pytest
 from measure_tasks import client, measure_task, tenant
 
 from benchmarks.simulation import SimulatedLoad
+from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import replay
 from perseus.measurement.experiments.replay import DRAIN_S, measure
 from perseus.measurement.schedules import near_its_mean_s, schedules
@@ -38,7 +39,7 @@ class OneWorker:
 
     def __init__(self, lags_s=(), foreign=(), dies=None):
         self.lags_s, self.foreign, self.dies = lags_s, foreign, dies
-        self.offered, self.ended, self.looks = [], [], []
+        self.offered, self.ended, self.looks, self.starts = [], [], [], 0
 
     @contextmanager
     def offer_at(self, times_s):
@@ -82,6 +83,8 @@ def measured(monkeypatch):
 
         @contextmanager
         def server_under_test(cell):
+            system.starts += 1
+
             @contextmanager
             def under_load():
                 yield system
@@ -235,9 +238,9 @@ def test_a_server_that_dies_keeps_the_phases_before_it(measured):
 def test_shares_of_a_peak_that_was_not_found_are_blocked(measured):
     run = RUN.model_copy(update={"rates_rps": (), "percents_of_peak": (30,)})
     system = OneWorker()
-    record = measured(system, run=run, dedicated={"a": 50.0}, blocked="not found: b.peak.r1")
-    assert record["outcome"] == "blocked" and record["offered"] == [] and system.offered == []
-    assert record["reason"] == "not found: b.peak.r1"
+    with pytest.raises(BlockedError, match=r"^not found: b\.peak\.r1$"):
+        measured(system, run=run, dedicated={"a": 50.0}, blocked="not found: b.peak.r1")
+    assert (system.starts, system.offered) == (0, [])
 
 
 def drawn(run, files=(), dedicated=(), seed=0):

@@ -12,6 +12,7 @@ from measure_tasks import measure_task, tenant
 from test_procedures import record as dedicated_record
 
 from benchmarks.simulation import SimulatedServer, deterministic
+from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import slowdown
 from perseus.peak.durations import loop_s
 from perseus.serving.failures import ServerError
@@ -33,6 +34,7 @@ class System(SimulatedServer):
         super().__init__([deterministic(0.004), deterministic(0.008)], np.random.default_rng(0))
         self.spoilt, self.dies, self.offers = spoilt, dies, []
         self.foreign_cpu = foreign_cpu
+        self.starts = 0
 
     @contextmanager
     def offer(self, rates_rps, duration_s):
@@ -56,6 +58,7 @@ def measured(monkeypatch, system, run=RATE, records=()):
 
     @contextmanager
     def under_test(cell):
+        system.starts += 1
         yield SimpleNamespace(record={"startup_s": 1.0}, under_load=under_load)
 
     monkeypatch.setattr(slowdown, "server_under_test", under_test)
@@ -103,9 +106,9 @@ def test_without_a_dedicated_peak_it_is_blocked_by_the_cell_that_should_have_fou
         dedicated_record(tmp_path, 2, "infeasible", None, tenant("b")),
     ]
     system = System()
-    found, _ = measured(monkeypatch, system, SHARE, records)
-    assert found["outcome"] == "blocked" and found["reason"].endswith("b.peak.r2 (infeasible)")
-    assert (found["steps"], system.offers) == ([], [])
+    with pytest.raises(BlockedError, match=r"not found: b\.peak\.r2 \(infeasible\)$"):
+        measured(monkeypatch, system, SHARE, records)
+    assert system.starts == 0
 
 
 def test_a_window_says_what_the_tenants_latencies_were(monkeypatch):

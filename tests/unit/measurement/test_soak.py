@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from measure_tasks import measure_task, tenant
 
+from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import soak
 from perseus.peak.verdict import NO_QUIET, Verdict
 from perseus.serving.failures import ServerError
@@ -26,7 +27,7 @@ class Server:
 
     def __init__(self, monkeypatch, pid=None, dies=None, spoilt=(), dedicated=None, blocked=""):
         self.pid, self.dies, self.spoilt = pid, dies, spoilt
-        self.offered, self.kept = [], []
+        self.offered, self.kept, self.starts = [], [], 0
         monkeypatch.setattr(soak, "server_under_test", self.server_under_test)
         monkeypatch.setattr(soak, "open_loop", self.open_loop)
         monkeypatch.setattr(soak, "keep", lambda *arguments: self.kept.append(arguments[2:]))
@@ -40,6 +41,7 @@ class Server:
         def under_load():
             yield self
 
+        self.starts += 1
         server = SimpleNamespace(pid=self.pid)
         yield SimpleNamespace(record={"startup_s": 1.0}, under_load=under_load, server=server)
 
@@ -87,9 +89,9 @@ def test_shares_are_of_each_tenants_own_peak(monkeypatch):
 def test_shares_of_a_peak_that_was_not_found_are_not_offered(monkeypatch):
     nan = float("nan")
     server = Server(monkeypatch, dedicated={"a": 50.0, "b": nan}, blocked="not found: b.peak.r1")
-    record = measured(SHARES)
-    assert (record["outcome"], record["readings"], server.offered) == ("blocked", (), [])
-    assert record["reason"] == "not found: b.peak.r1"
+    with pytest.raises(BlockedError, match=r"^not found: b\.peak\.r1$"):
+        measured(SHARES)
+    assert (server.starts, server.offered) == (0, [])
 
 
 @pytest.mark.parametrize("pid", [None, 2**22 + 1], ids=["elsewhere", "dead"])

@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
-from perseus.peak.certifiable import lowest_rps, too_slow
+from perseus.peak.certifiable import begins_too_slow, lowest_rps, too_slow
+from perseus.peak.lindley import departures_s
 from perseus.peak.stats import fewest_requests
 from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
@@ -52,3 +54,30 @@ def test_where_no_preset_can_it_says_so():
     assert too_slow("smoke", [P999], [1000.0], ["a"]).startswith(
         "a at up to 850 requests/s: smoke certifies p99.9 at no rate, "
     )
+
+
+def test_before_a_search_is_told_where_it_begins_which_is_no_limit():
+    names, alone_ms = ["a", "idle"], {"a": 70.0, "idle": 70.0}
+    lenient = [Sla(latency_ms=1000.0)] * 2
+    said = begins_too_slow("quick", lenient, [3.0, 0.0], names, alone_ms)
+    assert said.startswith(
+        "a begins at 3 requests/s: quick certifies p95 from 8.12 requests/s on, "
+    )
+    assert "up to" not in said and "idle" not in said
+    assert begins_too_slow("quick", lenient, [8.2, 0.0], names, alone_ms) == ""
+
+
+def test_an_sla_that_leaves_little_for_waiting_has_a_limit_far_below_where_a_search_begins():
+    """60 ms of work within 65 ms: who finds another served is late, unless that is soon done."""
+    tight, alone_ms = [Sla(latency_ms=65.0)], {"a": 60.0}
+    said = begins_too_slow("quick", tight, [10.0], ["a"], alone_ms)
+    assert said.startswith(
+        "a, served one request after the other, keeps p95 within 65 ms up to about 0.909 requests/s"
+        ": quick certifies p95 from 8.12 requests/s on, "
+    )
+    rng = np.random.default_rng(0)
+    for rate_rps, share in ((0.909, 0.05), (2.0, 0.1)):
+        arrival_s = np.cumsum(rng.exponential(1 / rate_rps, 200_000))
+        latency_s = departures_s(arrival_s, np.full(len(arrival_s), 0.06)) - arrival_s
+        assert np.mean(latency_s > 0.065) == pytest.approx(share, rel=0.15)
+    assert begins_too_slow("quick", [Sla(latency_ms=500.0)], [10.0], ["a"], alone_ms) == ""

@@ -191,9 +191,9 @@ def test_an_sla_below_the_service_time_is_infeasible():
     assert peak.outcome is Outcome.INFEASIBLE and np.isnan(peak.certified)
 
 
-def slow_for_some(rng: np.random.Generator, n: int) -> np.ndarray:
-    """3 % of the requests take half a second, the others 2 ms."""
-    return np.where(rng.random(n) < 0.03, 0.5, 0.002)
+def slow_for_some(rng: np.random.Generator, n: int, share: float = 0.03) -> np.ndarray:
+    """This share of the requests takes half a second, the others 2 ms."""
+    return np.where(rng.random(n) < share, 0.5, 0.002)
 
 
 def test_an_sla_that_only_a_small_share_of_the_first_load_keeps_is_not_infeasible():
@@ -202,6 +202,17 @@ def test_an_sla_that_only_a_small_share_of_the_first_load_keeps_is_not_infeasibl
     found = searches(3, slow_for_some, sla=Sla(latency_ms=60), start=300)
     assert {peak.outcome for peak in found} == {Outcome.UNCERTIFIED}
     assert all(0.5 < peak.estimate < 30 for peak in found)
+
+
+def test_what_few_requests_leave_undecided_is_not_infeasible():
+    """4 % of the requests are slow: 57 of them that had a p95 of 500 ms prove nothing."""
+    peak = search(3, partial(slow_for_some, share=0.04), Sla(latency_ms=60), start=300)
+    assert peak.outcome is Outcome.UNCERTIFIED
+    assert np.isnan(peak.estimate) and not len(peak.posterior)
+    assert peak.reason == (
+        "no rate passed, and the lowest did not surely fail: tenant, at 0.7/s, answered 100.0% and"
+        " had its p95 at 500.0 ms (57 requests, p95 needs 130)"
+    )
 
 
 def test_the_search_ends_where_windows_would_have_too_few_requests_or_others_stay():

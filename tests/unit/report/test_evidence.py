@@ -14,7 +14,7 @@ from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import module_of
-from perseus.report.shown import MOST_ROWS
+from perseus.report.shown import BELOW, MOST_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand
@@ -150,10 +150,10 @@ def test_a_first_failing_rate_below_the_interval_is_explained(tmp_path):
     assert table(frames, found, "Peaks").remarks == []
     frames["peaks"].loc[0, "first_failing_rps"] = 0.9 * frames["peaks"]["ci_low_rps"][0]
     shown = table(frames, found, "Peaks")
-    assert shown.rows[0][4].text.endswith(main_tables.BELOW)
-    assert not any(main_tables.BELOW in row[4].text for row in shown.rows[1:])
+    assert shown.rows[0][4].text.endswith(BELOW)
+    assert not any(BELOW in row[4].text for row in shown.rows[1:])
     (remark,) = shown.remarks
-    assert remark.what.startswith(main_tables.BELOW) and "interval" in remark.what
+    assert remark.what.startswith(BELOW) and "interval" in remark.what
 
 
 def test_a_load_line_has_one_row_of_costs_with_all_prices(tmp_path):

@@ -1,9 +1,12 @@
 """A run ends with the answer and the table of peaks."""
 
+import re
+
 import pyarrow.parquet as pq
 import synthetic
 import synthetic_files
 
+from perseus.report.shown import BELOW
 from perseus.report.terminal import MOST_PEAKS, lines
 from perseus.results.tables import TABLES
 
@@ -23,6 +26,17 @@ def test_the_answer_comes_before_the_peaks_in_columns(tmp_path):
     assert said[start + 2].startswith("cpu1    resnet18 ")
     assert any(line.endswith("client limited") for line in said)
     assert len(said) == start + 2 + 7
+
+
+def test_a_rate_below_the_interval_that_failed_is_marked_as_on_the_page(tmp_path):
+    made = synthetic.records()
+    assert not any(BELOW in line for line in written(tmp_path, made))
+    made[0]["first_failing_scale"] = 0.5 * made[0]["estimate_scale"]
+    said = written(tmp_path, made)
+    start = said.index("")
+    marked = [line for line in said[start + 2 :] if BELOW in line]
+    assert re.search(rf"to [\d.]+ {BELOW}  ", marked[0]) and marked[0] == said[start + 2]
+    assert marked[1:] == [said[-1]] and said[-1].startswith(f"{BELOW} single windows failed below")
 
 
 def test_many_peaks_are_left_to_their_file(tmp_path):

@@ -19,8 +19,9 @@ class Experiment(Protocol):
     """What a module of this package offers."""
 
     def measure(self, cell: CellUnderTest) -> Findings:
-        """Measure the cell. Raises ServerError, VerificationError,
-        ClientError and RouteError where nothing can be measured."""
+        """Measure the cell. Raises BlockedError before a server is started where a dedicated peak
+        is lacking; ServerError, VerificationError, ClientError and RouteError where nothing can be
+        measured."""
 
     def nothing(self, cell: CellUnderTest) -> Mapping[str, Any]:
         """Its own keys of record.json, of a cell whose server could not be had."""

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
@@ -82,17 +82,16 @@ def measure(cell: CellUnderTest) -> Findings:
     task, run = cell.task, cast(Run, cell.task.run)
     outcome, reason, offered = Outcome.OK, "", list[Offered]()
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
+    if blocked := dedicated.why_blocked(task.tenant_names):
+        raise BlockedError(blocked)
     with server_under_test(cell) as server:
-        if reason := dedicated.why_blocked(task.tenant_names):
-            outcome = Outcome.BLOCKED
-        else:
-            drawn = schedules(cell, run, dedicated.rps)
-            try:
-                with server.under_load() as system:
-                    for of_phase in each_phase(cell, system, run, drawn):
-                        offered += of_phase
-            except ServerError as error:
-                outcome, reason = Outcome.FAILED, str(error)
+        drawn = schedules(cell, run, dedicated.rps)
+        try:
+            with server.under_load() as system:
+                for of_phase in each_phase(cell, system, run, drawn):
+                    offered += of_phase
+        except ServerError as error:
+            outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
         outcome, reason = spoilt(offered)
     found = {"outcome": outcome, "reason": reason, "offered": [asdict(each) for each in offered]}

@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
 from perseus.measurement.open_loop import open_loop
 from perseus.measurement.pairs import all_pairs
@@ -73,23 +73,22 @@ def measure(cell: CellUnderTest) -> Findings:
     """Offer all pairs, round after round. Raises as every experiment."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
+    if blocked := dedicated.why_blocked(task.tenant_names):
+        raise BlockedError(blocked)
     rates_rps = offered_rps(cast(Run, task.run), task.tenant_names, dedicated.rps)
     outcome, reason, steps = Outcome.OK, "", list[Step]()
     with server_under_test(cell) as server:
-        if reason := dedicated.why_blocked(task.tenant_names):
-            outcome = Outcome.BLOCKED
-        else:
-            try:
-                with server.under_load() as system:
-                    warm_up, _ = closed_loop(task, system, Phase.WARM_UP, IN_FLIGHT)
-                    keep(cell, system, warm_up, load_s(task)[0])
-                    rng = cell.own_stream
-                    for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
-                        steps.append(step)
-                        if step.outcome is not Outcome.OK:
-                            cell.say(f"{' beside '.join(step.tenants)}: {step.outcome}; goes on")
-            except ServerError as error:
-                outcome, reason = Outcome.FAILED, str(error)
+        try:
+            with server.under_load() as system:
+                warm_up, _ = closed_loop(task, system, Phase.WARM_UP, IN_FLIGHT)
+                keep(cell, system, warm_up, load_s(task)[0])
+                rng = cell.own_stream
+                for step in offered(task, system, rates_rps, rng, partial(keep, cell, system)):
+                    steps.append(step)
+                    if step.outcome is not Outcome.OK:
+                        cell.say(f"{' beside '.join(step.tenants)}: {step.outcome}; goes on")
+        except ServerError as error:
+            outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
         outcome, reason = of_pairs(steps)
     record = {

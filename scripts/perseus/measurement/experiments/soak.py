@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from perseus.host.procfs import held, process_table, tree
-from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.open_loop import open_loop, open_loop_s
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.server_under_test import ServerUnderTest, server_under_test
@@ -47,12 +47,11 @@ def measure(cell: CellUnderTest) -> Findings:
     """Offer the rates until the time is over, or the server dies."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
+    if blocked := dedicated.why_blocked(task.tenant_names):
+        raise BlockedError(blocked)
     rates_rps = rates(cast(Run, task.run), task.tenant_names, dedicated.rps)
     with server_under_test(cell) as server:
-        if reason := dedicated.why_blocked(task.tenant_names):
-            soaked = Soaked(Outcome.BLOCKED, reason)
-        else:
-            soaked = soak(cell, server, rates_rps)
+        soaked = soak(cell, server, rates_rps)
     found = {
         "outcome": soaked.outcome,
         "reason": soaked.reason,

@@ -6,13 +6,13 @@ from dataclasses import replace
 from functools import partial
 
 from perseus.measurement.advice import with_advice
-from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.peaks.peak_record import peak_record
 from perseus.measurement.peaks.wanted_peak import WantedPeak
 from perseus.measurement.progress.words import describe_peak, describe_search
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.windows import keep
-from perseus.peak.certifiable import infeasible, too_slow
+from perseus.peak.certifiable import begins_too_slow, infeasible
 from perseus.peak.load_line import load_line
 from perseus.peak.outcome import Outcome, no_peak
 from perseus.peak.search import find_peak
@@ -22,19 +22,20 @@ from perseus.serving.failures import ServerError
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
     """The limit of the load line on a fresh server; scales are points of that line.
 
-    Raises ServerError when it does not start, VerificationError when it serves wrong answers.
+    Raises BlockedError before a server is started, ServerError when it does not start,
+    VerificationError when it serves wrong answers.
     """
+    if wanted.blocked:
+        raise BlockedError(wanted.blocked)
     task, names, first_window = cell.task, cell.task.tenant_names, cell.raw.requests.windows
     with server_under_test(cell) as server:
         alone_ms = server.unloaded_p50_ms
         line, start = load_line(wanted.run, names, wanted.dedicated_rps, alone_ms)
-        if wanted.blocked:
-            peak = no_peak(Outcome.BLOCKED, wanted.blocked)
-        elif reason := infeasible(task.slas, names, alone_ms):
+        if reason := infeasible(task.slas, names, alone_ms):
             peak = no_peak(Outcome.INFEASIBLE, reason)
         else:
             start_rps = line.rates_rps(start)
-            warning = too_slow(task.preset, task.slas, start_rps, names)
+            warning = begins_too_slow(task.preset, task.slas, start_rps, names, alone_ms)
             for sentence in describe_search(task, wanted.run.weights, start_rps, warning):
                 cell.say(sentence)
             try:

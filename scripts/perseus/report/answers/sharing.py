@@ -63,7 +63,7 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server: {why}"
             return Answer("no", headline, tuple(reasons), lines)
-        return Answer("unknown", _without_saving(who, first, peaks), tuple(reasons), lines)
+        return Answer("unknown", _without_saving(who, savings, peaks), tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
     headline = {
@@ -85,15 +85,29 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
     return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
 
 
-def _without_saving(who: str, first: pd.Series, peaks: pd.DataFrame) -> str:
-    """What is known of a scenario whose savings are not: the highest rate that it reached."""
+def _without_saving(who: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
+    """What was seen of a scenario whose savings are not known: the highest rate that it reached, or
+    how its mixes ended, and what may help."""
+    first = savings.iloc[0]
     server = first["server"]
     lines = peaks[peaks["scenario"] == first["scenario"]]
     for rates, about in ((lines["estimate_rps"], "about"), (lines["certified_rps"], "at least")):
         if rates.notna().any():
             reached = f"{about} {significant(rates.max())} requests/s of {who} together"
             return f"One {server} server carries {reached}; what that saves, this study cannot say"
-    return f"Whether {who} should share a {server} server is not known"
+    ended = ", ".join(f"{row['mix']} ({words(row['verdict'])})" for _, row in savings.iterrows())
+    again = list(dict.fromkeys(_worth_again(savings, peaks)))
+    then = f"; make again measures {listed(again)} once more" if again else ""
+    return f"No rate of {who} together was certified on one {server} server: {ended}{then}"
+
+
+def _worth_again(savings: pd.DataFrame, peaks: pd.DataFrame) -> Iterator[str]:
+    """Of the load lines that savings rest on, those that passing trouble left without a limit."""
+    for _, saving in savings.iterrows():
+        used = _used(saving, peaks)
+        for _, row in used[used["estimate_rps"].isna()].iterrows():
+            if Outcome(row["verdict"]).may_pass:
+                yield str(row["mix"])
 
 
 def _dearer(known: int, mixes: int) -> str:
