@@ -1,4 +1,4 @@
-"""What would let a measurement find more than it did, where that is known."""
+"""What would let a client offer more than it did."""
 
 from __future__ import annotations
 
@@ -6,20 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from perseus.measurement.cell import CellUnderTest, Findings
-from perseus.peak.certifiable import too_slow
-from perseus.peak.load_line import LoadLine
-from perseus.peak.outcome import Outcome, Peak
+from perseus.peak.outcome import Outcome
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
-
-
-def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """The peak; where the preset was what kept it from more, its reason says so."""
-    task, advice = cell.task, ""
-    if peak.outcome is Outcome.UNCERTIFIED:
-        limits_rps = line.rates_rps(peak.estimate)
-        advice = too_slow(task.preset, task.slas, limits_rps, task.tenant_names)
-    return replace(peak, reason=f"{peak.reason}; {advice}") if advice else peak
 
 
 def advised(found: Findings, cell: CellUnderTest) -> Findings:

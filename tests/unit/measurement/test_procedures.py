@@ -14,13 +14,14 @@ import pytest
 import yaml
 from measure_tasks import client, measure_task, server, tenant
 
-from perseus.measurement.advice import what_would_help, with_advice
+from perseus.measurement.advice import what_would_help
 from perseus.measurement.cell import BlockedError
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.experiments import peak, procedure
 from perseus.measurement.measure import most_minutes
 from perseus.measurement.peaks import searched_peak
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
+from perseus.measurement.peaks.preset_advice import with_advice
 from perseus.peak.certifiable import infeasible
 from perseus.peak.durations import loop_s
 from perseus.peak.load_line import LoadLine

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from perseus.measurement.advice import with_advice
 from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.peaks.peak_record import peak_record
+from perseus.measurement.peaks.preset_advice import with_advice
 from perseus.measurement.peaks.wanted_peak import WantedPeak
 from perseus.measurement.progress.words import describe_peak, describe_search
 from perseus.measurement.server_under_test import server_under_test
