@@ -455,6 +455,10 @@ OF_DEMANDS = {
     ),
     "a and b need servers of their own: sharing is cheaper at no demand up to 100 requests/s"
     " (10 servers)": (NEVER, SECOND),
+    "Only shared servers were measured with all of a and b: what sharing saves is not known": (
+        over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
+        ALWAYS,
+    ),
     "From 1.00 to 100 requests/s together, shared servers of cpu1 are the cheapest: 1 to 2 servers"
     " for 34.5 to 69.0 USD per month, 10 % to 50 % cheaper than dedicated ones.": (ALWAYS, NEVER),
     "From 1.00 to 100 requests/s together, dedicated servers of cpu1 are the cheapest: 2 servers"

@@ -7,11 +7,10 @@ import synthetic
 from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
-from perseus.results.fleets.break_even import costs, stretches
+from perseus.results.fleets.break_even import costs
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
 from perseus.results.repeats import group
-from perseus.results.tables import crossings
 from perseus.study.tasks.tables import DemandLevel
 
 A, B = "a", "b"
@@ -38,18 +37,6 @@ def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_way
         offers = offered(of, spot=False) if cost.option.shared else alone
         plan = planned("", offers, level, asked, resample=False)
         assert cost.servers == plan.servers
-
-
-def test_demands_are_those_of_dedicated_servers_so_that_what_sharing_saves_is_known():
-    """A server that was measured with both models, and with one of them alone, says nothing."""
-    of = [each for each in points() if each.models != (A,)]
-    assert any(each.is_shared for each in of)
-    for asked in (None, demand({A: 20.0, B: 50.0})):
-        assert list(costs(of, asked)) == []
-        both = list(stretches(list(costs(points(), asked))))
-        assert both and all(each.least_saving <= each.most_saving for each in both)
-    null = {column.name: column.null for column in crossings.SCHEMA.columns}
-    assert not null["least_saving"] and not null["most_saving"]
 
 
 def test_draws_have_the_servers_of_each_model_that_are_asked_for():

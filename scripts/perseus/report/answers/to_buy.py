@@ -261,6 +261,10 @@ def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[s
             f"{who} need servers of their own: sharing is cheaper at no demand up to {most}"
             f" requests/s ({MOST_SERVERS} servers)"
         )
+    if any(pd.isna(row["least_saving"]) for row in shared):
+        return "unknown", (
+            f"Only shared servers were measured with all of {who}: what sharing saves is not known"
+        )
     if len(shared) == len(rows):
         return "yes", (
             f"{who} should share at every demand: it saves {_range(shared)}{_how_sure(shared)}"
@@ -289,10 +293,9 @@ MOST_SAID = 4
 def _stretch(row: pd.Series) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
     at = f"At {first}" if first == last else f"From {first} to {last}"
-    what, saves = "dedicated servers", ""
-    if row["shared"]:
-        what = "shared servers"
-        saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}"
+    is_known = row["shared"] and pd.notna(row["least_saving"])
+    saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
+    what = "shared servers" if row["shared"] else "dedicated servers"
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
     return (

@@ -148,7 +148,7 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
         ]
         for option, chosen in able.items():
             saves = np.full(len(demands), np.nan)
-            if option in drawn:
+            if option in drawn and alone:
                 usd = _usd_draws(question, option, chosen, demands, with_each)
                 saves = _probability_of_less(usd, np.min(alone, axis=0))
             yield from _costs(question, option, chosen, demands, with_each, saves)
@@ -251,16 +251,17 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
             yield Stretch(
                 found[0][0],
                 found[-1][0],
-                min(savings),
-                max(savings),
+                min(savings, default=np.nan),
+                max(savings, default=np.nan),
                 min(cost.probability_of_saving for cost, _ in found),
             )
 
 
-def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, float]]:
-    """The cheapest of the options at one demand, and what it saves against dedicated ones: there
-    are some, since demands are those of dedicated servers."""
+def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
+    """The cheapest of the options at one demand, and what it saves against dedicated ones."""
     alone = [cost for cost in same if not cost.option.shared]
+    if not alone:
+        return min(same, key=lambda cost: cost.usd_per_hour), ()
     sure = min(cost.usd_per_hour for cost in alone)
     likely = min(cost.usd_at_estimates for cost in alone)
     cheaper = [

@@ -55,9 +55,9 @@ SCHEMA = Schema(
         column("from_usd_per_month", REAL, "USD", "what they cost in"
                f" {HOURS_PER_MONTH} hours at the first demand, on demand", null=False),
         column("to_usd_per_month", REAL, "USD", "the same at the last one", null=False),
-        column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least",
-               least=-inf, null=False),
-        column("most_saving", REAL, "share", "the same, at most", least=-inf, null=False),
+        column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least;"
+               " null where there are none", least=-inf),
+        column("most_saving", REAL, "share", "the same, at most", least=-inf),
         column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
                " dedicated ones, as in break_even, at the demand in the stretch where it is least",
                least=0, most=1),
