@@ -92,6 +92,12 @@ class Plan:
 
         return " + ".join(f"{count} x ({said(offer)})" for count, offer in self.bought)
 
+    def servers_with(self, model: str, but: str = "") -> int:
+        """How many have a model, but for those at one price."""
+        return sum(
+            n for n, each in self.bought if model in each.point.models and each.pricing != but
+        )
+
     def capacity_rps(self, model: str) -> float:
         """What its servers carry of a model, by the lower limits."""
         return sum(n * each.point.lower_rps.get(model, 0.0) for n, each in self.bought)
