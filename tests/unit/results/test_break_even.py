@@ -35,7 +35,7 @@ def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_way
         rps = {A: cost.total_rps * 2 / 7, B: cost.total_rps * 5 / 7}
         level = DemandLevel(name="demand", rps=rps)
         offers = offered(of, spot=False) if cost.option.shared else alone
-        plan = planned("", offers, level, asked, resample=False)
+        plan = planned("", offers, level, asked, in_full=False)
         assert cost.servers == plan.servers
 
 

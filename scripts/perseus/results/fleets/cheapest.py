@@ -111,10 +111,16 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
     if made.x is None:
         return found
     counts = np.round(made.x[:-1]).astype(np.int64)
-    carries = not _is_short(counts, *_constraints(offers, wanted))
     cost = float(usd @ counts)
     is_as_cheap = cost <= found.usd_per_hour * (1 + 1e-6)
-    return replace(found, counts=counts, usd_per_hour=cost) if carries and is_as_cheap else found
+    if not (is_as_cheap and carries(counts, offers, wanted)):
+        return found
+    return replace(found, counts=counts, usd_per_hour=cost)
+
+
+def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
+    """Whether so many servers of each column do what is wanted."""
+    return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:

@@ -10,9 +10,11 @@ import numpy as np
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import (
     OPTIMAL,
+    TOLERANCE,
     NoFleetError,
     Offers,
     Wanted,
+    carries,
     cheapest,
     roomiest,
 )
@@ -177,26 +179,24 @@ def planned(
     level: DemandLevel,
     demand: FleetDemand,
     *,
-    resample: bool = True,
+    in_full: bool = True,
 ) -> Plan:
-    """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
-    nothing is asked of other capacities."""
-    models, most = level.models, demand.spot.largest_share if demand.spot else 0.0
-    plan = Plan(level, strategy, tuple(offers), most)
+    """The cheapest fleet of these offers at the lower limits of what they carry; of equally cheap
+    ones that with most to spare, and what it would cost at other capacities, only `in_full`."""
+    models = level.models
+    plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
     if not models:
         return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
         return replace(plan, why_not=f"no server was found to carry {', '.join(missing)}")
-    wanted = Wanted(
-        np.array([level.rps[name] for name in models]), demand.headroom, demand.min_servers, most
-    )
-    lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
-    on_offer = _offers(lower, offers)
+    on_offer, wanted = _programme(level, offers, demand)
     try:
-        found = roomiest(on_offer, wanted, cheapest(on_offer, wanted))
+        found = cheapest(on_offer, wanted)
     except NoFleetError as error:
         return replace(plan, why_not=str(error))
-    resample = resample and len(offers) * len(models) <= MOST_RESAMPLED
+    if in_full:
+        found = roomiest(on_offer, wanted, found)
+    resample = in_full and len(offers) * len(models) <= MOST_RESAMPLED
     return replace(
         plan,
         counts=tuple(int(n) for n in found.counts),
@@ -205,6 +205,31 @@ def planned(
         status=found.status,
         usd_draws=resampled(models, offers, wanted) if resample else plan.usd_draws,
     )
+
+
+def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
+    """The plan with so many of its offers in place of its own, if these carry its demand and cost
+    no more."""
+    if plan.why_not:
+        return plan
+    on_offer, wanted = _programme(plan.level, plan.offers, demand)
+    usd, most = float(on_offer.usd_per_hour @ counts), plan.usd_per_hour * (1 + TOLERANCE)
+    does = usd <= most and carries(np.array(counts), on_offer, wanted)
+    return replace(plan, counts=counts, usd_per_hour=usd) if does else plan
+
+
+def _largest_spot_share(demand: FleetDemand) -> float:
+    return demand.spot.largest_share if demand.spot else 0.0
+
+
+def _programme(
+    level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
+) -> tuple[Offers, Wanted]:
+    """At the lower limits of what servers carry."""
+    models, most = level.models, _largest_spot_share(demand)
+    lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
+    asked = np.array([level.rps[name] for name in models])
+    return _offers(lower, offers), Wanted(asked, demand.headroom, demand.min_servers, most)
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
