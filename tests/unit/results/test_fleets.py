@@ -387,6 +387,29 @@ def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monke
     assert all(row["status"] == OPTIMAL and row["gap"] <= GAP for row in rows)
 
 
+def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
+    """Of a thousand models, each of a thousand servers would be looked at for each of them."""
+    looked = []
+
+    class Point(SimpleNamespace):
+        @property
+        def models(self):
+            looked.append(self)
+            return (self.model,)
+
+    names = [f"m{i}" for i in range(100)]
+    offers = [
+        of_plans.Offer(Point(model=name, lower_rps={name: 10.0}), "on_demand") for name in names
+    ]
+    level = DemandLevel(name="demand", rps=dict.fromkeys(names, 5.0))
+    plan = of_plans.Plan(level, DEDICATED, tuple(offers), 0.0, (2,) * 100)
+    for offer, name in zip(offers, names, strict=True):
+        assert plan.capacity_rps(name) == 20
+        assert plan.load_rps(offer, name) == 2.5
+        assert plan.servers_with(name) == 2
+    assert len(looked) == 100
+
+
 def test_revocations_lose_what_a_start_takes(tmp_path):
     """Half of the demand is on servers that are taken away once in ten hours."""
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())

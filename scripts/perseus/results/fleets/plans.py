@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -67,11 +68,20 @@ class Plan:
     def models(self) -> tuple[str, ...]:
         return self.level.models
 
-    @property
+    @cached_property
     def bought(self) -> list[tuple[int, Offer]]:
         """The servers that it has."""
         pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
         return [(count, offer) for count, offer in pairs if count]
+
+    @cached_property
+    def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
+        """Of the servers that it has, those with each model."""
+        found: dict[str, list[tuple[int, Offer]]] = {}
+        for count, offer in self.bought:
+            for model in offer.point.models:
+                found.setdefault(model, []).append((count, offer))
+        return found
 
     @property
     def servers(self) -> int:
@@ -96,17 +106,15 @@ class Plan:
 
     def servers_with(self, model: str, but: str = "") -> int:
         """How many have a model, but for those at one price."""
-        return sum(
-            n for n, each in self.bought if model in each.point.models and each.pricing != but
-        )
+        return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
         """What its servers carry of a model, by the lower limits."""
-        return sum(n * each.point.lower_rps.get(model, 0.0) for n, each in self.bought)
+        return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
         """The share of a model's demand that servers at the spot price get."""
-        spot = [(n, each) for n, each in self.bought if each.pricing == SPOT]
+        spot = [(n, each) for n, each in self.by_model[model] if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
@@ -117,8 +125,8 @@ class Plan:
         if not (mine and (carried := self.capacity_rps(model))):
             return 0.0
         spot = sum(
-            n * each.point.lower_rps.get(model, 0.0)
-            for n, each in self.bought
+            n * each.point.lower_rps[model]
+            for n, each in self.by_model[model]
             if each.pricing == SPOT
         )
         on_spot = min(spot / carried, self.largest_spot_share)
@@ -130,9 +138,8 @@ class Plan:
         """That its servers carry the demand of every model, by joint draws of what they carry."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
-        bought = [(n, each.point.draws_rps) for n, each in self.bought]
         enough = [
-            sum((n * draws[model] for n, draws in bought if model in draws), NOTHING)
+            sum((n * each.point.draws_rps[model] for n, each in self.by_model[model]), NOTHING)
             >= self.level.rps[model] * (1 - 1e-9)
             for model in self.models
         ]

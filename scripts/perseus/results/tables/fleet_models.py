@@ -57,5 +57,6 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _sla(plan: Plan, model: str) -> Sla:
-    tenants = (each for _, offer in plan.bought for each in offer.point.peak.task.tenants)
+    (_, offer), *_ = plan.by_model[model]
+    tenants = offer.point.peak.task.tenants
     return next(tenant.sla for tenant in tenants if tenant.model == model)
