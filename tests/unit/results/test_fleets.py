@@ -206,6 +206,18 @@ def test_of_two_types_the_cheaper_is_bought():
     assert only[DEDICATED].words == "3 x (a)"
 
 
+def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
+    """It would be that in which sharing is allowed."""
+    solved = []
+
+    def planned(strategy, *_):
+        solved.append(strategy)
+
+    monkeypatch.setattr(of_plans, "planned", planned)
+    plans(points(), demand({A: 30.0}))
+    assert solved == [DEDICATED, SHARING]
+
+
 def _moved(record, server):
     cell = record["cell"]
     names = {key: cell[key].replace("cpu1.", f"{server}.") for key in ("cell", "scenario")}

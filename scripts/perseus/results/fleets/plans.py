@@ -161,11 +161,12 @@ def _of_level(
     alone = [offer for offer in offers if not offer.point.is_shared]
     yield planned(DEDICATED, alone, level, demand)
     yield planned(SHARING, offers, level, demand)
-    of_servers = [
-        planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
-        for name in dict.fromkeys(each.point.server for each in offers)
-    ]
-    if len(of_servers) > 1:
+    servers = list(dict.fromkeys(each.point.server for each in offers))
+    if len(servers) > 1:
+        of_servers = [
+            planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
+            for name in servers
+        ]
         yield min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
 
 
