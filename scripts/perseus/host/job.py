@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from perseus.host.starter import end_with_starter
 
@@ -19,14 +22,14 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     The log's folder says which job speaks. An `expected` exception ends the process with its
     message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
     end; any other is a fault of Perseus and keeps its traceback. A job ends with its Snakemake, and
-    on Ctrl-C without a word: Snakemake has one.
+    on Ctrl-C without a word: Snakemake has one. What libraries print goes to the log alone.
     """
     path = Path(log)
     path.parent.mkdir(parents=True, exist_ok=True)
     failure = path.with_suffix(".error")
     failure.unlink(missing_ok=True)
     start_s = time.monotonic()
-    with path.open("w", buffering=1) as file:
+    with path.open("w", buffering=1) as file, _printed_to(file):
 
         def say(message: str) -> None:
             line = f"[{path.stem} {time.monotonic() - start_s:4.0f} s] {message}"
@@ -45,3 +48,17 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
             print(message, file=file)
             failure.write_text(message + "\n")
             sys.exit(message)
+
+
+@contextmanager
+def _printed_to(file: TextIO) -> Iterator[None]:
+    """Standard output of the process, also of its C libraries: HiGHS prints amid a solution."""
+    terminal = os.dup(1)
+    os.dup2(file.fileno(), 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        ctypes.CDLL(None).fflush(None)  # of all streams of C, which have buffers of their own
+        os.dup2(terminal, 1)
+        os.close(terminal)

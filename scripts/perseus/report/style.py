@@ -26,6 +26,7 @@ NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
 BESIDE_MM = 12.0  # of a panel: its axis with its words
 WORDS = 110  # characters of a line across a figure
+MOST_NAMED = 12  # that a figure has nothing to show of
 
 
 def panels(
@@ -93,7 +94,8 @@ def remainder(
 ) -> None:
     """Say what a figure leaves out, and which of `shown` had nothing to show, in words."""
     said = [f"{total - shown} more {what} in {where}"] if total > shown else []
-    said += [f"Nothing to show of {', '.join(empty)}"] if empty else []
+    more = [f"{len(empty) - MOST_NAMED} more"] if len(empty) > MOST_NAMED else []
+    said += [f"Nothing to show of {', '.join([*empty[:MOST_NAMED], *more])}"] if empty else []
     if said:
         text = "\n".join(line for each in said for line in textwrap.wrap(each, WORDS))
         figure.supxlabel(text, fontsize="small", color=DARK)

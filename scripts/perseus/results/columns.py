@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perseus.host.parquet import TEXT, WHOLE
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Interval
+from perseus.results.fleets.cheapest import GAP, STATUSES
 from perseus.results.fleets.plans import Plan
 from perseus.results.grids import GridComparison
 from perseus.results.records import Row, number
@@ -105,6 +106,24 @@ FLEET = [
 ]
 """The first columns of every table of fleets."""
 
+SOLVED = [
+    column(
+        "gap",
+        REAL,
+        "share",
+        "of the price: by so much a cheaper fleet might be, for all that the solver knows",
+    ),
+    column(
+        "status",
+        TEXT,
+        "",
+        f"how the solver ended: optimal, to the gap that was asked for ({GAP:.2%}), or by the time"
+        " limit; empty without a fleet",
+        words=("", *STATUSES),
+    ),
+]
+"""How sure it is that a fleet is the cheapest."""
+
 FLEET_OR_REASON = holds(
     "there is a fleet, or a reason why not",
     lambda servers, reason: np.isnan(servers) == (reason != ""),
@@ -143,6 +162,11 @@ def of_price(price: Price) -> Row:
 def fleet(study: str, plan: Plan) -> Row:
     """The columns FLEET."""
     return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
+
+
+def solved(plan: Plan) -> Row:
+    """The columns SOLVED."""
+    return {"gap": plan.gap, "status": plan.status}
 
 
 def grid(study: str, of: GridComparison) -> Row:

@@ -84,7 +84,9 @@ class Demand(Part):
         " of the capacity takes: plans rest on its lower limit.",
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
-        default=1, description="Servers that have each model, at least, such as one per zone."
+        default=1,
+        description="Servers that have each model, at least, such as one per zone. Those at the"
+        " spot price count; how many are left without them is in the table fleet_models.",
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
         default=None, description="Servers of this study that may be bought. Default, all."

@@ -24,10 +24,10 @@ from perseus.host.signals import terminate_as_exit
 
 with job(sys.argv[1]) as say, terminate_as_exit():
     try:
-        print(os.getpid(), flush=True)
+        print(os.getpid(), file=sys.stderr, flush=True)
         time.sleep(60)
     finally:
-        print("left in order", flush=True)
+        print("left in order", file=sys.stderr, flush=True)
 """
 STARTER = """
 import subprocess, sys, threading
@@ -46,13 +46,13 @@ def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
     with subprocess.Popen(
         [sys.executable, "-c", STARTER, str(log), JOB],
         env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
-        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        found = identity(int(process.stdout.readline()))
+        found = identity(int(process.stderr.readline()))
         assert not is_gone(found)
         process.send_signal(ending)
-        assert process.stdout.readline() == "left in order\n"
+        assert process.stderr.readline() == "left in order\n"
     assert "Snakemake has ended" in log.read_text()
     until = time.monotonic() + 10
     while not is_gone(found) and time.monotonic() < until:

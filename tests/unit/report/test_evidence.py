@@ -76,6 +76,15 @@ def test_servers_of_a_fleet_lead_to_the_load_lines_that_say_what_they_carry():
     assert not any(entry.link for row in table(frames, found, title).rows for entry in row)
 
 
+def test_what_one_server_carries_says_how_to_plan_by_it():
+    """Which of several load lines to take, and what to trust where a certified rate is lower."""
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
+    note = table(frames, PageEvidence({}), "What one server carries").note
+    assert "of several load lines that would do, take the one with most to spare" in note
+    assert "A lower limit may be above a certified rate: plan by the lower limit" in note
+
+
 def behind(page):
     """The ids that the answers lead to."""
     said = page.split('<div id="answer"')[1].split("</div>")[0]

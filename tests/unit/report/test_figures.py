@@ -19,12 +19,13 @@ from perseus.report.figures import (
     ceilings,
     cost_map,
     figures_of,
+    frontier,
     latency_by_rate,
     module_of,
 )
 from perseus.report.figures.latency_ecdf import certified_latency_ms
+from perseus.report.style import NOTHING, remainder, short
 from perseus.report.style import drawing as drawing_style
-from perseus.report.style import short
 from perseus.results import tables
 from perseus.results.records import PeakRecord, Record
 from perseus.results.study_results import StudyResults
@@ -167,6 +168,22 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
         digests.add(hashlib.sha256(svg.read_bytes()).hexdigest())
     assert len(digests) == 1
     assert b"<dc:date>" not in svg.read_bytes()
+
+
+def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
+    """Where there is no other, nothing is; else its name is told."""
+    frames = frames_with(barren, [])
+    assert frontier.draw(FigureData(frames), STYLE).get_gid() == NOTHING
+    other = frames_with(study, [])
+    both = {
+        name: pd.concat([frames[name].replace({"scenario": {"cpu1.shared": "x"}}), other[name]])
+        for name in ("peaks", "tenants")
+    }
+    drawn = frontier.draw(FigureData(both), STYLE)
+    assert [panel.get_title("left") for panel in drawn.axes] == ["cpu1.shared"]
+    assert "Nothing to show of x" in drawn.get_supxlabel()
+    remainder(drawn, 1, 1, "", "", [f"x{i}" for i in range(500)])
+    assert drawn.get_supxlabel().endswith("x10, x11, 488 more")
 
 
 def test_a_figure_says_what_it_leaves_out(crowded):

@@ -255,6 +255,7 @@ TOGETHER = FLEET | {"strategy": SHARING}
 NO_FLEET = {"servers": None, "usd_per_hour": None, "usd_per_month": None, "fleet": ""}
 NO_FLEET |= {"reason": "no server was found to carry c", "saving": None}
 MODEL = {"study": "s", "level": "demand", "strategy": SHARING, "model": "a", "demand_rps": 10.0}
+MODEL |= {"servers_on_demand": 1}
 MODEL |= {"capacity_rps": 30.0, "servers": 3, "sla_share": 0.95, "sla_ms": 40.0, "attained": 0.99}
 MODELS = [MODEL, MODEL | {"model": "b", "attained": 0.96}]
 CHANGE = {"study": "s", "level": "demand", "strategy": SHARING, "change": "demand x 1.25"}
@@ -365,6 +366,11 @@ OF_FLEETS = {
     "their revocations lose less than 0.1 % of it": (
         fleet(together=OFTEN | {"lost_to_revocations": 1e-5}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
+    ),
+    "Were all servers at the spot price taken away at once, the model with the fewest would have 1"
+    " server left.": (
+        fleet(together=OFTEN, models=[MODEL | {"servers_on_demand": 2}, MODEL]),
+        ASKED,
     ),
     "what their revocations lose is not known, since no experiment startup measured how long a new"
     " one takes.": (

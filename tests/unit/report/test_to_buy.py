@@ -94,6 +94,18 @@ def test_spot_servers_and_what_is_not_known_of_them():
     )
 
 
+def test_a_fleet_says_what_revocations_leave_of_it():
+    """Of two servers with each model one is at the spot price: both count as servers."""
+    spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
+    asked = {"rps": {"a": 50.0, "b": 200.0}, "min_servers": 2}
+    (answer,) = said(gain=2.0, spot=spot, **asked)
+    assert answer.headline.startswith("Buy 2 servers")
+    text = " ".join(answer.sentences)
+    assert "taken away at once, the model with the fewest would have 1 server left." in text
+    (steady,) = said(gain=2.0, **asked)
+    assert "taken away" not in " ".join(steady.sentences)
+
+
 def test_one_run_of_each_is_said():
     for repeats in (1, 2):
         truth = synthetic.Truth(CAPACITIES, repeats=repeats)

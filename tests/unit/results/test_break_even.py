@@ -7,7 +7,7 @@ import synthetic
 from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
-from perseus.results.fleets.break_even import costs
+from perseus.results.fleets.break_even import Option, costs
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
 from perseus.results.repeats import group
@@ -35,7 +35,7 @@ def test_the_servers_at_a_demand_are_those_of_the_plan_for_it(settings, most_way
         rps = {A: cost.total_rps * 2 / 7, B: cost.total_rps * 5 / 7}
         level = DemandLevel(name="demand", rps=rps)
         offers = offered(of, spot=False) if cost.option.shared else alone
-        plan = planned("", offers, level, asked, resample=False)
+        plan = planned("", offers, level, asked, in_full=False)
         assert cost.servers == plan.servers
 
 
@@ -47,6 +47,30 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
     rates = np.full((5, 2, 1), 10.0)
     found = servers_needed.needed_in_draws(rates, np.array([0.5, 0.5]), [1.0, 90.0], 3)
     assert (found == [3, 5]).all()
+
+
+@pytest.mark.parametrize("lost", [{"cpu1": B}, {"cpu1": B, "cpu2": A}])
+def test_shared_servers_are_known_though_no_server_has_every_dedicated_peak(lost):
+    """A has one on cpu1 alone; if there is a cpu2, B has one on that."""
+    records = synthetic.records(TRUTH, mixes=((1, 1),), holds=())
+    kept = [
+        on(server, record)
+        for server, model in lost.items()
+        for record in records
+        if [tenant["model"] for tenant in record["cell"]["tenants"]] != [model]
+    ]
+    found = group(synthetic.loaded(kept), seed=0, draws=100)
+    of = operating_points(list(found.values()), dict.fromkeys(lost, synthetic.PRICE))
+    made = list(costs(of, demand({A: 20.0, B: 80.0}, servers=tuple(lost))))
+    assert {cost.option for cost in made} == {Option(server, True) for server in lost}
+    assert (made[0].total_rps, made[0].servers) == (1.0, 1)
+    assert made[-1].servers > 1
+
+
+def on(server, record):
+    cell = record["cell"]
+    names = {key: cell[key].replace("cpu1.", f"{server}.") for key in ("cell", "scenario")}
+    return record | {"cell": cell | names | {"server": cell["server"] | {"name": server}}}
 
 
 HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 1:2], 2, axis=1)])

@@ -16,12 +16,28 @@ from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, Option, Question, costs, questions, stretches
 from perseus.results.fleets.changes import changes
-from perseus.results.fleets.cheapest import GAP, NoFleetError, Offers, Wanted, cheapest, roomiest
+from perseus.results.fleets.cheapest import (
+    GAP,
+    OPTIMAL,
+    NoFleetError,
+    Offers,
+    Wanted,
+    cheapest,
+    roomiest,
+)
 from perseus.results.fleets.operating_points import operating_points
-from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING, offered, planned, plans
+from perseus.results.fleets.plans import (
+    DEDICATED,
+    ONE_TYPE,
+    SHARING,
+    keeping,
+    offered,
+    planned,
+    plans,
+)
 from perseus.results.repeats import group
 from perseus.results.study_results import StudyResults
-from perseus.results.tables import fleets
+from perseus.results.tables import fleet_changes, fleets
 from perseus.study.demand import Spot
 from perseus.study.tasks.tables import DemandLevel
 
@@ -190,6 +206,18 @@ def test_of_two_types_the_cheaper_is_bought():
     assert only[DEDICATED].words == "3 x (a)"
 
 
+def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
+    """It would be that in which sharing is allowed."""
+    solved = []
+
+    def planned(strategy, *_):
+        solved.append(strategy)
+
+    monkeypatch.setattr(of_plans, "planned", planned)
+    plans(points(), demand({A: 30.0}))
+    assert solved == [DEDICATED, SHARING]
+
+
 def _moved(record, server):
     cell = record["cell"]
     names = {key: cell[key].replace("cpu1.", f"{server}.") for key in ("cell", "scenario")}
@@ -203,7 +231,7 @@ def test_plans_carry_the_demand_although_capacities_are_not_known():
     enough = 0
     for seed in range(60):
         offers, wanted = offered(points(truth, seed, mixes=()), spot=False), demand(asked)
-        made = planned(DEDICATED, offers, wanted.levels[0], wanted, resample=False)
+        made = planned(DEDICATED, offers, wanted.levels[0], wanted, in_full=False)
         bought = {offer.point.models[0]: count for count, offer in made.bought}
         enough += all(bought[m] * truth.capacities[m] >= rps for m, rps in asked.items())
         assert made.probability_enough >= 0.88
@@ -349,6 +377,49 @@ def test_changes_of_the_demand_and_of_prices():
     assert not found[DEDICATED, 2.0].keeps_servers
     assert found[DEDICATED, 0.5].plan.servers == 6  # three, and half of five
     assert all(change.server is None for change in found.values())  # one price changes no fleet
+
+
+def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monkeypatch):
+    """At a gain of one, two shared servers are worth a dedicated one of each."""
+    asked = demand({A: 15.0, B: 60.0})
+    of = points(synthetic.Truth(EXACT.capacities, between=0, within=1e-9, repeats=1))
+    made = plans(of, asked)
+    monkeypatch.setattr(of_plans, "roomiest", None)
+    (before,) = (plan for plan in made if plan.strategy == SHARING)
+    again = planned(SHARING, before.offers, before.level, asked, in_full=False)
+    others = [c for c in itertools.product(range(4), repeat=len(again.counts))
+              if sum(c) == before.servers]  # fmt: skip
+    kept = {counts for counts in others if keeping(again, counts, asked).counts == counts}
+    assert before.counts in kept and 1 < len(kept) < len(others)
+    dear = tuple(2 * count for count in before.counts)
+    assert keeping(again, dear, asked) == again
+    of_study = SimpleNamespace(plans=made, task=SimpleNamespace(study="s", demand=asked))
+    rows = list(fleet_changes.rows(of_study))
+    assert len(rows) == 8
+    assert all(row["status"] == OPTIMAL and row["gap"] <= GAP for row in rows)
+
+
+def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
+    """Of a thousand models, each of a thousand servers would be looked at for each of them."""
+    looked = []
+
+    class Point(SimpleNamespace):
+        @property
+        def models(self):
+            looked.append(self)
+            return (self.model,)
+
+    names = [f"m{i}" for i in range(100)]
+    offers = [
+        of_plans.Offer(Point(model=name, lower_rps={name: 10.0}), "on_demand") for name in names
+    ]
+    level = DemandLevel(name="demand", rps=dict.fromkeys(names, 5.0))
+    plan = of_plans.Plan(level, DEDICATED, tuple(offers), 0.0, (2,) * 100)
+    for offer, name in zip(offers, names, strict=True):
+        assert plan.capacity_rps(name) == 20
+        assert plan.load_rps(offer, name) == 2.5
+        assert plan.servers_with(name) == 2
+    assert len(looked) == 100
 
 
 def test_revocations_lose_what_a_start_takes(tmp_path):

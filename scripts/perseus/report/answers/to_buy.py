@@ -75,7 +75,7 @@ def _fleet(tables: Tables) -> Answer:
         *_beside(top, row, is_known),
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
-        *_spot(row),
+        *_spot(row, mine),
         *_not_sure(points),
     )
     behind = (to_table("fleets"), *to_lines(points))
@@ -192,7 +192,7 @@ def _if_more(changes: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _spot(row: pd.Series) -> Iterator[str]:
+def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
     if row["on_spot"] == 0:
         return
     lost = (
@@ -204,6 +204,10 @@ def _spot(row: pd.Series) -> Iterator[str]:
         f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
+    yield (
+        "Were all servers at the spot price taken away at once, the model with the fewest would"
+        f" have {_servers(mine['servers_on_demand'].min())} left."
+    )
 
 
 def _small(share: float) -> str:

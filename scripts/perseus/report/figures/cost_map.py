@@ -20,7 +20,8 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "For any demand of two models: how many servers it takes where they may share (numbers, with"
     " lines between them), and what that saves against servers of their own (shade). At the lower"
-    " limits of what servers were measured to carry, whole servers at on-demand prices."
+    " limits of what servers were measured to carry, whole servers at on-demand prices; without the"
+    " head-room, and the least number of servers for each model, that a stated demand may ask for."
 )
 MOST_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3

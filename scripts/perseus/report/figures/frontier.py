@@ -29,7 +29,6 @@ from perseus.report.style import (
     nothing,
     panels,
     remainder,
-    say,
     short,
     verdict,
     wrapped_title,
@@ -60,14 +59,18 @@ def data(results: FigureData) -> pd.DataFrame:
 def draw(results: FigureData, style: FigureTask) -> Figure:
     """Rates that tenants reach together, against what dedicated servers give for the same cost."""
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
-    scenarios = list(dict.fromkeys(shared["scenario"]))
-    if not scenarios:
+    if shared.empty:
         return nothing(style, "no shared scenario in this study")
+    tenants_of = dict(list(results.tenants.groupby("scenario")))
+    of = {
+        str(name): (lines, tenants_of[name])
+        for name, lines in shared.groupby("scenario", sort=False)
+    }
+    scenarios = [name for name, (_, tenants) in of.items() if not _is_empty(tenants)]
+    if not scenarios:
+        return nothing(style, "no scenario in which each tenant has a dedicated peak")
     shown = scenarios[:MOST_PANELS]
-    parts = [
-        (shared[shared["scenario"] == name], results.tenants[results.tenants["scenario"] == name])
-        for name in shown
-    ]
+    parts = [of[name] for name in shown]
     heights = [_height_mm(*part) for part in parts]
     columns = min(2, len(shown)) if set(heights) == {PLANE_MM} else 1
     rows_mm = [0.8 * PLANE_MM] * -(-len(shown) // 2) if columns == 2 else heights
@@ -90,8 +93,15 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     if (shared["verdict"] == "predicted").any():
         handles.append(Line2D([], [], **PREDICTED, linestyle="none", label="predicted"))
     legend(figure, handles, 2)
-    remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv")
+    empty = [name for name in of if name not in scenarios]
+    remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv", empty)
     return figure
+
+
+def _is_empty(tenants: pd.DataFrame) -> bool:
+    """Whether a plane of two tenants has no line to hold its points against."""
+    mine = tenants.drop_duplicates("tenant")
+    return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
 
 def _height_mm(lines: pd.DataFrame, tenants: pd.DataFrame) -> float:
@@ -108,9 +118,6 @@ def _plane(
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
     axes.set_xlabel(f"{names[0]} (requests/s)")
     axes.set_ylabel(f"{names[1]} (requests/s)")
-    if not all(map(is_known, capacity)):
-        say(axes, "a tenant has no dedicated peak")
-        return
     marks: list[tuple[np.ndarray, str]] = []
     intervals: list[np.ndarray] = []
     named: list[tuple[str, np.ndarray]] = []

@@ -162,21 +162,16 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """From one request/s to ten dedicated servers' worth, of the server that carries the most."""
-    alone = [each for each in points if not each.is_shared]
-    full = []
-    for server in dict.fromkeys(each.server for each in alone):
-        best = {
-            each.models[0]: each.lower_rps[each.models[0]]
-            for each in alone
-            if each.server == server
-        }
-        if all(model in best for model in question.models):
-            pairs = zip(question.models, question.shares, strict=True)
-            full.append(1 / sum(share / best[model] for model, share in pairs))
-    if not full:
+    """From one request/s to ten servers' worth, each with one model: of any type, the most that one
+    was found to carry of it, also beside others, since not every model has a dedicated peak."""
+    most_rps: dict[str, float] = {}
+    for model, rps in (item for each in points for item in each.lower_rps.items()):
+        most_rps[model] = max(rps, most_rps.get(model, 0.0))
+    if not all(most_rps.get(model) for model in question.models):
         return []
-    most = max(MOST_SERVERS * max(full), 2 * LEAST_RPS)
+    pairs = zip(question.models, question.shares, strict=True)
+    full = 1 / sum(share / most_rps[model] for model, share in pairs)
+    most = max(MOST_SERVERS * full, 2 * LEAST_RPS)
     return [float(rps) for rps in np.geomspace(LEAST_RPS, most, STEPS)]
 
 

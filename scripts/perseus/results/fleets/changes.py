@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perseus.results.fleets.operating_points import OperatingPoint
-from perseus.results.fleets.plans import DEDICATED, SHARING, Plan, offered, planned
+from perseus.results.fleets.plans import DEDICATED, SHARING, Plan, keeping, offered, planned
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
 
 DEMAND_FACTORS = (0.5, 0.8, 1.25, 2.0)
@@ -53,8 +53,10 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
+    """Of equally cheap fleets, the one before the change."""
     offers = offered(points, spot=demand.spot is not None)
-    return planned(before.strategy, offers, level, demand, resample=False)
+    plan = planned(before.strategy, offers, level, demand, in_full=False)
+    return keeping(plan, before.counts, demand)
 
 
 def _at_price(point: OperatingPoint, server: str, factor: float) -> OperatingPoint:

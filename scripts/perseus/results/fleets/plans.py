@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import (
     OPTIMAL,
+    TOLERANCE,
     NoFleetError,
     Offers,
     Wanted,
+    carries,
     cheapest,
     roomiest,
 )
@@ -65,11 +68,20 @@ class Plan:
     def models(self) -> tuple[str, ...]:
         return self.level.models
 
-    @property
+    @cached_property
     def bought(self) -> list[tuple[int, Offer]]:
         """The servers that it has."""
         pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
         return [(count, offer) for count, offer in pairs if count]
+
+    @cached_property
+    def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
+        """Of the servers that it has, those with each model."""
+        found: dict[str, list[tuple[int, Offer]]] = {}
+        for count, offer in self.bought:
+            for model in offer.point.models:
+                found.setdefault(model, []).append((count, offer))
+        return found
 
     @property
     def servers(self) -> int:
@@ -92,13 +104,17 @@ class Plan:
 
         return " + ".join(f"{count} x ({said(offer)})" for count, offer in self.bought)
 
+    def servers_with(self, model: str, but: str = "") -> int:
+        """How many have a model, but for those at one price."""
+        return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
+
     def capacity_rps(self, model: str) -> float:
         """What its servers carry of a model, by the lower limits."""
-        return sum(n * each.point.lower_rps.get(model, 0.0) for n, each in self.bought)
+        return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
         """The share of a model's demand that servers at the spot price get."""
-        spot = [(n, each) for n, each in self.bought if each.pricing == SPOT]
+        spot = [(n, each) for n, each in self.by_model[model] if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
@@ -109,8 +125,8 @@ class Plan:
         if not (mine and (carried := self.capacity_rps(model))):
             return 0.0
         spot = sum(
-            n * each.point.lower_rps.get(model, 0.0)
-            for n, each in self.bought
+            n * each.point.lower_rps[model]
+            for n, each in self.by_model[model]
             if each.pricing == SPOT
         )
         on_spot = min(spot / carried, self.largest_spot_share)
@@ -122,9 +138,8 @@ class Plan:
         """That its servers carry the demand of every model, by joint draws of what they carry."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
-        bought = [(n, each.point.draws_rps) for n, each in self.bought]
         enough = [
-            sum((n * draws[model] for n, draws in bought if model in draws), NOTHING)
+            sum((n * each.point.draws_rps[model] for n, each in self.by_model[model]), NOTHING)
             >= self.level.rps[model] * (1 - 1e-9)
             for model in self.models
         ]
@@ -146,11 +161,12 @@ def _of_level(
     alone = [offer for offer in offers if not offer.point.is_shared]
     yield planned(DEDICATED, alone, level, demand)
     yield planned(SHARING, offers, level, demand)
-    of_servers = [
-        planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
-        for name in dict.fromkeys(each.point.server for each in offers)
-    ]
-    if len(of_servers) > 1:
+    servers = list(dict.fromkeys(each.point.server for each in offers))
+    if len(servers) > 1:
+        of_servers = [
+            planned(ONE_TYPE, [each for each in offers if each.point.server == name], level, demand)
+            for name in servers
+        ]
         yield min(of_servers, key=lambda plan: plan.usd_per_hour if plan.counts else np.inf)
 
 
@@ -171,26 +187,24 @@ def planned(
     level: DemandLevel,
     demand: FleetDemand,
     *,
-    resample: bool = True,
+    in_full: bool = True,
 ) -> Plan:
-    """The cheapest fleet of these offers at the lower limits of what they carry; without `resample`
-    nothing is asked of other capacities."""
-    models, most = level.models, demand.spot.largest_share if demand.spot else 0.0
-    plan = Plan(level, strategy, tuple(offers), most)
+    """The cheapest fleet of these offers at the lower limits of what they carry; of equally cheap
+    ones that with most to spare, and what it would cost at other capacities, only `in_full`."""
+    models = level.models
+    plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
     if not models:
         return replace(plan, usd_per_hour=0.0, gap=0.0, status=OPTIMAL)
     if missing := _missing(models, offers):
         return replace(plan, why_not=f"no server was found to carry {', '.join(missing)}")
-    wanted = Wanted(
-        np.array([level.rps[name] for name in models]), demand.headroom, demand.min_servers, most
-    )
-    lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
-    on_offer = _offers(lower, offers)
+    on_offer, wanted = _programme(level, offers, demand)
     try:
-        found = roomiest(on_offer, wanted, cheapest(on_offer, wanted))
+        found = cheapest(on_offer, wanted)
     except NoFleetError as error:
         return replace(plan, why_not=str(error))
-    resample = resample and len(offers) * len(models) <= MOST_RESAMPLED
+    if in_full:
+        found = roomiest(on_offer, wanted, found)
+    resample = in_full and len(offers) * len(models) <= MOST_RESAMPLED
     return replace(
         plan,
         counts=tuple(int(n) for n in found.counts),
@@ -199,6 +213,31 @@ def planned(
         status=found.status,
         usd_draws=resampled(models, offers, wanted) if resample else plan.usd_draws,
     )
+
+
+def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
+    """The plan with so many of its offers in place of its own, if these carry its demand and cost
+    no more."""
+    if plan.why_not:
+        return plan
+    on_offer, wanted = _programme(plan.level, plan.offers, demand)
+    usd, most = float(on_offer.usd_per_hour @ counts), plan.usd_per_hour * (1 + TOLERANCE)
+    does = usd <= most and carries(np.array(counts), on_offer, wanted)
+    return replace(plan, counts=counts, usd_per_hour=usd) if does else plan
+
+
+def _largest_spot_share(demand: FleetDemand) -> float:
+    return demand.spot.largest_share if demand.spot else 0.0
+
+
+def _programme(
+    level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
+) -> tuple[Offers, Wanted]:
+    """At the lower limits of what servers carry."""
+    models, most = level.models, _largest_spot_share(demand)
+    lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
+    asked = np.array([level.rps[name] for name in models])
+    return _offers(lower, offers), Wanted(asked, demand.headroom, demand.min_servers, most)
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
+from perseus.results.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.fleets.changes import Change, changes
+from perseus.results.fleets.cheapest import GAP
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults
 
 DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
 TITLE = "If the demand or a price changes"
-NOTE = "The cheapest fleets for the highest level of the demand then."
+NOTE = (
+    "The cheapest fleets for the highest level of the demand then; of equally cheap ones, that"
+    " without the change. Gap: by so much a cheaper one might be, for all that the solver knows:"
+    f" above {GAP:.2%}, its time was over."
+)
 SHOWN = {
     "servers may be": "strategy",
     "change": "change",
@@ -21,6 +26,7 @@ SHOWN = {
     "USD per month": "usd_per_month",
     "cost / that without it": "cost_ratio",
     "same servers": "keeps_servers",
+    "gap": "gap",
     "fleet": "fleet",
 }
 SCHEMA = Schema(
@@ -34,6 +40,7 @@ SCHEMA = Schema(
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
         column("cost_ratio", REAL, "", "usd_per_month / that without the change", least=0),
         column("keeps_servers", FLAG, "", "whether the same servers are bought as without it"),
+        *SOLVED,
     ],
     key=("level", "strategy", "change"),
     holds=[FLEET_OR_REASON],
@@ -53,6 +60,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "usd_per_month": plan.usd_per_month,
             "cost_ratio": plan.usd_per_hour / change.before.usd_per_hour,
             "keeps_servers": change.keeps_servers,
+            **solved(plan),
         }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import FLEET, fleet
-from perseus.results.fleets.plans import Plan
+from perseus.results.fleets.plans import SPOT, Plan
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
@@ -23,6 +23,8 @@ SCHEMA = Schema(
         column("capacity_rps", REAL, "requests/s", "lower limit of what the fleet carries of it,"
                " head-room included", null=False),
         column("servers", WHOLE, "servers", "that have it", least=1),
+        column("servers_on_demand", WHOLE, "servers", "of these, that stay when all at the spot"
+               " price are taken away"),
         column("sla_share", REAL, "share", "of its requests, that must be within sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),
@@ -30,7 +32,10 @@ SCHEMA = Schema(
                "method.md, Demand and fleets)"),
     ],
     key=("level", "strategy", "model"),
-    holds=[ascending("demand_rps", "capacity_rps")],
+    holds=[
+        ascending("demand_rps", "capacity_rps"),
+        ascending("servers_on_demand", "servers"),
+    ],
 )  # fmt: skip
 
 
@@ -43,7 +48,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "model": model,
                 "demand_rps": plan.level.rps[model],
                 "capacity_rps": plan.capacity_rps(model),
-                "servers": sum(n for n, each in plan.bought if model in each.point.models),
+                "servers": plan.servers_with(model),
+                "servers_on_demand": plan.servers_with(model, but=SPOT),
                 "sla_share": 1 - sla.allowed,
                 "sla_ms": sla.latency_ms,
                 "attained": within.get(model, np.nan),
@@ -51,5 +57,6 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _sla(plan: Plan, model: str) -> Sla:
-    tenants = (each for _, offer in plan.bought for each in offer.point.peak.task.tenants)
+    (_, offer), *_ = plan.by_model[model]
+    tenants = offer.point.peak.task.tenants
     return next(tenant.sla for tenant in tenants if tenant.model == model)

@@ -10,8 +10,7 @@ import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
-from perseus.results.columns import FLEET, FLEET_OR_REASON, fleet
-from perseus.results.fleets.cheapest import GAP, STATUSES
+from perseus.results.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, SPOT, Plan
 from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds
@@ -77,10 +76,7 @@ SCHEMA = Schema(
                " by joint draws", least=0, most=1),
         column("attained", REAL, "share", "requests within the SLA in virtual time, of the model"
                " with the least; null where the speed of a server was not seen"),
-        column("gap", REAL, "share", "of the price: by so much a cheaper fleet might be, for all"
-               " that the solver knows"),
-        column("status", TEXT, "", "how the solver ended: optimal, to the gap that was asked for"
-               f" ({GAP:.2%}), or by the time limit; empty without a fleet", words=("", *STATUSES)),
+        *SOLVED,
         column("on_spot", REAL, "share", "of the demand, on servers at the spot price"),
         column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
                " replaced: its share x revocations per hour x the start that was measured, without"
@@ -123,8 +119,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             **_saving(plan, alone[plan.level.name]),
             "probability_enough": plan.probability_enough,
             "attained": float(np.min(list(within.values()))) if within else np.nan,
-            "gap": plan.gap,
-            "status": plan.status,
+            **solved(plan),
             **_spot(results, plan),
         }
 

@@ -20,7 +20,11 @@ NOTE = (
     "At once, at most, in requests/s of one image: a server may get less of any of its models, but"
     " never more of one instead of another. Plans rest on the lower limit, which a server exceeds"
     f" with a probability of {1 - LOWER:.2f}. To plan for a demand by hand, add servers until the"
-    " lower limits of each model add up to what is asked of it."
+    " lower limits of each model add up to what is asked of it; of several load lines that would"
+    " do, take the one with most to spare: whose scarcest model has the highest lower limit for"
+    " what is asked of it. A lower limit may be above a certified rate: plan by the lower limit,"
+    " which weighs all windows; a certified rate is one of a few below the estimate that fresh"
+    " windows passed."
 )
 SHOWN = {
     "server": "server",
