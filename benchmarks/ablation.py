@@ -17,7 +17,7 @@ from unittest.mock import patch
 import numpy as np
 
 from benchmarks.results import Row
-from benchmarks.servers import GAPS, HELD_OUT, KNOWN, Found, Server, limit_rps, search
+from benchmarks.servers import BURSTS, GAPS, HELD_OUT, KNOWN, Found, Server, limit_rps, search
 from benchmarks.serving import Place, Say
 from perseus.peak import queue_replay, tenant_limit
 from perseus.peak.evidence import Evidence
@@ -36,7 +36,7 @@ BENCHMARK = "ablation"
 SEEDS = 8
 """Searches of each server. They are the same for each rule, so that what differs is the rule."""
 
-GROUPS = {"known servers": {**KNOWN, **GAPS}, "servers held out": HELD_OUT}
+GROUPS = {"known servers": {**KNOWN, **GAPS}, "servers held out": {**HELD_OUT, **BURSTS}}
 
 Patches = Mapping[str, Any]
 """What stands in for functions and constants of `perseus.peak`, by their names there."""
@@ -125,8 +125,11 @@ RULES: Mapping[str, Patches] = {
     "the speed of the busy server widens": {"speed.wander": always(0.0)},
 }
 
-MORE_WINDOWS = "more windows where the interval is wide"
-"""This rule belongs to the course of a search, which is run anew without it."""
+COURSE: Mapping[str, Patches] = {
+    "more windows where the interval is wide": {"search.MOST_ROOT": 1},
+    "a window in which the busy server was slowed is spoilt": {"search.slowed": always(1.0)},
+}
+"""These rules belong to the course of a search, which is run anew without them."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
@@ -161,8 +164,9 @@ def by_rule(server: Server, limit: float, seed: int) -> dict[str, Found]:
         with off(patches):
             again = peak_of(begun, *begun.estimate(peak.estimate), certified)
         without[rule] = Found.of(again, found.truth_rps, found.seconds)
-    with off({"search.MOST_ROOT": 1}):
-        without[MORE_WINDOWS] = search(server, limit, seed)[1]
+    for rule, patches in COURSE.items():
+        with off(patches):
+            without[rule] = search(server, limit, seed)[1]
     return without
 
 
@@ -178,11 +182,11 @@ def rows_of(group: str, found: Sequence[Sequence[Mapping[str, Found]]]) -> Itera
     """Without each rule beside with all; `found` has a search's findings by rule, by server."""
     figures = {
         rule: np.mean([_figures([each[rule] for each in of_server]) for of_server in found], axis=0)
-        for rule in (ALL, *RULES, MORE_WINDOWS)
+        for rule in (ALL, *RULES, *COURSE)
     }
-    for rule in (*RULES, MORE_WINDOWS):
+    for rule in (*RULES, *COURSE):
         for metric, without, with_all in zip(METRICS, figures[rule], figures[ALL], strict=True):
-            if metric != LOAD or rule == MORE_WINDOWS:
+            if metric != LOAD or rule in COURSE:
                 yield Row(BENCHMARK, f"{rule}; {group}", metric, without, with_all, ALL)
 
 

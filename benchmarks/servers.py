@@ -218,6 +218,14 @@ HELD_OUT = {
 }
 
 
+BURSTS = {
+    "5 ms with 5 % jitter on a host half as fast for 0.2 to 2 s": single(
+        jittered(0.005), P50, 120, host=Host(0.04, 60, burst_every_s=12)
+    ),
+}
+"""With these the rule was made that windows are spoilt in which the busy server was slowed."""
+
+
 @dataclass(frozen=True)
 class Found:
     """What one search found, beside the truth; rates in requests/s."""

@@ -72,12 +72,15 @@ class Host:
     """How the speed of a host wanders: a Gaussian process of memory, and bursts of something else.
 
     `deviation` is that of the logarithm of the work, which it forgets in `memory_s`. Every
-    `burst_every_s`, in the mean, work takes twice as long for 0.2 to 2 s.
+    `burst_every_s`, in the mean, work takes `burst_slowness` times as long for a time between the
+    two of `burst_s`.
     """
 
     deviation: float = 0.0
     memory_s: float = 1.0
     burst_every_s: float = np.inf
+    burst_s: tuple[float, float] = (0.2, 2.0)
+    burst_slowness: float = 2.0
 
     def factors(self, rng: np.random.Generator, seconds: float) -> Floats:
         """Factors on work, one for each STEP_S."""
@@ -86,7 +89,7 @@ class Host:
         shocks = rng.standard_normal(steps) * self.deviation * np.sqrt(1 - kept**2)
         factors = np.exp(lfilter([1.0], [1.0, -kept], shocks))
         for begin in np.flatnonzero(rng.random(steps) < STEP_S / self.burst_every_s):
-            factors[begin : begin + int(rng.uniform(0.2, 2) / STEP_S)] *= 2
+            factors[begin : begin + int(rng.uniform(*self.burst_s) / STEP_S)] *= self.burst_slowness
         return np.asarray(factors)
 
 

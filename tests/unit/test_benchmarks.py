@@ -256,7 +256,7 @@ def test_coverage_is_counted_against_the_truth():
         servers.Found(50, 52, 51, 50.5, 54, 60),
         servers.Found(100, np.nan, np.nan, np.nan, np.nan, 20),
     ]
-    figures = {row.metric: row.ours for row in coverage.rows_of("server", found)}
+    figures = {row.metric: row.ours for row in coverage.rows_of("server", found, coverage.NOMINAL)}
     above, covered, *_ = figures.values()
     assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert figures["certified / truth"] == pytest.approx(0.96)
@@ -305,10 +305,10 @@ def test_a_rule_is_off_only_where_it_is_said():
 def test_every_rule_stands_beside_all_rules():
     found = servers.Found(100, 100, 90, 95, 105, 60)
     other = servers.Found(100, 110, 90, 101, 121, 60)
-    rules = (ablation.ALL, *ablation.RULES, ablation.MORE_WINDOWS)
+    rules = (ablation.ALL, *ablation.RULES, *ablation.COURSE)
     of_search = dict.fromkeys(rules, other) | {ablation.ALL: found}
     rows = list(ablation.rows_of("servers", [[of_search] * 2, [of_search]]))
-    assert len(rows) == 3 * len(rules) - 2
+    assert len(rows) == 3 * (len(rules) - 1) + len(ablation.COURSE)
     widths = [(row.ours, row.peer) for row in rows if "width" in row.metric]
     assert widths == [pytest.approx((0.2, 0.1))] * (len(rules) - 1)
     assert {(row.ours, row.peer) for row in rows if "share" in row.metric} == {(0.0, 1.0)}
@@ -316,7 +316,7 @@ def test_every_rule_stands_beside_all_rules():
 
 def test_without_the_work_of_requests_the_interval_of_m_d_1_is_wide():
     found = ablation.by_rule(servers.KNOWN["M/D/1, 5 ms, p95 <= 50 ms"], 169.9, seed=3)
-    assert set(found) == {ablation.ALL, *ablation.RULES, ablation.MORE_WINDOWS}
+    assert set(found) == {ablation.ALL, *ablation.RULES, *ablation.COURSE}
     widths = {rule: each.high_rps - each.low_rps for rule, each in found.items()}
     assert widths["the work of requests is read off"] > 1.2 * widths[ablation.ALL]
 

@@ -78,6 +78,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server worked"
                " for others, of the GPU where it is highest; null without GPUs, or where NVML does"
                " not tell"),
+        column("slowed", REAL, "times", "how many times slower than usual the busy server was for"
+               " a while, in windows that look for the limit; 1 where it surely was not"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "why, in words"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),

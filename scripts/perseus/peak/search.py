@@ -41,11 +41,12 @@ from perseus.peak.outcome import (
     why_unbounded,
     why_uncertified,
 )
+from perseus.peak.slowed import UsualSpeed, slowed
 from perseus.peak.speed import IN_FLIGHT, Speed
 from perseus.peak.steadiness import IDLE, Steadiness, steadiness
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Verdict, judge
+from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
@@ -125,6 +126,7 @@ class _Search:
     def __post_init__(self) -> None:
         self.windows: list[Window] = []
         self.speeds: list[tuple[Speed, ...]] = []
+        self.usual: UsualSpeed | None = None
         self.tolerance = QUIET
 
     # Phases, in their order
@@ -153,11 +155,16 @@ class _Search:
             alone = tuple(IN_FLIGHT if j == i else 0 for j in range(len(self.slas)))
             counted_s = speed.duration_s(self.unloaded_ms[i])
             settle_s = counted_s / 5
-            plan = WindowPlan(Phase.SPEED, np.nan, (), settle_s, (settle_s + counted_s,), alone)
+            looks_s = (settle_s + counted_s,)
+            plan = WindowPlan(
+                Phase.SPEED, np.nan, (), settle_s, looks_s, self.tolerance, in_flight=alone
+            )
             seen = self._window(plan, lambda window: True).seen
             settled_ns = seen.start_ns + round(settle_s * 1e9)
             found[i] = speed.speed(seen.requests[i], settled_ns)
         self.speeds.append(tuple(found))
+        warm_up = next(w for w in reversed(self.windows) if w.phase is Phase.WARM_UP)
+        self.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     @property
     def speed_change(self) -> float:
@@ -227,7 +234,7 @@ class _Search:
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
             only = tuple(rate if j == i else 0.0 for j, rate in enumerate(rates_rps))
-            self._counted_window(Phase.ALONE, np.nan, only)
+            self._counted_window(Phase.ALONE, np.nan, only, self.tolerance)
 
     # Results
 
@@ -304,23 +311,26 @@ class _Search:
         """A window; one that the client or the host spoilt is tried again: it says nothing.
 
         Where all attempts but the last are spoilt there is no quiet to wait for, and from then on
-        more of it is tolerated.
+        more of it is tolerated. A server that was slower than usual each time may be so by itself,
+        under such a load.
         """
         rates_rps = self.model.line.rates_rps(scale)
         for _ in range(ATTEMPTS - 1):
-            window = self._counted_window(phase, scale, rates_rps)
+            window = self._counted_window(phase, scale, rates_rps, self.tolerance)
             if window.verdict is not Verdict.INVALID:
                 return window
         self.tolerance = NO_QUIET
-        return self._counted_window(phase, scale, rates_rps)
+        return self._counted_window(phase, scale, rates_rps, replace(NO_QUIET, slowed=np.inf))
 
-    def _counted_window(self, phase: Phase, scale: float, rates_rps: tuple[float, ...]) -> Window:
+    def _counted_window(
+        self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
+    ) -> Window:
         """A window that lasts until its verdict is clear, or as long as its effort says."""
         much = effort(phase, self.settings)
         settle = settle_s(self.settings, self.slas)
         parts_s = counted_s(much, rates_rps) * np.arange(1, much.looks + 1) / much.looks
         looks_s = settle + grace_s(self.slas) + parts_s
-        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()))
+        plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
         return self._window(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
 
     def _window(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
@@ -328,7 +338,8 @@ class _Search:
         with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
-                tenants = tuple(self._judge(seen, i, plan) for i in range(len(self.slas)))
+                by = self._slowed(seen, plan)
+                tenants = tuple(self._judge(seen, i, plan, by) for i in range(len(self.slas)))
                 window = Window(plan.phase, plan.scale, plan.settle_s, look_s, tenants, seen)
                 if done(window):
                     break
@@ -348,7 +359,15 @@ class _Search:
     def _scale_so_far(self) -> float:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
-    def _judge(self, seen: Observation, tenant: int, plan: WindowPlan) -> TenantWindow:
+    def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
+        """How many times slower than usual the server was in a window that looks for the limit; of
+        the others it is not asked: what is certified holds whatever the host does meanwhile."""
+        looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.ROOT)
+        return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
+
+    def _judge(
+        self, seen: Observation, tenant: int, plan: WindowPlan, slowed_by: float
+    ) -> TenantWindow:
         near = valid_near(self.on_the_line, plan.scale, above=WIDEST)
         weights = stats.similarity(plan.scale, [w.scale for w in near])
         rates_rps = plan.rates_rps or [len(each) / seen.elapsed_s for each in seen.requests]
@@ -364,7 +383,8 @@ class _Search:
                 (weight, w.tenants[tenant].exceedances)
                 for weight, w in zip(weights, near, strict=True)
             ],
-            tolerance=self.tolerance,
+            slowed=slowed_by,
+            tolerance=plan.tolerance,
         )
         if not plan.in_flight or found.verdict is Verdict.INVALID:
             return found
@@ -375,7 +395,8 @@ class _Search:
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
         in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))
-        plan = WindowPlan(Phase.WARM_UP, np.nan, (), 0.0, tuple(looks_s.tolist()), in_flight)
+        looks = tuple(looks_s.tolist())
+        plan = WindowPlan(Phase.WARM_UP, np.nan, (), 0.0, looks, self.tolerance, in_flight)
 
         def done(window: Window) -> bool:
             return all(found.surely_steady for found in self._steadiness(window))

@@ -45,12 +45,14 @@ class Tolerance:
     `foreign` is the share of the server's cores, and of its GPU's time, that other processes may
     use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
     the send lag may be, as a share of the SLA; `late_within` says that a client with little to do
-    may be later where answers are within the SLA all the same.
+    may be later where answers are within the SLA all the same. `slowed` is how many times slower
+    than usual the busy server may be for a while, where its SLA does not surely hold.
     """
 
     foreign: float
     send_lag: float
     late_within: bool = False
+    slowed: float = 1.5
 
     def lag_ms(self, sla_ms: float) -> float:
         """What the p99 of the send lag may be; timers are not exact to less than some 0.1 ms."""
@@ -102,6 +104,7 @@ class TenantWindow:
     client_cpu: float
     foreign_cpu: float
     foreign_gpu: float | None
+    slowed: float
     verdict: Verdict
     reason: str
     exceedances: stats.Exceedances
@@ -116,7 +119,8 @@ class TenantWindow:
         """Whether it is invalid by what else ran on the host, and not by what the client did."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
         others, _ = used_by_others(self)
-        return self.verdict is Verdict.INVALID and (others > QUIET.foreign or held_up)
+        by_others = others > QUIET.foreign or self.slowed > QUIET.slowed
+        return self.verdict is Verdict.INVALID and (by_others or held_up)
 
     def as_dict(self) -> dict[str, object]:
         """The figures, flat; of the exceedances only their share and its bounds."""
@@ -147,11 +151,13 @@ def judge(
     grace_s: float,
     confidence: float,
     similar: Sequence[tuple[float, stats.Exceedances]] = (),
+    slowed: float = 1.0,
     tolerance: Tolerance = QUIET,
 ) -> TenantWindow:
     """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
 
-    `similar` windows, each with its weight, help to tell how late requests cluster.
+    `similar` windows, each with its weight, help to tell how late requests cluster. `slowed` is how
+    many times slower than usual the busy server was for a while (`peak.slowed`).
 
     `exceedance_low` and `exceedance_high` are each a one-sided bound at that confidence.
     """
@@ -189,6 +195,7 @@ def judge(
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
         foreign=used_by_others(seen),
+        slowed=slowed,
         tolerance=tolerance,
     )
     verdict, reason = _verdict(found, sla)
@@ -219,6 +226,7 @@ def judge(
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
         foreign_gpu=seen.foreign_gpu,
+        slowed=slowed,
         verdict=verdict,
         reason=reason,
         exceedances=late,
@@ -266,6 +274,7 @@ class _Findings:
     growing: bool
     client_cpu: float
     foreign: tuple[float, str]
+    slowed: float
     tolerance: Tolerance
 
 
@@ -299,10 +308,14 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
         (share.high <= sla.allowed, Verdict.PASS, "within the SLA"),
     )
     undecided = f"{share.low:.1%} to {share.high:.1%} over {sla.latency_ms:g} ms"
-    return next(
+    verdict, reason = next(
         ((verdict, reason) for applies, verdict, reason in rules if applies),
         (Verdict.UNDECIDED, undecided),
     )
+    if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
+        slowed = f"the busy server was {found.slowed:.1f} times slower than usual for a while"
+        return spoilt, f"{slowed}, which nothing here explains ({reason})"
+    return verdict, reason
 
 
 def _overloaded(

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from perseus.peak.system import Observation
-from perseus.peak.verdict import TenantWindow, Verdict
+from perseus.peak.verdict import TenantWindow, Tolerance, Verdict
 
 
 class Phase(StrEnum):
@@ -32,7 +32,7 @@ class WindowPlan:
 
     A closed loop has no rates, but so many requests of each tenant `in_flight`. What is intended in
     the first `settle_s` does not count. The window ends at one of `looks_s`, seconds since its
-    start, and at the last of them in any case.
+    start, and at the last of them in any case. It counts where no more than `tolerance` went on.
     """
 
     phase: Phase
@@ -40,6 +40,7 @@ class WindowPlan:
     rates_rps: tuple[float, ...]
     settle_s: float
     looks_s: tuple[float, ...]
+    tolerance: Tolerance
     in_flight: tuple[int, ...] = ()
 
 

@@ -20,6 +20,7 @@ import pytest
 from benchmarks.simulation import (
     SimulatedLoad,
     SimulatedServer,
+    as_recorded,
     batching,
     deterministic,
     drifting,
@@ -591,6 +592,54 @@ def test_a_window_that_met_a_burst_does_not_decide():
     for peak in found:
         assert not next(w for w in peak.windows if w.on_the_line).passes_roughly
     assert sum(covers(peak, MD1_LIMIT_RPS) for peak in found) >= 7
+
+
+HALVED = np.repeat(np.tile([1.0, 2.0, 1.0, 1.0, 2.0], 60), np.tile([37, 9, 61, 48, 16], 60))
+"""Of a host that something takes half of for 0.9 and for 1.6 s."""
+
+
+def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
+    found = searches(8, deterministic(0.005), slowness=as_recorded(0.1, HALVED))
+    assert sum(covers(peak, MD1_LIMIT_RPS) for peak in found) >= 7
+    windows = [window for peak in found for window in peak.windows]
+    slow = [window for window in windows if window.tenants[0].slowed > 1.5]
+    assert len(slow) > 8 and all(w.tenants[0].slowed == pytest.approx(2, rel=0.3) for w in slow)
+    spoilt = [window for window in slow if window.verdict is Verdict.INVALID]
+    assert len(spoilt) > 8 and all(window.tenants[0].disturbed for window in spoilt)
+    certifying = [window for window in windows if window.phase is Phase.CONFIRM]
+    assert Verdict.INVALID not in {window.verdict for window in certifying}
+    assert {window.tenants[0].slowed for window in certifying} == {1.0}
+
+
+def thrashing(arrival, work):
+    """First come, first served, and half as fast for whoever waited 0.1 s."""
+    done, free_s = np.empty(len(arrival)), 0.0
+    for i, arrived_s in enumerate(arrival):
+        begun_s = max(free_s, arrived_s)
+        done[i] = free_s = begun_s + work[i] * (2 if begun_s - arrived_s > 0.1 else 1)
+    return done
+
+
+@dataclass
+class Thrashing(SimulatedServer):
+    """Only in an open loop does anybody wait so long."""
+
+    def offer(self, rates_rps, duration_s):
+        self.discipline = thrashing
+        return super().offer(rates_rps, duration_s)
+
+    def offer_closed(self, in_flight, duration_s):
+        self.discipline = departures_s
+        return super().offer_closed(in_flight, duration_s)
+
+
+def test_a_server_that_is_always_slower_under_overload_is_not_called_disturbed():
+    found = searches(6, deterministic(0.005), kind=Thrashing, start=160)
+    assert {peak.outcome for peak in found} == {Outcome.OK}
+    for peak in found:
+        assert peak.certified < MD1_LIMIT_RPS and 0.8 < peak.estimate / MD1_LIMIT_RPS < 1.05
+    overloaded = [w for peak in found for w in peak.windows if w.tenants[0].slowed > 1.5]
+    assert {w.verdict for w in overloaded} == {Verdict.INVALID, Verdict.FAIL}
 
 
 def test_tenants_with_the_same_limit_do_not_lower_it():

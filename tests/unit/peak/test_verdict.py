@@ -39,6 +39,7 @@ def verdict(
     queue_ms: tuple[np.ndarray, ...] = (),
     sla: Sla = SLA,
     foreign_gpu: float | None = None,
+    slowed: float = 1.0,
     tolerance: Tolerance = QUIET,
 ) -> TenantWindow:
     """The verdict on all of them, one second after the last."""
@@ -53,6 +54,7 @@ def verdict(
         grace_s=0.0,
         confidence=0.95,
         similar=similar,
+        slowed=slowed,
         tolerance=tolerance,
     )
 
@@ -117,6 +119,19 @@ def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
         assert verdict(requests(), foreign_gpu=share).verdict == "pass"
     assert verdict(requests(), foreign_gpu=0.4, tolerance=NO_QUIET).verdict == "pass"
     assert verdict(requests(), foreign_gpu=0.6, tolerance=NO_QUIET).verdict == "invalid"
+
+
+def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
+    some_late = late(requests(), 0.3)
+    seen = verdict(some_late, slowed=2.1)
+    assert (seen.verdict, seen.slowed, seen.disturbed) == ("invalid", 2.1, True)
+    assert "2.1 times slower than usual" in seen.reason and "over 100 ms" in seen.reason
+    assert verdict(some_late, slowed=1.4).verdict == "fail"
+    assert verdict(late(requests(), 0.05), slowed=1.4).verdict == "undecided"
+    assert verdict(late(requests(), 0.05), slowed=1.6).verdict == "invalid"
+    assert verdict(requests(), slowed=2.1).verdict == "pass"
+    assert verdict(some_late, slowed=2.1, tolerance=NO_QUIET).verdict == "invalid"
+    assert verdict(some_late, slowed=2.1, tolerance=replace(QUIET, slowed=np.inf)).verdict == "fail"
 
 
 def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():

@@ -1,0 +1,118 @@
+"""Whether a busy server was slowed down for a while in a window, by how fast it answered.
+
+What other processes on the server's cores use is known; what a neighbour on the same machine takes,
+or a hypervisor, is not. But it shows where requests wait, and are answered more slowly than they
+were when the speed of the busy server was looked at (docs/method.md, "Search").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak.speed import IN_FLIGHT, Speed
+from perseus.peak.stats import Floats
+from perseus.peak.system import Observation
+from perseus.traffic.requests import Status
+
+SHORTEST_S, REQUESTS = 0.2, 30
+"""Of a while: so many seconds, or requests one after another."""
+
+SURE = 5.0
+"""Standard errors by which it must be slower: a search has hundreds of whiles, and what requests
+take is seldom normally distributed."""
+
+PAUSE = 0.25
+"""Share of a while in which a server that pauses by itself gives no answer; that belongs to it."""
+
+
+@dataclass(frozen=True)
+class UsualSpeed:
+    """Of a busy server, per tenant: mean and variance of the times between its answers to that one
+    alone, NaN without load; and what it works off of that in each second for all of them together.
+    """
+
+    gaps_s: tuple[float, ...]
+    variances_s2: tuple[float, ...]
+    together: float = 1.0
+
+    @classmethod
+    def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
+        """By the fastest look at each tenant, and the second half of a closed loop of all of them,
+        who may slow each other down at any time."""
+        fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
+        alone = cls(
+            tuple(1 / each.rate_rps for each in fastest),
+            tuple(float(np.var(each.gaps_s)) if len(each.gaps_s) else 0.0 for each in fastest),
+        )
+        half_s = warm_up.elapsed_s / 2
+        together, _ = _Answers.of(warm_up, alone).pace(half_s, half_s)
+        return cls(alone.gaps_s, alone.variances_s2, min(1.0, together))
+
+
+def _rate_rps(look: Speed) -> float:
+    return look.rate_rps if np.isfinite(look.rate_rps) else 0.0
+
+
+def slowed(seen: Observation, usual: UsualSpeed) -> float:
+    """How many times slower than usual the busy server was for a while; 1 if it surely was not."""
+    answers = _Answers.of(seen, usual)
+    if not len(answers.gaps_s):
+        return 1.0
+    while_s = max(SHORTEST_S, REQUESTS * float(answers.gaps_s.mean()))
+    found = 1.0
+    while while_s < seen.elapsed_s:
+        for begin_s in np.arange(0.0, seen.elapsed_s - while_s, while_s / 4):
+            pace, error = answers.pace(begin_s, while_s)
+            surely = 0 < pace < usual.together - SURE * error
+            if surely and usual.together > found * pace and answers.keep_coming(begin_s, while_s):
+                found = usual.together / pace
+        while_s *= 2
+    return found
+
+
+@dataclass(frozen=True)
+class _Answers:
+    """Of all tenants, in the order in which they came, each with the mean and the variance of what
+    it usually takes; and when requests were sent, ascending. Times count from the window's start.
+    """
+
+    sent_s: Floats
+    done_s: Floats
+    gaps_s: Floats
+    variances_s2: Floats
+
+    @classmethod
+    def of(cls, seen: Observation, usual: UsualSpeed) -> _Answers:
+        sent, done = [], []
+        for requests in seen.requests:
+            was_sent = (requests.sent_ns > 0) & (requests.status != Status.UNSENT)
+            has_ended = was_sent & (requests.done_ns > 0)
+            sent.append((requests.sent_ns[was_sent] - seen.start_ns) / 1e9)
+            done.append((requests.done_ns[has_ended] - seen.start_ns) / 1e9)
+        counts, done_s = [len(each) for each in done], np.concatenate(done)
+        order = np.argsort(done_s, kind="stable")
+        return cls(
+            np.sort(np.concatenate(sent)),
+            done_s[order],
+            np.repeat(usual.gaps_s, counts)[order],
+            np.repeat(usual.variances_s2, counts)[order],
+        )
+
+    def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
+        """Seconds of usual work that were done in each second, and the standard error of that."""
+        first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
+        gaps_s = self.gaps_s[first:last]
+        cut_off_s2 = gaps_s.max(initial=0.0) ** 2  # of the answers at both ends
+        error_s = np.sqrt(self.variances_s2[first:last].sum() + cut_off_s2)
+        return float(gaps_s.sum()) / while_s, float(error_s) / while_s
+
+    def keep_coming(self, begin_s: float, while_s: float) -> bool:
+        """Whether requests waited for all that time, and the server paused for none of it."""
+        first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
+        times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])
+        sent = np.searchsorted(self.sent_s, times_s[:-1], side="right")
+        in_flight = sent - np.arange(first, last + 1)
+        return bool(in_flight.min() >= IN_FLIGHT and np.diff(times_s).max() <= PAUSE * while_s)
