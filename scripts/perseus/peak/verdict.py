@@ -314,7 +314,7 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     )
     if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
         slowed = f"the busy server was {found.slowed:.1f} times slower than usual for a while"
-        return spoilt, f"{slowed}, which nothing here explains ({reason})"
+        return spoilt, f"{slowed} ({reason})"
     return verdict, reason
 
 

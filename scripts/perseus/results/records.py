@@ -136,7 +136,7 @@ class Record(BaseModel):
         " of a grid has no model to serve), blocked (its"
         " rates are shares of dedicated peaks that were not found), client_limited (the load"
         " generator gave out first),"
-        " disturbed (other processes of the host spoilt the windows), unsteady"
+        " disturbed (what else ran on the host spoilt the windows), unsteady"
         " (the server's speed changed) or failed (the server died or answered with errors, or, with"
         " the setting of a grid or with tenants whose dedicated peaks the cell rests on, did not"
         " start or answered wrongly)"
