@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from perseus.peak import stats
+from perseus.peak.speed import Speed, change
 from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 
@@ -151,6 +152,18 @@ def why_unbounded(windows: Sequence[Window], names: Sequence[str]) -> str:
         if seen.offered_rps > 0
     )
     return f"no rate fails that was tested, up to {rates}: the limit lies above them"
+
+
+def why_unsteady(
+    first: Sequence[Speed], last: Sequence[Speed], names: Sequence[str], largest_change: float
+) -> str:
+    """Which tenants the busy server answered how fast in the first and the last look at it."""
+    return "; ".join(
+        f"{name}: the busy server answered {before.rate_rps:.3g}/s before the search and"
+        f" {after.rate_rps:.3g}/s after it"
+        for name, before, after in zip(names, first, last, strict=True)
+        if change([before], [after]) > largest_change
+    )
 
 
 def nothing_passed(

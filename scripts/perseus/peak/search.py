@@ -40,10 +40,11 @@ from perseus.peak.outcome import (
     what_spoilt,
     why_unbounded,
     why_uncertified,
+    why_unsteady,
 )
 from perseus.peak.slowed import UsualSpeed, slowed
 from perseus.peak.speed import IN_FLIGHT, Speed
-from perseus.peak.steadiness import IDLE, Steadiness, steadiness
+from perseus.peak.steadiness import Steadiness, of_each_tenant
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
 from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
@@ -63,7 +64,6 @@ NARROW = 0.35
 LOOKS_S = 1.0  # between looks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
 """In less nothing is seen of it: a drift of a few percent per second would not show."""
-FEWEST_WARM = 60  # answers of a tenant before it can be told whether it is warm
 LARGEST_CHANGE = 1.5
 """Factor by which the speed of a busy server may differ from the first to the last look at it."""
 
@@ -270,20 +270,13 @@ class _Search:
         if np.isnan(estimate):
             return nothing_passed(windows, self.model.line.base_rps, self.names)
         if self.speed_change > LARGEST_CHANGE:
-            return Outcome.UNSTEADY, self._why_unsteady()
+            first, *_, last = self.speeds
+            return Outcome.UNSTEADY, why_unsteady(first, last, self.names, LARGEST_CHANGE)
         if certified is None:
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         if not is_bounded:
             return Outcome.UNCERTIFIED, why_unbounded(windows, self.names)
         return Outcome.OK, ""
-
-    def _why_unsteady(self) -> str:
-        return "; ".join(
-            f"{name}: the busy server answered {first.rate_rps:.3g}/s before the search and"
-            f" {last.rate_rps:.3g}/s after it"
-            for name, first, last in zip(self.names, self.speeds[0], self.speeds[-1], strict=True)
-            if speed.change([first], [last]) > LARGEST_CHANGE
-        )
 
     # Windows
 
@@ -399,14 +392,6 @@ class _Search:
         plan = WindowPlan(Phase.WARM_UP, np.nan, (), 0.0, looks, self.tolerance, in_flight)
 
         def done(window: Window) -> bool:
-            return all(found.surely_steady for found in self._steadiness(window))
+            return all(found.surely_steady for found in of_each_tenant(window.seen))
 
-        return self._steadiness(self._window(plan, done))
-
-    def _steadiness(self, window: Window) -> tuple[Steadiness, ...]:
-        """By the answers that there are; a tenant with hardly any is not found unsteady by them."""
-        found = []
-        for requests in window.seen.requests:
-            latency_ms = requests.latency_ms(window.seen.now_ns)[requests.answered]
-            found.append(steadiness(latency_ms) if len(latency_ms) >= FEWEST_WARM else IDLE)
-        return tuple(found)
+        return of_each_tenant(self._window(plan, done).seen)

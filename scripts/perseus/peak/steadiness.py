@@ -8,6 +8,7 @@ import numpy as np
 
 from perseus.peak import stats
 from perseus.peak.stats import Floats
+from perseus.peak.system import Observation
 
 TOLERANCE = 0.1
 """A latency that changes by less is steady: hosts vary by that much by themselves."""
@@ -17,6 +18,7 @@ BATCHES = 10
 GROUP = 5  # MSER-5 looks at means of five
 SURE = 3.0  # standard errors
 TREND_CONFIDENCE = 0.998
+FEWEST = 60  # answers of a tenant before it can be told whether it is warm
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,16 @@ class Steadiness:
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""Of a tenant without load."""
+"""Of a tenant without load, or of too little to tell."""
+
+
+def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
+    """By the answers that there are; a tenant with hardly any is not found unsteady by them."""
+    found = []
+    for requests in seen.requests:
+        latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
+        found.append(steadiness(latency_ms) if len(latency_ms) >= FEWEST else IDLE)
+    return tuple(found)
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:

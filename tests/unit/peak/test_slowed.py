@@ -34,7 +34,7 @@ def window(*tenants: Requests) -> Observation:
 
 
 def served(rate_rps, factor=lambda seconds: 1.0, work_s=lambda rng, n: np.full(n, 0.005), seed=0):
-    """A first come, first served tenant whose work takes `factor` times as long from a time on."""
+    """A first come, first served tenant, whose work takes `factor` of its send time as long."""
     rng = np.random.default_rng(seed)
     sent_s = np.cumsum(rng.exponential(1 / rate_rps, round(rate_rps * SECONDS)))
     sent_s = sent_s[sent_s < SECONDS]
