@@ -27,6 +27,7 @@ from perseus.traffic.route import OUTPUT, Inputs, Route, SharedSlice
 from perseus.traffic.transport import Answered, RequestFailedError
 
 METHOD: Final = "/inference.GRPCInferenceService/ModelInfer"
+OK: Final = str(StatusCode.OK.value[0])
 PREFIX_BYTES: Final = 5  # before a message: whether it is compressed, and its length
 _CODES: Final = {str(code.value[0]): code for code in StatusCode}
 _CODES_OF_HTTP: Final = dict.fromkeys(("429", "502", "503", "504"), StatusCode.UNAVAILABLE)
@@ -146,11 +147,13 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         code = StatusCode.UNAVAILABLE if is_refused else StatusCode.INTERNAL
         return code, f"the server reset the stream (code {call.reset_code})"
     said = call.fields.get("grpc-status")
+    if said == OK and _is_message(b"".join(call.parts)):  # the rest is of what failed
+        return StatusCode.OK, ""
     if said is None:
         status = call.fields.get(":status", "")
         return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"no gRPC, but HTTP {status}"
     code = _CODES.get(said, StatusCode.UNKNOWN)
-    if code is StatusCode.OK and not _is_message(b"".join(call.parts)):
+    if code is StatusCode.OK:
         return StatusCode.INTERNAL, "the answer is not one whole message"
     return code, unquote(call.fields.get("grpc-message", ""))
 

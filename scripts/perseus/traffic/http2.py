@@ -150,6 +150,8 @@ class Http2(Generic[S]):
 
     def to_send(self) -> list[Buffer]:
         """What is to be sent next; nothing where there is nothing that the server takes now."""
+        if not (self._to_say or self._waiting or self._uploads):  # as mostly after an answer
+            return []
         parts, self._to_say = self._to_say, []
         if self._next > MOST:
             self.leaving = "no numbers for streams are left"

@@ -193,6 +193,8 @@ class Http2Client:
         poll.register(self._wake, select.POLLIN)
         with self._lock:
             self._write()
+        # Nobody else reads, but TLS does not read while another thread writes.
+        alone = self._lock if self._tls else nullcontext()
         look_s = 0.0
         while not self._closing and not (self._http2.leaving and not self._http2.is_busy):
             now_s = time.monotonic()
@@ -206,8 +208,7 @@ class Http2Client:
             for descriptor, _ in poll.poll(1000 * (LOOK_S if self._http2.is_busy else IDLE_S)):
                 if descriptor == self._wake:
                     os.eventfd_read(self._wake)
-            # Nobody else reads, but TLS does not read while another thread writes.
-            with self._lock if self._tls else nullcontext():
+            with alone:
                 data = _read(connected)
             now_ns = time.monotonic_ns()
             with self._lock:
