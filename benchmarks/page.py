@@ -147,10 +147,10 @@ of `standard`, or of a comparison.
 
 Pairs of models that share a server, at the limit that was measured for them, predicted from what
 each did alone by the steps of the ladder (docs/method.md, "Predicted sharing"). What was measured
-is kept in `benchmarks/pairs/`, one file for each server: six small CNNs on one core, all pairs,
-each with the preset `quick`. A pair is predicted as if it, or all mixes with one of its models, or
-all of the server had not been measured; with one server there is nothing to learn a constant from
-then. *Noise* is how far the measured ratios themselves are uncertain.
+is kept in `benchmarks/pairs/`, one file for each server: six small CNNs on one core with ONNX
+Runtime and five of them with OpenVINO, all pairs, each with the preset `quick`. A pair is predicted
+as if it, or all mixes with one of its models, or all of the server had not been measured.
+*Noise* is how far the measured ratios themselves are uncertain.
 """,
 }
 

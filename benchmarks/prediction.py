@@ -25,7 +25,7 @@ from perseus.host.files import write_json
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared
 from perseus.peak.predicted.left_out import Out, errors
 from perseus.peak.predicted.solo import Solo
-from perseus.peak.stats import Floats
+from perseus.peak.stats import Floats, Interval
 from perseus.results.predictions import MeasuredRatio, shared_servers
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import dedicated_peaks, group
@@ -34,6 +34,8 @@ from perseus.traffic.arrivals import Arrivals
 
 BENCHMARK = "prediction"
 FOLDER = Path(__file__).parent / "pairs"
+SEARCHED = ("peak", "frontier")
+"""Kinds of experiments that search the peaks of mixes."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
@@ -114,6 +116,7 @@ def read(path: Path) -> list[Known]:
                 [solos[name] for name in mix["weights"]], list(mix["weights"].values()), Arrivals()
             ),
             mix["value"],
+            Interval(mix["value"], mix["low"], mix["high"]).log_deviation,
         )
         for mix in kept["mixes"]
     ]
@@ -122,7 +125,8 @@ def read(path: Path) -> list[Known]:
 def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
     """Write a file for each shared server of a study's results; `host` is part of its name."""
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
-    peaks = list(group([each for each in records if each.task.run.kind == "peak"], seed=1).values())
+    searched = [each for each in records if each.task.run.kind in SEARCHED]
+    peaks = list(group(searched, seed=1).values())
     checks = {
         path.parent.name: json.loads(path.read_text()) for path in study.glob("models/*/*.json")
     }

@@ -26,6 +26,13 @@ class Interval:
     low: float
     high: float
 
+    @property
+    def log_deviation(self) -> float:
+        """The standard deviation of log(value), were it normal; infinite with an open end."""
+        if self.low <= 0:
+            return np.inf
+        return float(np.log(self.high / self.low) / (2 * NORMAL_ENDS))
+
 
 UNKNOWN = Interval(np.nan, np.nan, np.nan)
 """Where there is nothing to state."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
-from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step
+from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
 from perseus.results.repeats import (
@@ -104,11 +104,12 @@ class SharedServer:
         off = errors_by_step(self.known)
         for i, each in enumerate(different):
             others = tuple(known for known in self.known if known is not each.known)
-            found = best({step: np.delete(errors, i) for step, errors in off.items()})
+            left = {step: np.delete(errors, i) for step, errors in off.items()}
+            found = best(left, noise_of(others))
             shared = each.known.shared
             yield PredictedMix(self.name, each.weights, shared, each.ratio, others, found)
         others = self.one_of_each
-        found = best(errors_by_step(others)) if self.pairs else None
+        found = best(errors_by_step(others), noise_of(others)) if self.pairs else None
         for weights, shared in self.pairs:
             yield PredictedMix(self.name, weights, shared, None, others, found)
 
@@ -151,7 +152,8 @@ def _measured(
                 continue
             found.add(proportion)
             shared = _shared(weights, solos, peak.task.arrivals)
-            yield MeasuredRatio(weights, Known(shared, ratio.value), ratio)
+            noise = ratio.interval().log_deviation
+            yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)
 
 
 def _pairs(

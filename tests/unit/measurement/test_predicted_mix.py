@@ -11,6 +11,7 @@ from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import frontier
 from perseus.measurement.peaks import searched_peak
 from perseus.peak.outcome import Outcome
+from perseus.peak.predicted.left_out import FEWEST
 from perseus.study.experiments.frontier import Run
 from perseus.study.tasks.measure import MeasureTask
 
@@ -25,18 +26,32 @@ def records(deviation=0.01, mixes=MEASURED, repeats=1):
     return alone, [each for each in made if each["cell"]["run"]["line"] == "mix"]
 
 
+def unlike(by):
+    """Those whose estimates differ by much more than their posteriors say."""
+    alone, mixes = records()
+    factors = np.exp(by * np.array([1, -1, 1, -1, 0]))
+    return alone, [
+        each
+        | {
+            "estimate_scale": factor * each["estimate_scale"],
+            "posterior_scales": [factor * scale for scale in each["posterior_scales"]],
+        }
+        for each, factor in zip(mixes, factors, strict=True)
+    ]
+
+
 @pytest.fixture
 def cell_of(tmp_path):
     """A function that makes the cell of a frontier's next point."""
 
-    def made(alone, mixes, within_percent=10.0):
+    def made(alone, mixes, within_percent=10.0, predict=True):
         def written(kind, each):
             paths = [tmp_path / kind / f"{i}.json" for i in range(len(each))]
             for path, record in zip(paths, each, strict=True):
                 write_json(path, record)
             return paths
 
-        run = Run.of_point(len(mixes) + 1, within_percent)
+        run = Run.of_point(len(mixes) + 1, predict=predict, within_percent=within_percent)
         plain = records()[1][0]["cell"] | {"run": run.plain()}
         said = []
         return SimpleNamespace(
@@ -89,13 +104,25 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
     [
         (records(deviation=0.2), 10.0),  # they differ by more
         (records(), 1.0),  # more is asked for
+        (records(), 2.0),  # than a measurement leaves open
         (records(mixes=MEASURED[:3]), 10.0),  # too few
-        (records(), None),  # nothing is to be predicted
+        (unlike(0.2), None),  # a second measurement would be closer
     ],
 )
 def test_else_it_is_measured(cell_of, searched, made, within_percent):
+    cell = cell_of(*made, within_percent)
     with pytest.raises(searched):
-        frontier.measure(cell_of(*made, within_percent))
+        frontier.measure(cell)
+    assert len(made[1]) < FEWEST or "to be measured: B" in cell.said[-1]
+
+
+def test_where_nothing_is_to_be_predicted_it_is_measured(cell_of, searched):
+    with pytest.raises(searched):
+        frontier.measure(cell_of(*records(), predict=False))
+
+
+def test_as_good_as_a_measurement_is_enough_where_nothing_else_is_asked_for(cell_of, searched):
+    assert frontier.measure(cell_of(*records(), None)).outcome is Outcome.PREDICTED
 
 
 def test_predicted_mixes_predict_no_others(cell_of, searched):

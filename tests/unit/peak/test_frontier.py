@@ -102,9 +102,10 @@ def test_one_of_the_points_of_three_tenants_is_the_demand_s():
 def test_an_error_is_only_for_predictions():
     asked = Settings(kind="frontier", error_percent=5.0)
     assert [at for at, _ in asked.problems(["a", "b"])] == [("error_percent",)]
-    assert {run.predict_within_percent for run in Settings(kind="frontier").runs()} == {None}
-    runs = Settings(kind="frontier", predict=True).runs()
-    assert {run.predict_within_percent for run in runs} == {15.0}
+    assert not any(run.predict for run in Settings(kind="frontier").runs())
+    for within in (None, 8.0):
+        runs = list(Settings(kind="frontier", predict=True, error_percent=within).runs())
+        assert all(run.predict and run.predict_within_percent == within for run in runs)
 
 
 @pytest.mark.parametrize(

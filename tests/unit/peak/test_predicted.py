@@ -1,12 +1,21 @@
 """How much tenants can share, predicted from what each did alone, against known truths."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
-from perseus.peak.predicted.left_out import FEWEST, Out, best, errors, errors_by_step
+from perseus.peak.predicted.left_out import (
+    FEWEST,
+    Accuracy,
+    Out,
+    best,
+    errors,
+    errors_by_step,
+    noise_of,
+)
 from perseus.peak.predicted.solo import Solo
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
@@ -99,7 +108,7 @@ def test_what_was_not_seen_alone_predicts_nothing():
 
 
 def accuracy(step, known):
-    return best({step: errors_by_step(known)[step]})
+    return best({step: errors_by_step(known)[step]}, noise_of(known))
 
 
 MODELS = "abcdef"
@@ -128,7 +137,7 @@ def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
 
 def test_a_step_that_is_always_off_by_the_same_is_put_right():
     known = pairs(lambda each: 0.9 * each.of_utilisation)
-    found = best(errors_by_step(known))
+    found = best(errors_by_step(known), 0.0)
     assert found.step is LadderStep.UTILISATION and found.half_width < 1e-6
     assert found.interval(2.0).value == pytest.approx(1.8)
 
@@ -153,8 +162,51 @@ def test_nine_of_ten_predictions_lie_within_their_interval(n):
     assert 0.87 <= inside / runs <= 0.93
 
 
-def test_draws_have_the_interval_of_the_prediction():
+def measured_in_one_hour(mixes, rng, noise=0.1, scatter=0.02):
+    """These mixes, that the host's speed puts off together, by more than they scatter."""
+    hour = rng.lognormal(0, noise)
+    return [
+        Known(each.shared, each.ratio * hour * rng.lognormal(0, scatter), noise) for each in mixes
+    ]
+
+
+@pytest.mark.parametrize(("claimed", "enough"), [(True, True), (False, False)])
+def test_mixes_of_one_hour_predict_no_better_than_they_are_measured(claimed, enough):
+    """Their scatter alone does not tell how far all of them are off."""
+    rng, inside, runs = np.random.default_rng(3), 0, 400
+    *mixes, new = pairs(lambda each: each.of_utilisation)[:7]
+    for _ in range(runs):
+        known = measured_in_one_hour(mixes, rng)
+        if not claimed:
+            known = [replace(each, noise=0.0) for each in known]
+        end = accuracy(LadderStep.UTILISATION, known).interval(new.ratio)
+        inside += end.low <= new.ratio <= end.high
+    assert (inside / runs >= 0.87) == enough
+
+
+def test_noise_is_that_of_the_usual_mix_of_different_models():
+    of_pairs = [
+        replace(each, noise=n)
+        for each, n in zip(pairs(lambda _: 1)[:3], (0.1, 0.2, 0.9), strict=True)
+    ]
+    copies = Known(shared(solo(), solo()), 1.0, 0.5)
+    assert noise_of([*of_pairs, copies]) == 0.2
+    assert np.isnan(noise_of([copies]))
+
+
+def test_predictions_are_as_good_as_measuring_while_they_scatter_by_no_more_than_two_measurements():
+    of = Accuracy(LadderStep.PROCESSOR, 1000, 0.0, deviation=0.14, noise=0.1)
+    assert of.is_as_good_as_measuring
+    assert not replace(of, deviation=0.15).is_as_good_as_measuring
+    # The scatter has the noise in it.
+    assert of.half_width == pytest.approx(np.expm1(1.645 * 0.14), rel=0.01)
+    assert replace(of, deviation=0.05).half_width == pytest.approx(np.expm1(0.1645), rel=0.01)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_draws_have_the_interval_of_the_prediction(noise):
     known = pairs(lambda each: each.of_utilisation * (0.9 if "a" in each.models else 1.1))
+    known = [replace(each, noise=noise) for each in known]
     found = accuracy(LadderStep.UTILISATION, known)
     drawn = found.draws(1.5, (np.arange(2000) + 0.5) / 2000)
     end = found.interval(1.5)

@@ -23,8 +23,9 @@ __all__ = ["load_s", "measure", "nothing"]
 
 def measure(cell: CellUnderTest) -> Findings:
     """Search the peak of the next mix, unless it is predicted well enough."""
-    wanted, within_percent = next_mix(cell), cast(Run, cell.task.run).predict_within_percent
-    peak = predicted_peak(cell, wanted.run.weights, within_percent) if within_percent else None
+    wanted, run = next_mix(cell), cast(Run, cell.task.run)
+    weights, within_percent = wanted.run.weights, run.predict_within_percent
+    peak = predicted_peak(cell, weights, within_percent) if run.predict else None
     return searched_peak(cell, wanted) if peak is None else foretold(cell, wanted, peak)
 
 

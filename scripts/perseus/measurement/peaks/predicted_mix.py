@@ -10,11 +10,11 @@ from pydantic import Field
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.clients import arrivals
-from perseus.measurement.peaks.dedicated_peaks import DedicatedRecord
+from perseus.measurement.peaks.dedicated_peaks import DedicatedRecord, SearchRecord
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
-from perseus.peak.predicted.left_out import best, errors_by_step
+from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.traffic.arrivals import Arrivals
 
@@ -22,20 +22,26 @@ DRAWS = 200
 
 
 def predicted_peak(
-    cell: CellUnderTest, weights: tuple[int, ...], within_percent: float
+    cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
     """The limit of the mix with these weights, where it is predicted well enough.
 
     None where it is to be measured: too few mixes were, or their limits are further off from what
-    the best step of the ladder says of them than `within_percent`.
+    the best step of the ladder says of them than `within_percent`, or, where that is None, than a
+    second measurement would be.
     """
-    task, solos = cell.task, _solos(cell)
+    task, alone = cell.task, _alone(cell)
+    # Caches are left out: what tenants do beside copies of themselves is in other scenarios.
+    solos = {tenant: Solo.of(repeats, np.nan) for tenant, repeats in alone.items()}
     if any(name not in solos for name in task.tenant_names):
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
-    known = _known(cell, solos, process)
-    found = best(errors_by_step(known))
-    if found is None or found.half_width > within_percent / 100:
+    noise = {tenant: _log_variance(repeats) for tenant, repeats in alone.items()}
+    known = _known(cell, solos, noise, process)
+    found = best(errors_by_step(known), noise_of(known))
+    if found is None or not _is_enough(found, within_percent):
+        if found is not None:
+            cell.say(f"to be measured: {found.step} predicts it within {found.half_width:.0%}")
         return None
     of_all = [solos[name] for name in task.tenant_names]
     ratio = predicted(found.step, Shared.of(of_all, weights, process), known)
@@ -51,6 +57,12 @@ def predicted_peak(
     )
 
 
+def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
+    if within_percent is None:
+        return found.is_as_good_as_measuring
+    return found.half_width <= within_percent / 100
+
+
 class SoloRecord(DedicatedRecord):
     """What is needed of the record.json of a cell that measured one tenant alone."""
 
@@ -59,39 +71,51 @@ class SoloRecord(DedicatedRecord):
     work_ms: dict[str, tuple[float, ...]] = Field(default_factory=dict)
 
 
-def _solos(cell: CellUnderTest) -> dict[str, Solo]:
-    """By tenant, those whose dedicated peak was found."""
+def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
+    """By tenant, the repeats that found its dedicated peak."""
     found: dict[str, list[SoloRecord]] = {}
     for path in cell.inputs.dedicated_records:
         record = SoloRecord.model_validate_json(path.read_bytes())
         if record.limit_scale is not None:
             found.setdefault(record.tenant, []).append(record)
-    # Caches are left out: what tenants do beside copies of themselves is in other scenarios.
-    return {tenant: Solo.of(repeats, np.nan) for tenant, repeats in found.items()}
+    return found
 
 
-def _known(cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals) -> Sequence[Known]:
-    """The mixes that were measured before this one."""
+def _known(
+    cell: CellUnderTest,
+    solos: Mapping[str, Solo],
+    noise: Mapping[str, float],
+    process: Arrivals,
+) -> Sequence[Known]:
+    """The mixes that were measured before this one; `noise` is the variance of the logarithm of
+    each tenant's dedicated peak."""
     names = cell.task.tenant_names
-    ratios: dict[tuple[int, ...], list[float]] = {}
+    of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
     for path in cell.inputs.earlier_records:
         record = MixRecord.model_validate_json(path.read_bytes())
         if record.limit_scale is not None and record.outcome is not Outcome.PREDICTED:
-            found = _ratio(record, record.limit_scale, names, solos)
-            ratios.setdefault(record.weights, []).append(found)
-    of_all = [solos[name] for name in names]
-    return [
-        Known(Shared.of(of_all, weights, process), float(np.mean(of_repeats)))
-        for weights, of_repeats in ratios.items()
-    ]
+            of_mix.setdefault(record.weights, []).append(record)
+    of_all, of_each = [solos[name] for name in names], np.array([noise[name] for name in names])
+    made = []
+    for weights, repeats in of_mix.items():
+        shares = np.array(weights) / sum(weights)
+        ratio = float(np.mean([_ratio(each, names, solos) for each in repeats]))
+        deviation = float(np.sqrt(_log_variance(repeats) + (shares**2 * of_each).sum()))
+        made.append(Known(Shared.of(of_all, weights, process), ratio, deviation))
+    return made
 
 
-def _ratio(
-    record: MixRecord, scale: float, names: Sequence[str], solos: Mapping[str, Solo]
-) -> float:
+def _log_variance(repeats: Sequence[SearchRecord]) -> float:
+    """Of the logarithm of their mean limit, by their posteriors."""
+    of_each = [np.var(np.log(each.posterior_scales)) for each in repeats]
+    return float(np.mean(of_each) / len(repeats))
+
+
+def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
     """The sharing ratio, each dedicated peak at the speed that the host had in the shared cell."""
+    assert record.limit_scale is not None
     parts = [
         weight / speed_change(usual_speed_rps([record], name), solos[name].busy_rps)
         for weight, name in zip(record.weights, names, strict=True)
     ]
-    return scale * sum(parts) / sum(record.weights)
+    return record.limit_scale * sum(parts) / sum(record.weights)

@@ -144,10 +144,15 @@ class Shared:
 
 @dataclass(frozen=True)
 class Known:
-    """A mix whose sharing ratio was measured."""
+    """A mix whose sharing ratio was measured.
+
+    `noise` is the standard deviation of the ratio's logarithm by its own interval, 0 where it is
+    known exactly.
+    """
 
     shared: Shared
     ratio: float
+    noise: float = 0.0
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -17,6 +17,9 @@ FEWEST = 4
 
 CONFIDENCE = 0.9
 """Of the interval of a prediction: one mix in ten may lie outside."""
+
+UPPER = (1 + CONFIDENCE) / 2
+"""The level of its upper end."""
 
 
 class Out(StrEnum):
@@ -68,23 +71,34 @@ class Accuracy:
     """How far a step is off on a server, from n measured mixes, each predicted without itself.
 
     `bias` and `deviation` are of log(measured / predicted): a step that is always off by the same
-    is put right by it.
+    is put right by it. `noise` is how far measured ratios are off themselves: a few that were
+    measured in the same quarter of an hour may scatter by less.
     """
 
     step: LadderStep
     n: int
     bias: float
     deviation: float
+    noise: float = 0.0
 
     @property
-    def spread(self) -> float:
-        """The standard deviation of the next one, whose bias is not better known than that."""
-        return float(self.deviation * np.sqrt(1 + 1 / self.n))
+    def is_as_good_as_measuring(self) -> bool:
+        """Whether nine of ten predictions are no further off from a measurement than a second
+        measurement would be from it."""
+        scatter, noise = self._off(UPPER)
+        return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
         """Of the interval of a prediction, as a share of it: the upper one, which is wider."""
-        return float(np.expm1(stats.t.ppf((1 + CONFIDENCE) / 2, self.n - 1) * self.spread))
+        return float(np.expm1(np.max(self._off(UPPER))))
+
+    def _off(self, level: float | Floats) -> tuple[Floats, Floats]:
+        """Quantiles of log(measured / predicted) about the bias, which is not better known than
+        what it is of: by the scatter of n errors, and by the noise of measured ratios."""
+        wider = np.sqrt(1 + 1 / self.n)
+        scatter = wider * self.deviation * stats.t.ppf(level, self.n - 1)
+        return scatter, wider * self.noise * stats.norm.ppf(level)
 
     def interval(self, ratio: float) -> Interval:
         """Of the measured ratio, where the step predicts `ratio`."""
@@ -92,8 +106,10 @@ class Accuracy:
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """At the levels in (0, 1) of Student's t, as `levels` shaped."""
-        drawn: Floats = ratio * np.exp(self.bias + self.spread * stats.t.ppf(levels, self.n - 1))
+        """Of the measured ratio, at these levels in (0, 1), as `levels` shaped."""
+        scatter, noise = self._off(UPPER)
+        off = self._off(levels)[0 if scatter > noise else 1]
+        drawn: Floats = ratio * np.exp(self.bias + off)
         return drawn
 
 
@@ -105,14 +121,28 @@ def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
     }
 
 
-def best(errors_of: Mapping[LadderStep, Floats]) -> Accuracy | None:
-    """The step whose predictions scatter least, of equals the lowest; None where too few tell."""
-    found = [each for step, off in errors_of.items() if (each := _accuracy(step, off)) is not None]
-    return min(found, key=lambda each: each.half_width, default=None)
+def best(errors_of: Mapping[LadderStep, Floats], noise: float) -> Accuracy | None:
+    """The step whose predictions scatter least, of equals the lowest; None where too few tell.
+
+    `noise` is that of the mixes whose errors these are (`noise_of`).
+    """
+    found = [_accuracy(step, off, noise) for step, off in errors_of.items()]
+    return min(filter(None, found), key=_scatter, default=None)
 
 
-def _accuracy(step: LadderStep, off: Floats) -> Accuracy | None:
+def noise_of(known: Sequence[Known]) -> float:
+    """That of a measured ratio of different models; NaN without one."""
+    of_each = [each.noise for each in known if not each.shared.is_of_copies]
+    return float(np.median(of_each)) if of_each else np.nan
+
+
+def _accuracy(step: LadderStep, off: Floats, noise: float) -> Accuracy | None:
     logs = -np.log1p(off[np.isfinite(off)])
     if len(logs) < FEWEST:
         return None
-    return Accuracy(step, len(logs), float(logs.mean()), float(logs.std(ddof=1)))
+    return Accuracy(step, len(logs), float(logs.mean()), float(logs.std(ddof=1)), noise)
+
+
+def _scatter(of: Accuracy) -> float:
+    """Half of the interval that its errors alone give."""
+    return replace(of, noise=0.0).half_width

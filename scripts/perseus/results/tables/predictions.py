@@ -58,7 +58,7 @@ SCHEMA = Schema(
         column("predicted_low", REAL, "", f"lower end {INTERVAL}", least=0),
         column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
-               " ten are at most", most=inf),
+               " ten are at most; never less than measurements leave open", most=inf),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
                " (docs/method.md, Predicted sharing), or empty", words=("", *LadderStep)),

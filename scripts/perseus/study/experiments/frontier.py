@@ -13,25 +13,27 @@ from perseus.study.experiments import peak
 from perseus.study.experiments.base import ExperimentSettings
 from perseus.study.problems import Problems
 
-USUAL_ERROR_PERCENT = 15.0
-"""Less than the preset quick leaves open of a sharing ratio that it measures."""
-
 
 class Run(peak.Run):
     """The search of a mix whose weights are chosen when those before it are measured.
 
-    `point` is its place among them, counted from 1. It is not searched where it is predicted within
-    `predict_within_percent` (None: never).
+    `point` is its place among them, counted from 1. With `predict` it is not searched where it is
+    predicted within `predict_within_percent`, or, where that is None, as well as it is measured.
     """
 
     kind: Literal["frontier"] = "frontier"
     line: Literal["mix"] = "mix"
     point: int
+    predict: bool = False
     predict_within_percent: float | None = None
 
     @classmethod
-    def of_point(cls, point: int, predict_within_percent: float | None = None) -> Run:
-        return cls(name=_name(point), point=point, predict_within_percent=predict_within_percent)
+    def of_point(
+        cls, point: int, *, predict: bool = False, within_percent: float | None = None
+    ) -> Run:
+        return cls(
+            name=_name(point), point=point, predict=predict, predict_within_percent=within_percent
+        )
 
     @property
     def needs_runs(self) -> tuple[str, ...]:
@@ -61,14 +63,14 @@ class Settings(ExperimentSettings):
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
-        description="With `predict`, how far off nine predictions of ten may be, in percent of what"
-        f" would be measured. Default, {USUAL_ERROR_PERCENT}.",
+        description="With `predict`, how far off nine predictions of ten may be, in percent of the"
+        " sharing ratio; never less than what a measurement leaves open. Default, as far as a"
+        " second measurement of a mix may be from a first.",
     )
 
     def runs(self) -> Iterator[peak.Run]:
-        within = self.error_percent or USUAL_ERROR_PERCENT if self.predict else None
         for point in range(1, self.points + 1):
-            yield Run.of_point(point, within)
+            yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
         """Of two tenants the points are placed well anyway; of more one is the demand's mix, which
