@@ -88,6 +88,7 @@ wildcard_constraints:
     scenario=r"[A-Za-z0-9_.~-]+",
     tenant="[A-Za-z0-9_~-]+",
     cell=r"[A-Za-z0-9_.~-]+",
+    repeated=r"[A-Za-z0-9_.~-]+",
     server="[A-Za-z0-9_~-]+",
     figure="|".join(FIGURES),
     precision="|".join(files.CONVERTED),

@@ -3,7 +3,8 @@
 inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
           and of the cells that decide on its mix, the trace of arrivals, if they come from one,
           files that the experiment reads, the container's image, if it is a file
-outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log
+outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log; of
+          dedicated peaks with repeats results/<study>/repeats/<scenario>.<experiment>.json
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """
 
@@ -11,15 +12,7 @@ steps:    start Triton, check its answers, run the experiment, sample the host, 
 rule measure:
     """One cell. Nothing else runs beside a server on this host; a remote one leaves cores free."""
     input:
-        repository=lambda w: files.repository_files(STUDY, STUDY.cells[w.cell].scenario),
-        references=lambda w: files.references(STUDY, STUDY.cells[w.cell].scenario),
-        dedicated=lambda w: files.raw(
-            STUDY, STUDY.dedicated_cells(STUDY.cells[w.cell]), "record.json"
-        ),
-        earlier=lambda w: files.raw(STUDY, STUDY.earlier_cells(STUDY.cells[w.cell]), "record.json"),
-        trace=files.trace(STUDY),
-        files=lambda w: files.of_experiment(STUDY.cells[w.cell]),
-        image=lambda w: files.image(STUDY.cells[w.cell].scenario.server),
+        unpack(lambda w: files.of_cell(STUDY, STUDY.cells[w.cell])),
     output:
         requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",
         windows=f"{RESULTS}/raw/{{cell}}/windows.parquet",
@@ -43,3 +36,22 @@ rule measure:
         "Measuring {wildcards.cell}"
     script:
         "../scripts/measure.py"
+
+
+rule repeats:
+    """The records of all repeats of a dedicated peak, in one file that shared cells rest on."""
+    input:
+        lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated), "record.json"),
+    output:
+        f"{RESULTS}/repeats/{{repeated}}.json",
+    log:
+        f"{LOGS}/repeats/{{repeated}}.log",
+    localrule: True
+    conda:
+        "../envs/perseus.yaml"
+    params:
+        code=SOURCES.fingerprint(["repeats.py"]),
+    message:
+        "Gathering the repeats of {wildcards.repeated}"
+    script:
+        "../scripts/repeats.py"

@@ -44,7 +44,9 @@ def dictionary() -> str:
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",
-        "One folder per cell: scenario x load line x repeat. `server.log` is the server's own.\n",
+        "One folder per cell: scenario x load line x repeat. `server.log` is the server's own."
+        " Where dedicated peaks have repeats, `repeats/<scenario>.<load line>.json` is the list of"
+        " their record.json, which shared cells read.\n",
         _table(
             "requests.parquet", "One row per request, one row group per window.", REQUESTS_SCHEMA
         ),

@@ -68,7 +68,12 @@ class Cell:
 
     @property
     def id(self) -> str:
-        return f"{self.scenario.id}.{self.run.name}.r{self.repeat}"
+        return f"{self.repeated}.r{self.repeat}"
+
+    @property
+    def repeated(self) -> str:
+        """What its repeats have in common."""
+        return f"{self.scenario.id}.{self.run.name}"
 
 
 @dataclass(frozen=True)
@@ -180,6 +185,11 @@ class Study:
             for tenant in of.scenario.tenants
             for repeat in self.repeats(of.preset)
         )
+
+    def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
+        """All cells with this in common."""
+        preset = self.cells[f"{repeated}.r1"].preset
+        return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
         """The cells of its scenario whose results decide on what `of` measures."""

@@ -36,6 +36,33 @@ def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
     return [f"{results(study)}/raw/{cell.id}/{name}" for cell in cells for name in names or RAW]
 
 
+def dedicated(study: Study, of: Cell) -> list[str]:
+    """What was found of its tenants alone: the record of each, or, where there are repeats, a file
+    with those of all: else most edges of a large study would be these."""
+    alone = study.dedicated_cells(of)
+    if len(study.repeats(of.preset)) == 1:
+        return raw(study, alone, "record.json")
+    return [repeats(study, name) for name in dict.fromkeys(cell.repeated for cell in alone)]
+
+
+def repeats(study: Study, repeated: str) -> str:
+    """The records of all its repeats."""
+    return f"{results(study)}/repeats/{repeated}.json"
+
+
+def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
+    """All that a cell is measured from, by what it is to the job."""
+    return {
+        "repository": repository_files(study, of.scenario),
+        "references": references(study, of.scenario),
+        "dedicated": dedicated(study, of),
+        "earlier": raw(study, study.earlier_cells(of), "record.json"),
+        "trace": trace(study),
+        "files": of_experiment(of),
+        "image": image(of.scenario.server),
+    }
+
+
 def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
     """The raw results of these names, of the cells with that kind of experiment, or derived.
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from measure_tasks import client, measure_task, server, tenant
 
+from perseus.host.files import write_json
 from perseus.measurement.advice import what_would_help
 from perseus.measurement.cell import BlockedError
 from perseus.measurement.closed_loop import answered_rps
@@ -61,6 +62,16 @@ def test_a_dedicated_peak_is_the_mean_of_the_repeats_that_found_one(tmp_path):
     bad = [record(tmp_path, 3, "failed", None), record(tmp_path, 4, "client_limited", 5.0)]
     assert DedicatedPeaks.read(good + bad).rps == {"a": 100.0}
     assert np.isnan(DedicatedPeaks.read(bad).rps["a"])
+
+
+def test_repeats_in_one_file_are_read_as_their_own_records_are(tmp_path):
+    apart = [record(tmp_path, 1, "ok", 90.0), record(tmp_path, 2, "unsteady", None)]
+    together = tmp_path / "a.peak.json"
+    write_json(together, [json.loads(path.read_text()) for path in apart])
+    other = record(tmp_path, 3, "ok", 20.0, tenant("b"))
+    found = DedicatedPeaks.read([together, other])
+    assert found.records == DedicatedPeaks.read([*apart, other]).records
+    assert found.rps == {"a": 90.0, "b": 20.0}
 
 
 def test_an_sla_that_fails_without_load_is_infeasible():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -27,6 +28,16 @@ class SearchRecord(BaseModel):
         """The estimate, where a limit of the server was found."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
+
+
+R = TypeVar("R", bound=SearchRecord)
+
+
+def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
+    """From files with one record each, or with those of all repeats."""
+    for path in paths:
+        plain = json.loads(path.read_bytes())
+        yield from map(kind.model_validate, plain if isinstance(plain, list) else [plain])
 
 
 class DedicatedRecord(SearchRecord):
@@ -52,7 +63,7 @@ class DedicatedPeaks:
     @classmethod
     def read(cls, paths: Sequence[Path]) -> Self:
         """From the records of these cells."""
-        records = [DedicatedRecord.model_validate_json(path.read_bytes()) for path in paths]
+        records = list(read_records(DedicatedRecord, paths))
         found: dict[str, list[float]] = {}
         for record in records:
             of_tenant = found.setdefault(record.tenant, [])

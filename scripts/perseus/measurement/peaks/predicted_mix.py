@@ -10,7 +10,11 @@ from pydantic import Field
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.clients import arrivals
-from perseus.measurement.peaks.dedicated_peaks import DedicatedRecord, SearchRecord
+from perseus.measurement.peaks.dedicated_peaks import (
+    DedicatedRecord,
+    SearchRecord,
+    read_records,
+)
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
@@ -74,8 +78,7 @@ class SoloRecord(DedicatedRecord):
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
     """By tenant, the repeats that found its dedicated peak."""
     found: dict[str, list[SoloRecord]] = {}
-    for path in cell.inputs.dedicated_records:
-        record = SoloRecord.model_validate_json(path.read_bytes())
+    for record in read_records(SoloRecord, cell.inputs.dedicated_records):
         if record.limit_scale is not None:
             found.setdefault(record.tenant, []).append(record)
     return found
