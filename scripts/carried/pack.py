@@ -167,7 +167,9 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     for name in ("tritonclient", "hpack"):
         kept += _package(name).rglob("*.py")
     for name in ("nvidia-pytriton", "tritonclient", "hpack"):
-        kept.append(Path(str(importlib.metadata.distribution(name)._path)) / "METADATA")
+        of_package = importlib.metadata.distribution(name)
+        told = [file for file in of_package.files or () if file.name == "METADATA"]
+        kept += [Path(str(of_package.locate_file(file))) for file in told]
     for path in kept:
         yield path, f"scripts/{path.relative_to(site)}"
     if libpython is not None:
