@@ -29,13 +29,12 @@ from perseus.peak.stats import Floats, Interval
 from perseus.results.predictions import MeasuredRatio, shared_servers
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import dedicated_peaks, group
+from perseus.study.experiments import peak
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
 BENCHMARK = "prediction"
 FOLDER = Path(__file__).parent / "pairs"
-SEARCHED = ("peak", "frontier")
-"""Kinds of experiments that search the peaks of mixes."""
 
 
 def run(at: Place, say: Say) -> Iterator[Row]:
@@ -125,7 +124,7 @@ def read(path: Path) -> list[Known]:
 def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
     """Write a file for each shared server of a study's results; `host` is part of its name."""
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
-    searched = [each for each in records if each.task.run.kind in SEARCHED]
+    searched = [each for each in records if isinstance(each.task.run, peak.Run)]
     peaks = list(group(searched, seed=1).values())
     checks = {
         path.parent.name: json.loads(path.read_text()) for path in study.glob("models/*/*.json")

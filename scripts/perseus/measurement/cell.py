@@ -28,10 +28,9 @@ class Inputs:
 
     `repository` is None where the server has all models already; `references` are by tenant, of
     the others; `dedicated_records` have those of all cells that measured one of the tenants alone
-    on the same server, none for a dedicated cell, `earlier_records` are of those that decide on its
-    mix;
-    `trace` is of the study's arrivals, `files` are what the experiment itself reads, in the order
-    of its run's.
+    on the same server, none for a dedicated cell; `earlier_records` are of those that decide on its
+    mix; `trace` is of the study's arrivals, `files` are what the experiment itself reads, in the
+    order of its run's.
     """
 
     repository: Path | None
