@@ -49,7 +49,7 @@ rule plan:
 rule measurements:
     """The raw results of all cells, nothing aggregated."""
     input:
-        files.raw(STUDY, CELLS),
+        lambda w: files.raw(STUDY, CELLS),
 
 
 onstart:

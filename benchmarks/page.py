@@ -116,8 +116,9 @@ requests took. Recordings lie in `benchmarks/noise/`; the part on the intervals 
 """,
     "planning": """## Planning ten thousand cells
 
-A dry run of the study `scale` from an empty folder, and one of a workflow whose only rule makes as
-many files, in turn; medians of three.
+A dry run of the study `scale` from an empty folder, one of a workflow whose only rule makes as many
+files, and one of a workflow whose jobs declare the inputs, outputs, logs and parameters that cells
+do and find them in a table, which is what Snakemake takes for them; in turn, medians of three.
 """,
     "aggregation": """## Tables over many requests
 

@@ -12,7 +12,7 @@ rule pack:
         f"{RESULTS}/report.html",
         TABLE_FILES,
         FIGURE_FILES,
-        files.raw(STUDY, CELLS, "record.json", "windows.parquet"),
+        lambda w: files.raw(STUDY, CELLS, "record.json", "windows.parquet"),
         files.ceilings(STUDY),
         files.all_checks(STUDY),
     output:

@@ -172,19 +172,17 @@ class Study:
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
-    def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells that measure a tenant of `of` alone on its server, where it needs them.
-
-        They have its preset, and so as many repeats.
-        """
+    def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
+        """What the cells that measure a tenant of `of` alone on its server have in common, for each
+        of its tenants, where it needs them. They have its preset, and so as many repeats."""
         if not of.run.needs_dedicated_peaks:
             return ()
         server, search = of.scenario.server.name, search_alone(self.definition, of.preset)
-        return tuple(
-            Cell(self.scenarios[f"{server}.{tenant.name}"], search.run, of.preset, repeat)
-            for tenant in of.scenario.tenants
-            for repeat in self.repeats(of.preset)
-        )
+        return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
+
+    def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
+        """The cells that measure a tenant of `of` alone on its server, where it needs them."""
+        return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
         """All cells with this in common."""

@@ -39,10 +39,9 @@ def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
 def dedicated(study: Study, of: Cell) -> list[str]:
     """What was found of its tenants alone: the record of each, or, where there are repeats, a file
     with those of all: else most edges of a large study would be these."""
-    alone = study.dedicated_cells(of)
     if len(study.repeats(of.preset)) == 1:
-        return raw(study, alone, "record.json")
-    return [repeats(study, name) for name in dict.fromkeys(cell.repeated for cell in alone)]
+        return raw(study, study.dedicated_cells(of), "record.json")
+    return [repeats(study, peak) for peak in study.dedicated_peaks(of)]
 
 
 def repeats(study: Study, repeated: str) -> str:
