@@ -68,7 +68,8 @@ def server_of(path: Path) -> str:
 
 def _errors_of_pairs(step: LadderStep, out: Out, known: Mapping[str, Sequence[Known]]) -> Floats:
     """|predicted / measured - 1| of all pairs that can be predicted."""
-    off = [each.error for each in errors(step, out, known) if len(each.shared.solos) == 2]
+    of_all = (each for server in known for each in errors(step, out, server, known))
+    off = [each.error for each in of_all if len(each.shared.solos) == 2]
     return np.abs([error for error in off if np.isfinite(error)])
 
 

@@ -123,15 +123,21 @@ def pairs(ratio_of):
 
 def test_each_mix_is_predicted_without_itself_its_model_or_its_server():
     known = pairs(lambda each: 0.5 if "a" in each.models else 1.0)
-    of_mix = list(errors(LadderStep.SHARES, Out.MIX, {"here": known}))
-    assert len(of_mix) == 15 and all(each.server == "here" for each in of_mix)
+    of_mix = list(errors(LadderStep.SHARES, Out.MIX, "here", {"here": known}))
+    assert len(of_mix) == 15
     # Ten pairs of fifteen are without a, so that the median is theirs, whoever is left out.
     with_a = [each.error for each in of_mix if "a" in each.shared.models]
     assert with_a == [1.0] * 5
-    assert len(list(errors(LadderStep.SHARES, Out.MODEL, {"here": known}))) == 30
-    assert all(np.isnan(e.error) for e in errors(LadderStep.SHARES, Out.SERVER, {"here": known}))
+    assert len(list(errors(LadderStep.SHARES, Out.MODEL, "here", {"here": known}))) == 30
+    assert all(
+        np.isnan(e.error) for e in errors(LadderStep.SHARES, Out.SERVER, "here", {"here": known})
+    )
     there = pairs(lambda each: 2.0)
-    of_servers = errors(LadderStep.SHARES, Out.SERVER, {"here": known, "there": there})
+    of_servers = [
+        each
+        for server in ("here", "there")
+        for each in errors(LadderStep.SHARES, Out.SERVER, server, {"here": known, "there": there})
+    ]
     assert {each.error for each in of_servers} == {1.0, 3.0, -0.5}
 
 

@@ -49,6 +49,13 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
     assert (found == [3, 5]).all()
 
 
+def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
+    """Several numbers of servers carry as much each; the fewest fill up best, and 42 carry it."""
+    rates, shares = np.array([[31.2, 0.0, 23.4], [0.0, 54.6, 15.6]]), np.array([0.5, 0.5])
+    assert servers_needed.carried_rps(rates, shares, 42) > 1710.4
+    assert servers_needed.needed(rates, shares, [1710.4]) == [42]
+
+
 @pytest.mark.parametrize("lost", [{"cpu1": B}, {"cpu1": B, "cpu2": A}])
 def test_shared_servers_are_known_though_no_server_has_every_dedicated_peak(lost):
     """A has one on cpu1 alone; if there is a cpu2, B has one on that."""

@@ -65,11 +65,11 @@ class Shared:
         shares = tuple(weight / sum(weights) for _, weight in loaded)
         return cls(tuple(solo for solo, _ in loaded), shares, arrivals)
 
-    @property
+    @cached_property
     def models(self) -> frozenset[str]:
         return frozenset(solo.model for solo in self.solos)
 
-    @property
+    @cached_property
     def is_of_copies(self) -> bool:
         """Whether all tenants have the same model."""
         return len(self.models) == 1

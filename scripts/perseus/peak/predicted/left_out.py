@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.stats import Floats, Interval
@@ -32,25 +32,25 @@ class Out(StrEnum):
 
 @dataclass(frozen=True)
 class Error:
-    """A mix on a server, and its predicted ratio / measured ratio - 1."""
+    """A mix, and its predicted ratio / measured ratio - 1."""
 
-    server: str
     shared: Shared
     error: float
 
 
-def errors(step: LadderStep, out: Out, known: Mapping[str, Sequence[Known]]) -> Iterator[Error]:
-    """Of every mix of different models; `known` is by server.
+def errors(
+    step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
+) -> Iterator[Error]:
+    """Of every mix of different models on a server; `known` is by server.
 
     One that a step cannot predict from what is left has the error NaN. Without a model there is one
     error for each model of the mix.
     """
-    for server, mixes in known.items():
-        for each in mixes:
-            if not each.shared.is_of_copies:
-                for left in _left(out, server, each, known):
-                    error = predicted(step, each.shared, left) / each.ratio - 1
-                    yield Error(server, each.shared, error)
+    for each in known[server]:
+        if not each.shared.is_of_copies:
+            for left in _left(out, server, each, known):
+                error = predicted(step, each.shared, left) / each.ratio - 1
+                yield Error(each.shared, error)
 
 
 def _left(
@@ -97,8 +97,8 @@ class Accuracy:
         """Quantiles of log(measured / predicted) about the bias, which is not better known than
         what it is of: by the scatter of n errors, and by the noise of measured ratios."""
         wider = np.sqrt(1 + 1 / self.n)
-        scatter = wider * self.deviation * stats.t.ppf(level, self.n - 1)
-        return scatter, wider * self.noise * stats.norm.ppf(level)
+        scatter = wider * self.deviation * special.stdtrit(self.n - 1, level)
+        return scatter, wider * self.noise * special.ndtri(level)
 
     def interval(self, ratio: float) -> Interval:
         """Of the measured ratio, where the step predicts `ratio`."""
@@ -116,7 +116,7 @@ class Accuracy:
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
     """Those of each mix of different models, left out; (mixes,) each, NaN where there is none."""
     return {
-        step: np.array([each.error for each in errors(step, Out.MIX, {"": known})])
+        step: np.array([each.error for each in errors(step, Out.MIX, "", {"": known})])
         for step in LadderStep
     }
 

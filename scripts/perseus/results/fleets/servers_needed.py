@@ -4,9 +4,10 @@ fleets")."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import combinations
 from math import comb
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,15 @@ MOST_EXACT = 40
 SOLVE_S = 1.0
 """For one number of servers; what was found until then they carry, if perhaps not the most."""
 
+Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
+"""Which columns have a model, for each model: the same for many questions."""
+
 MOST_WAYS = 20_000
 """To divide servers among operating points: so many are all tried, which is faster than to solve
 an integer programme; of two models with two mixes, those of any number of servers."""
+
+AT_A_TIME = 2**15
+"""Ways, of all draws together, that are tried at once: 256 KiB, which a core's cache holds."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -35,10 +42,22 @@ def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
     """Fewer servers do not have each model on `with_each` of them; `hosts` (models, columns) says
     which have it. That so many do is all but certain, too: it is looked for no longer than SOLVE_S.
     """
+    return _fewest(_plain(hosts), with_each)
+
+
+def _plain(hosts: NDArray[np.bool_]) -> Hosts:
+    return tuple(map(tuple, hosts.tolist()))
+
+
+@lru_cache
+def _fewest(hosts: Hosts, with_each: int) -> int:
+    columns = len(hosts[0])
     found = optimize.milp(
-        np.ones(hosts.shape[1]),
-        integrality=np.ones(hosts.shape[1]),
-        constraints=optimize.LinearConstraint(sparse.csr_array(hosts.astype(float)), lb=with_each),
+        np.ones(columns),
+        integrality=np.ones(columns),
+        constraints=optimize.LinearConstraint(
+            sparse.csr_array(np.array(hosts, float)), lb=with_each
+        ),
         options={"time_limit": SOLVE_S},
     )
     bound = found.mip_dual_bound
@@ -72,7 +91,8 @@ def needed(
         carried = carried_rps(rates_rps, shares, len(reached), with_each)
         reached.append(max(carried, reached[-1]))
     del reached[0]  # of no server
-    best = int(np.argmax(reached / np.arange(1, len(reached) + 1)))
+    of_each = reached / np.arange(1, len(reached) + 1)
+    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
     within = np.searchsorted(reached, demands - blocks * reached[best])
@@ -124,13 +144,24 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int, with_each: int 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
     """The same by trying all ways, at rates of shape (..., models, columns): (...)."""
     models, columns = rates_rps.shape[-2:]
-    hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0).astype(np.int64)
-    tried = ways(columns, servers)
-    tried = tried[(tried @ hosts.T >= with_each).all(axis=1)]
-    if not len(tried):
-        return np.zeros(rates_rps.shape[:-2])
-    carried = rates_rps @ tried.T  # (..., models, ways)
-    return (carried / shares[:, None]).min(axis=-2).max(axis=-1)
+    hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0)
+    tried = _ways_with_all(_plain(hosts), servers, with_each)
+    rates, most = rates_rps / shares[:, None], np.zeros(rates_rps.shape[:-2])
+    at_a_time = max(AT_A_TIME // most.size, 1)
+    for start in range(0, tried.shape[1], at_a_time):
+        some = tried[:, start : start + at_a_time]
+        carried = reduce(np.minimum, (rates[..., model, :] @ some for model in range(models)))
+        most = np.maximum(most, carried.max(axis=-1))
+    return most
+
+
+@lru_cache
+def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
+    """The ways to divide so many servers that have each model on `with_each` of them, of shape
+    (columns, ways)."""
+    has = np.array(hosts, dtype=np.int64)
+    tried = ways(has.shape[1], servers)
+    return tried[(tried @ has.T >= with_each).all(axis=1)].T.astype(float)
 
 
 @lru_cache

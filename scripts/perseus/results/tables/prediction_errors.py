@@ -68,9 +68,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         halves = [(end.high - end.low) / 2 / end.value for end in ends if end.high < np.inf]
         for out in Out:
             for step in LadderStep:
-                off = [
-                    each.error for each in errors(step, out, known) if each.server == server.name
-                ]
+                off = [each.error for each in errors(step, out, server.name, known)]
                 told = np.array(off)[np.isfinite(off)]
                 if len(told):
                     yield {
