@@ -83,8 +83,8 @@ def measure(
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict; where the trouble may pass, the cell is measured once more before. So is a setting of a
     grid, or of tenants together, that cannot be served. Raises one of FAILURES: ServerError when
-    another server does not start twice, VerificationError when it serves wrong answers, GpuError
-    for a GPU that this machine has not.
+    another server does not start twice, VerificationError when it serves wrong answers, ClientError
+    when a client dies twice, GpuError for a GPU that this machine has not.
     """
     of_gpus = gpu.describe(task.server.gpus)
     with ExitStack() as stack:
@@ -164,7 +164,8 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
             return unserved(cell, experiment, Outcome.BLOCKED, endings, str(error))
         except FAILURES as error:
             failed, reason = Outcome.FAILED, in_a_line(error)
-            if stands is None and (attempt == ATTEMPTS or not isinstance(error, ServerError)):
+            may_pass = isinstance(error, (ServerError, ClientError))
+            if stands is None and (attempt == ATTEMPTS or not may_pass):
                 if not is_finding(cell, error):
                     raise
                 return unserved(cell, experiment, failed, endings, reason)

@@ -89,7 +89,8 @@ def _obey(
     route: Route,
     prompt: bool,
 ) -> None:
-    """Serve the parent's commands until it closes the pipe or is gone."""
+    """Serve the parent's commands until it closes the pipe or is gone, be it before the first; then
+    `loops` has None, without which this process would wait for ever."""
     largest = max(sum(each.size_bytes for each in inputs) for inputs in route.inputs)
     limit = min(transport.most_in_flight, max(64, GIB // max(1, largest)))
     kinds: dict[str, Callable[..., LoadLoop]] = {
@@ -98,9 +99,9 @@ def _obey(
     }
     loop = kinds["open"]([])
     loops.put(loop)
-    pipe.send(prompt)
     cpu_start_s = time.process_time()
     try:
+        pipe.send(prompt)
         while True:
             command, *values = pipe.recv()
             if command == "look":
@@ -119,6 +120,8 @@ def _obey(
                 cpu_start_s = time.process_time()
                 loops.put(loop)
     except (EOFError, OSError):
+        pass  # the parent has gone
+    finally:
         loop.stop()
         loops.put(None)
 

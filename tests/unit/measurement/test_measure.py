@@ -25,6 +25,7 @@ from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.client import ClientError
 
 NOBODY_LISTENS = "127.0.0.1:9"
 OK = {"outcome": "ok", "reason": ""}
@@ -173,6 +174,20 @@ def test_trouble_that_may_pass_is_measured_once_more_on_a_fresh_server(
     once_more = f"{trouble}: {record['attempts'][0]['reason']}; once more, with a fresh server"
     assert once_more in said
     assert record["requests"] == 100
+
+
+def test_a_cell_whose_client_died_is_measured_once_more(tmp_path, monkeypatch, launched):
+    turn = iter([ClientError("the client of a died"), None])
+
+    def experiment(cell):
+        with server_under_test.started(cell):
+            if error := next(turn):
+                raise error
+            return Findings(OK)
+
+    record = json.loads(run(monkeypatch, tmp_path, experiment).record.read_text())
+    assert len(launched) == 2 and record["outcome"] == "ok"
+    assert record["attempts"][0] == {"outcome": "failed", "reason": "the client of a died"}
 
 
 @pytest.mark.parametrize("outcome", ["client_limited", "disturbed"])

@@ -9,8 +9,9 @@ import pytest
 from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
 from unit.traffic.test_client import route, run
 
-from perseus.traffic.client import Client, ClientError
+from perseus.traffic.client import Client, ClientError, _Process
 from perseus.traffic.requests import Status
+from perseus.traffic.sender import Setup
 
 
 @pytest.fixture(params=[FakeGrpcServer, FakeHttpServer], ids=["grpc", "http"])
@@ -47,6 +48,12 @@ def test_one_of_several_processes_that_dies_is_noticed(server):
         clients._processes[1]._process.wait()
         with pytest.raises(ClientError, match="tenant died"):
             run(clients, np.arange(0, 0.2, 0.02), 0.2)
+
+
+def test_a_client_ends_whose_job_was_killed_before_it_was_ready(server):
+    process = _Process("tenant", Setup(route(server.address, server.protocol), [0])).__enter__()
+    process._pipe.close()
+    assert process._process.wait(60) == 0
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
