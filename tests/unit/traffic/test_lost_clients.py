@@ -53,7 +53,10 @@ def test_one_of_several_processes_that_dies_is_noticed(server):
 def test_a_client_ends_whose_job_was_killed_before_it_was_ready(server):
     process = _Process("tenant", Setup(route(server.address, server.protocol), [0])).__enter__()
     process._pipe.close()
-    assert process._process.wait(60) == 0
+    try:
+        assert process._process.wait(60) == 0
+    finally:
+        process._process.kill()
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
