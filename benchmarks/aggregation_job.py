@@ -11,41 +11,58 @@ import json
 import re
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
 
-from perseus.host import parquet
-from perseus.report import drawing, page
-from perseus.report.figures import FIGURES
-from perseus.results import tables
-from perseus.results.study_results import StudyResults
-from perseus.study.tasks.figure import FigureTask
-from perseus.study.tasks.report import ReportTask
-from perseus.study.tasks.tables import TablesTask
-
 
 def main(folder: Path, job: str) -> None:
     cells = sorted((folder / "raw").iterdir())
-    told = (folder / f"{job if job in ('tables', 'report') else 'figure'}.json").read_text()
     if job == "tables":
-        make_tables(folder, cells, TablesTask.model_validate_json(told))
+        make_tables(folder, cells)
     elif job == "report":
-        made = {path.stem: path for path in (folder / "tables").glob("*.parquet")}
-        drawn = sorted((folder / "figures").glob("*.svg"))
-        records = [cell / "record.json" for cell in cells]
-        task = ReportTask.model_validate_json(told)
-        page.write(made, drawn, records, task, folder / "report.html")
+        write_report(folder, cells)
     else:
-        made = {path.stem: path for path in (folder / "tables").glob("*.parquet")}
-        files = [folder / f"figures/{job}.{kind}" for kind in ("svg", "png", "csv")]
-        style = FigureTask.model_validate_json(told)
-        drawing.draw(job, made, cells if FIGURES[job].raw else [], style, *files)
+        draw_figure(folder, cells, job)
 
 
-def make_tables(folder: Path, cells: list[Path], task: TablesTask) -> None:
+# Each imports what the script of its rule does, and nothing else: that, too, takes its time.
+
+
+def make_tables(folder: Path, cells: Sequence[Path]) -> None:
+    from perseus.host import parquet
+    from perseus.results import tables
+    from perseus.results.study_results import StudyResults
+    from perseus.study.tasks.tables import TablesTask
+
+    task = TablesTask.model_validate_json((folder / "tables.json").read_text())
     for name, made in tables.make(StudyResults.read(task, cells, [])).items():
         parquet.write(made, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+
+
+def write_report(folder: Path, cells: Sequence[Path]) -> None:
+    from perseus.report import page
+    from perseus.study.tasks.report import ReportTask
+
+    task = ReportTask.model_validate_json((folder / "report.json").read_text())
+    drawn = sorted((folder / "figures").glob("*.svg"))
+    records = [cell / "record.json" for cell in cells]
+    page.write(made_tables(folder), drawn, records, task, folder / "report.html")
+
+
+def draw_figure(folder: Path, cells: Sequence[Path], name: str) -> None:
+    from perseus.report import drawing
+    from perseus.report.figures import FIGURES
+    from perseus.study.tasks.figure import FigureTask
+
+    task = FigureTask.model_validate_json((folder / "figure.json").read_text())
+    files = [folder / f"figures/{name}.{kind}" for kind in ("svg", "png", "csv")]
+    drawing.draw(name, made_tables(folder), cells if FIGURES[name].raw else [], task, *files)
+
+
+def made_tables(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in (folder / "tables").glob("*.parquet")}
 
 
 if __name__ == "__main__":

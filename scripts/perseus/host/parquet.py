@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,15 @@ def column(
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
     """Rows as a table; NaN becomes null. Raises KeyError when a row's keys are not the columns."""
+    names = set(schema.names)
     for row in rows:
-        if row.keys() != set(schema.names):
-            raise KeyError(f"columns {sorted(row.keys() ^ set(schema.names))} are amiss")
-    return pa.Table.from_pylist([{k: _known(v) for k, v in row.items()} for row in rows], schema)
+        if row.keys() != names:
+            raise KeyError(f"columns {sorted(row.keys() ^ names)} are amiss")
+    # As pandas means NaN: not known.
+    columns = [
+        pa.array([row[each.name] for row in rows], each.type, from_pandas=True) for each in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def write(made: pa.Table, parquet: Path, csv: Path) -> None:
@@ -37,7 +41,3 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
     frame = made.to_pandas(integer_object_nulls=True)
     with whole(csv) as partial:
         frame.to_csv(partial, index=False, float_format="%.6g")
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value

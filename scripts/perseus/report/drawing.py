@@ -29,7 +29,8 @@ def draw(
     """
     frames = {table: pd.read_parquet(path) for table, path in tables.items()}
     results = FigureData(frames, tuple(cells))
+    data = data_of(name, results)
     with drawing(style):
-        save(module_of(name).draw(results, style), style, svg, png)
+        save(module_of(name).draw(data, results, style), style, svg, png)
     with whole(csv) as partial:
-        data_of(name, results).to_csv(partial, index=False, float_format="%.6g")
+        data.to_csv(partial, index=False, float_format="%.6g")

@@ -120,7 +120,7 @@ def _contenders(
             inferences = peak.total(worth)
             usd = _usd(inferences, setting.server, results)
             measured = {
-                "p95_ms": _p95_ms(peak),
+                "p95_ms": _p95_ms(peak, results),
                 "relative_error": _relative_error(peak),
                 "joules_per_inference": energy_per_inference(peak).joules,
             }
@@ -153,9 +153,9 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
     return inferences.dividing(usd_per_million(usd_per_hour, 1.0))
 
 
-def _p95_ms(peak: RepeatedPeak) -> float:
+def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
     """The highest of its tenants and repeats, at the certified rate of each repeat."""
-    rows = (row for record in peak.records for row in record.certified_rows())
+    rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     return max(
         (number(row["p95_ms"]) for row in rows if row["phase"] != Phase.ALONE), default=np.nan
     )

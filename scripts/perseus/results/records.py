@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -13,7 +12,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from perseus.peak.outcome import Outcome, found_limit
 from perseus.peak.stats import Floats
-from perseus.peak.window import Phase
 from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient, MeasureTask
 
@@ -167,11 +165,10 @@ class Record(BaseModel):
         plain = json.loads((folder / "record.json").read_text())
         return cls.model_validate({**plain, "folder": folder})
 
-    def windows(self, filters: Sequence[Sequence[Any]] | None = None) -> list[Row]:
+    def windows(self) -> list[Row]:
         """The rows of windows.parquet of the attempt that stands, one per window and tenant."""
-        path, mine = self.folder / "windows.parquet", ("attempt", "=", self.attempt)
-        wanted = [[mine, *each] for each in filters or [[]]]
-        return list(pq.read_table(path, filters=wanted).to_pylist())
+        stands = [("attempt", "=", self.attempt)]
+        return list(pq.read_table(self.folder / "windows.parquet", filters=stands).to_pylist())
 
 
 class Line(BaseModel):
@@ -233,13 +230,6 @@ class PeakRecord(Record):
     def rates_rps(self, scale: float) -> Floats:
         """Requests/s of each tenant at a point of the load line."""
         return np.array(self.line.base_rps) + scale * np.array(self.line.direction_rps)
-
-    def certified_rows(self) -> list[Row]:
-        """Of windows.parquet the last certified window, and each tenant alone."""
-        if self.certified_window < 0:
-            return []
-        certified, alone = ("window", "=", self.certified_window), ("phase", "=", Phase.ALONE)
-        return self.windows([[certified], [alone]])
 
 
 class ClosedLoad(BaseModel):

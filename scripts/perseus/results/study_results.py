@@ -9,13 +9,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
 
+from perseus.results import windows
 from perseus.results.client_load import Requests, ceiling_problems
 from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
 from perseus.results.predictions import SharedServer, shared_servers
-from perseus.results.records import Ceiling, PeakRecord, Record
+from perseus.results.records import Ceiling, PeakRecord, Record, Row
 from perseus.results.repeats import (
     Alone,
     Dedicated,
@@ -68,6 +69,11 @@ class StudyResults:
     @cached_property
     def searches(self) -> list[PeakRecord]:
         return self.of_kind(PeakRecord)
+
+    @cached_property
+    def certified_windows(self) -> dict[Path, list[Row]]:
+        """By folder of each search, as `windows.certified` reads them."""
+        return windows.certified(self.searches)
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:

@@ -8,12 +8,12 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
+from drawn import figure_of
 
 from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import module_of
 from perseus.report.shown import BELOW, MOST_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
@@ -22,7 +22,6 @@ from perseus.study.measurement import ArrivalProcess, ClientSettings, Measuremen
 from perseus.study.model import Model
 from perseus.study.server import PriceRow
 from perseus.study.sla import Sla
-from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
 from perseus.study.tenant import DynamicBatching
 
@@ -275,10 +274,9 @@ def test_the_configuration_stands_on_the_page_by_its_keys():
 def test_figures_without_anything_are_words():
     made = synthetic.records(synthetic.Truth({"resnet18": 30.0}), mixes=(), holds=())
     frames = {name: each.to_pandas() for name, each in synthetic_files.tables_of(made).items()}
-    task = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
     drawn = {}
     for name in ("peaks", "frontier"):
-        svg, buffer = module_of(name).draw(FigureData(frames), task), io.BytesIO()
+        svg, buffer = figure_of(name, FigureData(frames)), io.BytesIO()
         svg.savefig(buffer, format="svg")
         drawn[name] = buffer.getvalue()
     page = report_page.render(frames, drawn, synthetic.loaded(made))

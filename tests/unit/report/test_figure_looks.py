@@ -7,30 +7,20 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
+from drawn import STYLE, figure_of
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from perseus.report import drawing, marks, who_shares
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
 from perseus.report.figures import (
-    ceilings,
-    costs,
     data_of,
-    decomposition,
-    fleets,
-    frontier,
     grid,
-    latency_by_rate,
-    latency_ecdf,
-    peaks,
     utilisation,
 )
-from perseus.report.figures import module_of as figure_module
 from perseus.report.style import short
 from perseus.report.svg import compact
-from perseus.study.tasks.figure import FigureTask
 
-STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 OF_TABLES = ("peaks", "frontier", "costs", "ceilings")
 OF_RAW_RESULTS = ("latency_by_rate", "latency_ecdf", "utilisation", "speed")
 
@@ -47,11 +37,6 @@ def failed(tmp_path_factory):
     return results_of(made, tmp_path_factory.mktemp("failed"))
 
 
-def draw(module, results):
-    with drawing.drawing(STYLE):
-        return module.draw(results, STYLE)
-
-
 @pytest.mark.parametrize("name", OF_TABLES)
 def test_the_data_of_a_figure_of_tables_are_rows_of_them(name, failed):
     data = data_of(name, failed)
@@ -60,7 +45,7 @@ def test_the_data_of_a_figure_of_tables_are_rows_of_them(name, failed):
 
 @pytest.mark.parametrize("name", OF_RAW_RESULTS)
 def test_the_data_of_other_figures_are_what_is_drawn(name, failed):
-    data, drawn = data_of(name, failed), draw(figure_module(name), failed)
+    data, drawn = data_of(name, failed), figure_of(name, failed)
     xs = {
         "latency_by_rate": "all_offered_rps",
         "latency_ecdf": "latency_ms",
@@ -92,7 +77,7 @@ def test_the_data_are_written_beside_the_figure(failed, tmp_path):
 
 
 def test_there_are_no_empty_panels_but_words(failed):
-    drawn = draw(latency_ecdf, failed)
+    drawn = figure_of("latency_ecdf", failed)
     assert all(panel.lines for panel in drawn.axes)
     assert len(drawn.axes) < len(failed.peaks)
     said = drawn.get_supxlabel()
@@ -100,7 +85,7 @@ def test_there_are_no_empty_panels_but_words(failed):
 
 
 def test_quantities_without_samples_have_no_panels(failed):
-    drawn = draw(utilisation, failed)
+    drawn = figure_of("utilisation", failed)
     titles = [panel.get_title(loc="left").partition("\n")[0] for panel in drawn.axes[:2]]
     assert titles == ["CPU (cores)", "memory (GiB)"]
     assert len(drawn.axes) == 2 * utilisation.MOST_CELLS
@@ -139,12 +124,12 @@ def cut_off(results):
 
 def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
     results = cut_off(results_of(synthetic.records(mixes=[(1, 1)], holds=())))
-    (panel,) = draw(peaks, results).axes
+    (panel,) = figure_of("peaks", results).axes
     furthest = results.peaks["estimate_rps"].max()
     assert panel.get_xlim()[1] < 2 * furthest
     (head,) = (line for line in panel.lines if line.get_marker() == ">")
     assert furthest < head.get_xdata()[0] < panel.get_xlim()[1]
-    (plane,) = draw(frontier, results).axes
+    (plane,) = figure_of("frontier", results).axes
     heads = [text for text in plane.texts if getattr(text, "arrow_patch", None) is not None]
     ends = np.array([text.xy for text in heads])
     assert len(heads) == 2  # of the tenant alone, and of the mix
@@ -154,7 +139,7 @@ def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
 def test_more_load_lines_than_a_panel_holds_are_told():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(i, j, 1) for i in range(1, 7) for j in range(1, 7)]
-    drawn = draw(frontier, results_of(synthetic.records(truth, mixes=mixes, holds=())))
+    drawn = figure_of("frontier", results_of(synthetic.records(truth, mixes=mixes, holds=())))
     assert drawn.axes[0].get_title(loc="left") == "cpu1.shared: 30 of 36 load lines"
     assert len(drawn.axes[0].get_yticks()) == 30
     assert drawn.get_size_inches()[1] > 6
@@ -165,7 +150,7 @@ def test_names_of_three_tenants_leave_room_for_the_words_below():
     truth = synthetic.Truth(capacities, repeats=1, bootstraps=20)
     results = results_of(synthetic.records(truth, mixes=[(1, 1, 1), (1, 1, 0)], holds=()))
     with drawing.drawing(STYLE):
-        drawn = frontier.draw(results, STYLE)
+        drawn = figure_of("frontier", results)
         drawn.draw_without_rendering()
         (panel,) = drawn.axes
         assert panel.xaxis.label.get_window_extent().x1 <= drawn.bbox.x1
@@ -176,7 +161,7 @@ def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(1, 1, 1), (1, 0, 1), (4, 1, 1)]
     results = results_of(synthetic.records(truth, mixes=mixes, holds=[("b", 50)]))
-    (panel,) = draw(frontier, results).axes
+    (panel,) = figure_of("frontier", results).axes
     rows = [label.get_text() for label in panel.get_yticklabels()]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     ratios = dict(
@@ -203,7 +188,7 @@ def test_the_mix_of_the_demand_is_called_so():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     made = synthetic.records(truth, mixes=[(1, 1, 1)], holds=(), rate_shares=(0.5, 0.3, 0.2))
     results = results_of(made)
-    (panel,) = draw(frontier, results).axes
+    (panel,) = figure_of("frontier", results).axes
     rows = [label.get_text() for label in panel.get_yticklabels()]
     assert sorted(rows) == ["mix 1 : 1 : 1", "the demand's mix"]
     told = results.peaks.set_index("load_line").loc["mix-demand"]
@@ -219,7 +204,7 @@ def test_a_demand_without_a_dedicated_peak_has_its_row():
     *alone, mix = synthetic.records(truth, mixes=[], holds=(), rate_shares=(0.5, 0.3, 0.2))
     blocked = synthetic.spoil(mix, "blocked", "a peak was not found") | {"weights": []}
     results = results_of([*alone, blocked])
-    (panel,) = draw(frontier, results).axes
+    (panel,) = figure_of("frontier", results).axes
     assert panel.texts[0].get_text().strip() == "blocked"
     assert list(results.peaks["weights"])[-1] == ""
 
@@ -255,17 +240,17 @@ def test_more_tenants_than_colours_have_looks_of_their_own(pairs_of_many):
         assert len({(pairs_of_many.colour(name), look(name)) for name in names}) == 12
 
 
-@pytest.mark.parametrize("module", [peaks, costs, decomposition])
-def test_load_lines_of_several_groups_are_named_by_their_tenants(module, pairs_of_many):
-    (panel,) = draw(module, pairs_of_many).axes
+@pytest.mark.parametrize("name", ["peaks", "costs", "decomposition"])
+def test_load_lines_of_several_groups_are_named_by_their_tenants(name, pairs_of_many):
+    (panel,) = figure_of(name, pairs_of_many).axes
     labels = [label.get_text() for label in panel.get_yticklabels()]
     assert len(set(labels)) == len(labels)
     for mix in ("model_0 2 : 1 model_1", "model_6 2 : 1 model_7"):
         assert any(label.startswith(mix) for label in labels)
 
 
-@pytest.mark.parametrize("module", [frontier, latency_by_rate])
-def test_titles_of_panels_beside_each_other_stay_in_the_figure(module, tmp_path):
+@pytest.mark.parametrize("name", ["frontier", "latency_by_rate"])
+def test_titles_of_panels_beside_each_other_stay_in_the_figure(name, tmp_path):
     truth = synthetic.Truth({"a_long_name_of_a_model": 30.0, "another_name": 90.0}, repeats=1)
     made = synthetic.records(truth, mixes=((1, 1),), holds=())
     long = "a-server-with-a-name-that-is-quite-long"
@@ -276,7 +261,7 @@ def test_titles_of_panels_beside_each_other_stay_in_the_figure(module, tmp_path)
         for name, table in synthetic_files.tables_of(made, two_servers(long)).items()
     }
     with drawing.drawing(STYLE):
-        figure = module.draw(FigureData(frames, tuple(cells)), STYLE)
+        figure = figure_of(name, FigureData(frames, tuple(cells)))
         figure.draw_without_rendering()
         for panel in figure.axes:
             title = panel.title if panel.title.get_text() else panel._left_title
@@ -293,7 +278,7 @@ def test_names_of_two_servers_do_not_write_over_each_other_beside_their_ceilings
     frames = dict(pairs_of_many.tables)
     frames["ceilings"] = pd.concat([frames["ceilings"]] * 2, ignore_index=True)
     with drawing.drawing(STYLE):
-        figure = ceilings.draw(FigureData(frames), STYLE)
+        figure = figure_of("ceilings", FigureData(frames))
         figure.draw_without_rendering()
         first, second = (label.get_window_extent() for label in figure.axes[0].get_yticklabels())
     assert not first.overlaps(second)
@@ -304,10 +289,14 @@ def test_fleets_without_an_interval_have_none_in_the_legend():
     task = synthetic.TASK.model_copy(update={"demand": asked})
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
     frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made, task).items()}
-    words = [text.get_text() for text in draw(fleets, FigureData(frames)).legends[0].get_texts()]
+    words = [
+        text.get_text() for text in figure_of("fleets", FigureData(frames)).legends[0].get_texts()
+    ]
     assert words[-1] == "if the capacities were known"
     frames["fleets"][["usd_if_known_low", "usd_if_known_high"]] = np.nan
-    words = [text.get_text() for text in draw(fleets, FigureData(frames)).legends[0].get_texts()]
+    words = [
+        text.get_text() for text in figure_of("fleets", FigureData(frames)).legends[0].get_texts()
+    ]
     assert words == ["dedicated", "sharing allowed"]
 
 

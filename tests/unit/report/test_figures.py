@@ -1,6 +1,7 @@
 """Every figure is drawn from whatever a study found, is not blank, and is the same each time."""
 
 import hashlib
+from itertools import combinations
 
 import matplotlib.image
 import numpy as np
@@ -8,6 +9,7 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
+from drawn import STYLE, figure_of
 
 from perseus.host import parquet
 from perseus.host.files import write_json
@@ -16,11 +18,8 @@ from perseus.report import drawing
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.figures import (
     FIGURES,
-    ceilings,
     cost_map,
     figures_of,
-    frontier,
-    latency_by_rate,
     module_of,
 )
 from perseus.report.figures.latency_ecdf import certified_latency_ms
@@ -30,9 +29,6 @@ from perseus.results import tables
 from perseus.results.records import PeakRecord, Record
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
-from perseus.study.tasks.figure import FigureTask
-
-STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 
 def prepare(folder, made, swept=True):
@@ -160,6 +156,22 @@ def test_a_pair_of_models_has_one_map_whatever_the_order_of_its_tenants():
     assert set(zip(at["shared"], at["dedicated"], strict=True)) == {(1, 2)}
 
 
+def test_pairs_of_models_that_have_no_map_are_counted():
+    names = "abcde"
+    lines = [(name,) for name in names] + list(combinations(names, 2))
+    rows = [
+        {"server": "cpu1", "scenario": "+".join(line), "load_line": "x", "preset": "quick"}
+        | {"model": model, "lower_rps": 10 / len(line), "usd_per_month": 35.0}
+        for line in lines
+        for model in line
+    ]
+    results = FigureData({"operating_points": pd.DataFrame(rows)})
+    assert len(cost_map.data(results)) == 6 * cost_map.STEPS**2
+    assert (
+        figure_of("cost_map", results).get_supxlabel() == "4 more pairs of models in break_even.csv"
+    )
+
+
 @pytest.mark.parametrize("name", ["frontier", "peaks"])
 def test_a_figure_is_the_same_each_time(name, study, tmp_path):
     digests = set()
@@ -173,13 +185,13 @@ def test_a_figure_is_the_same_each_time(name, study, tmp_path):
 def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
     """Where there is no other, nothing is; else its name is told."""
     frames = frames_with(barren, [])
-    assert frontier.draw(FigureData(frames), STYLE).get_gid() == NOTHING
+    assert figure_of("frontier", FigureData(frames)).get_gid() == NOTHING
     other = frames_with(study, [])
     both = {
         name: pd.concat([frames[name].replace({"scenario": {"cpu1.shared": "x"}}), other[name]])
         for name in ("peaks", "tenants")
     }
-    drawn = frontier.draw(FigureData(both), STYLE)
+    drawn = figure_of("frontier", FigureData(both))
     assert [panel.get_title("left") for panel in drawn.axes] == ["cpu1.shared"]
     assert "Nothing to show of x" in drawn.get_supxlabel()
     remainder(drawn, 1, 1, "", "", [f"x{i}" for i in range(500)])
@@ -188,7 +200,7 @@ def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
 
 def test_a_figure_says_what_it_leaves_out(crowded):
     frames = {name: pd.read_parquet(path) for name, path in crowded[0].items()}
-    drawn = latency_by_rate.draw(FigureData(frames, tuple(crowded[1])), STYLE)
+    drawn = figure_of("latency_by_rate", FigureData(frames, tuple(crowded[1])))
     assert drawn.get_supxlabel().startswith("2 more load lines")
 
 
@@ -218,7 +230,7 @@ def replays(folder, *records):
 
 def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute(tmp_path):
     with drawing.drawing(STYLE):
-        drawn = module_of("replay").draw(replays(tmp_path, synthetic.replay_record()), STYLE)
+        drawn = figure_of("replay", replays(tmp_path, synthetic.replay_record()))
     rate, attainment, *others = drawn.axes
     assert len(others) == 2
     assert "shared: sla missed, alone: ok" in rate.get_title(loc="left")
@@ -237,7 +249,7 @@ def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):
         each["within_each_s"] = each["requests_each_s"]
         each["worst_minute"] |= {"within": each["worst_minute"]["requests"] - 3}
     with drawing.drawing(STYLE):
-        drawn = module_of("replay").draw(replays(tmp_path, record), STYLE)
+        drawn = figure_of("replay", replays(tmp_path, record))
         drawn.draw_without_rendering()
     for panel in drawn.axes[1::2]:
         shared, alone = (text.get_window_extent() for text in panel.texts)
@@ -249,18 +261,18 @@ def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):
 
 def test_replays_that_failed_or_are_long_or_many_are_drawn_too(tmp_path):
     failed = synthetic.replay_record() | {"outcome": "failed", "reason": "it died", "offered": []}
-    drawn = module_of("replay").draw(replays(tmp_path / "failed", failed), STYLE)
+    drawn = figure_of("replay", replays(tmp_path / "failed", failed))
     assert "not measured: failed" in [text.get_text() for text in drawn.axes[1].texts]
     long = synthetic.replay_record()
     long["cell"]["run"]["duration_s"] = 600.0
     for each in long["offered"]:
         for name in ("requests_each_s", "within_each_s"):
             each[name] = each[name] * 4
-    drawn = module_of("replay").draw(replays(tmp_path / "long", long), STYLE)
+    drawn = figure_of("replay", replays(tmp_path / "long", long))
     assert {len(line.get_xdata()) for line in drawn.axes[1].lines} == {2, 11}
     many = synthetic.replay_record(tuple("abcdefgh"))
     many["unloaded_p50_ms"] = dict.fromkeys("abcdefgh", 5.0)
-    drawn = module_of("replay").draw(replays(tmp_path / "many", many), STYLE)
+    drawn = figure_of("replay", replays(tmp_path / "many", many))
     assert len(drawn.axes) == 12 and drawn.get_supxlabel().startswith("2 more tenants of cells")
 
 
@@ -275,7 +287,7 @@ def test_a_scenario_is_drawn_beside_the_dedicated_peaks_of_its_preset(two_preset
 def test_without_a_ceiling_of_the_client_its_figure_says_so(study):
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     frames["ceilings"] = frames["ceilings"].head(0)
-    (axes,) = ceilings.draw(FigureData(frames), STYLE).axes
+    (axes,) = figure_of("ceilings", FigureData(frames)).axes
     assert [text.get_text() for text in axes.texts] == ["no ceiling of the client was looked for"]
 
 
@@ -300,7 +312,7 @@ def test_a_matrix_has_a_value_and_an_interval_in_every_square(tenants, tmp_path)
     names = [f"a_model_of_long_name_{i}" for i in range(tenants)]
     write_json(tmp_path / "record.json", synthetic.slowdown_record(names))
     frame = slowdown_frame(tmp_path)
-    drawn = module_of("slowdown").draw(FigureData({"slowdown": frame}), STYLE)
+    drawn = figure_of("slowdown", FigureData({"slowdown": frame}))
     (panel,) = drawn.axes
     texts = [text.get_text() for text in panel.texts]
     assert len(texts) == 2 * tenants**2
@@ -319,7 +331,7 @@ def test_a_square_without_a_value_says_why_and_one_over_its_sla_is_marked(tmp_pa
             step["seen"][slow]["completed_ratio"] = 0.5
             step["seen"][quick]["verdict"] = "fail"
     write_json(tmp_path / "record.json", record)
-    drawn = module_of("slowdown").draw(FigureData({"slowdown": slowdown_frame(tmp_path)}), STYLE)
+    drawn = figure_of("slowdown", FigureData({"slowdown": slowdown_frame(tmp_path)}))
     texts = [text.get_text() for text in drawn.axes[0].texts]
     assert "infeasible" in texts
     assert [text.endswith("*") for text in texts].count(True) == 1
@@ -340,7 +352,7 @@ def beside(change=lambda made: None, **which):
     made = synthetic.records(mixes=(), holds=()) + synthetic.background_records(**which)
     change(made)
     frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
-    return module_of("background").draw(FigureData(frames), STYLE)
+    return figure_of("background", FigureData(frames))
 
 
 def test_a_line_has_a_short_name_that_says_who_stays_at_what():
@@ -375,10 +387,10 @@ def test_each_searched_tenant_has_its_rates_and_its_shares_side_by_side():
 def test_points_of_the_2020_study_stand_beside_its_two_models_alone():
     made = synthetic.records(mixes=(), holds=()) + synthetic.background_records()
     frames = {n: table.to_pandas() for n, table in synthetic_files.tables_of(made).items()}
-    assert "2020: one P4" not in entries(module_of("background").draw(FigureData(frames), STYLE))
+    assert "2020: one P4" not in entries(figure_of("background", FigureData(frames)))
     names = dict(zip(synthetic.TRUTH.capacities, ("inception_v3", "resnet50"), strict=True))
     renamed = {name: frame.replace(names) for name, frame in frames.items()}
-    drawn = module_of("background").draw(FigureData(renamed), STYLE)
+    drawn = figure_of("background", FigureData(renamed))
     assert "2020: one P4" in entries(drawn)
     seen = [tuple(line.get_xydata()[0]) for line in drawn.axes[1].lines if line.get_marker() == "^"]
     assert (pytest.approx(147 / 204), pytest.approx(60 / 155)) in seen and len(seen) == 5
@@ -424,7 +436,7 @@ def on_servers(watts):
 def drawn_servers(data):
     """The figure's rows of panels: cost, latency and energy."""
     with drawing_style(STYLE):
-        axes = module_of("servers").draw(data, STYLE).axes
+        axes = figure_of("servers", data).axes
     columns = len({panel.get_subplotspec().colspan.start for panel in axes})
     return [axes[i : i + columns] for i in range(0, len(axes), columns)]
 
@@ -471,7 +483,7 @@ def test_energy_that_is_not_known_of_all_decides_nothing():
 def test_many_servers_and_those_without_a_peak_are_told_of():
     data, names = on_servers([None] * 22)
     with drawing_style(STYLE):
-        crowd = module_of("servers").draw(data, STYLE)
+        crowd = figure_of("servers", data)
     assert len(crowd.axes[0].get_yticks()) == 20
     assert crowd.get_supxlabel() == "6 more servers, models and mixes in costs.csv"
     costs = data.tables["costs"]
@@ -493,7 +505,7 @@ def test_the_figure_of_costs_says_which_part_of_what_is_bought():
     tables = synthetic_files.tables_of(synthetic.records(), task)
     data = FigureData({name: table.to_pandas() for name, table in tables.items()})
     with drawing_style(STYLE):
-        (axes,) = module_of("costs").draw(data, STYLE).axes
+        (axes,) = figure_of("costs", data).axes
     title = axes.get_title(loc="left")
     assert "0.25 of n1-standard-4 with T4:1 in us-central1, 0.0475 USD/h on-demand" in title
 
@@ -536,7 +548,7 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
     soaked, *blocked = [synthetic_files.write_soak(tmp_path), *blocked_soaks(tmp_path, 1)]
     for cell, words in ((soaked, "grows"), (*blocked, "blocked")):
         results = FigureData(frames_with(study, [cell], "soak"), (cell,))
-        drawn = module_of("soak").draw(results, STYLE)
+        drawn = figure_of("soak", results)
         assert words in drawn.axes[1].get_title(loc="left")
         # a line of marks and a fitted one for each of two tenants' two latencies
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
@@ -545,7 +557,7 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
 def test_soaks_without_room_are_told_of(study, tmp_path):
     cells = [synthetic_files.write_soak(tmp_path), *blocked_soaks(tmp_path, 5)]
     results = FigureData(frames_with(study, cells, "soak"), tuple(cells))
-    assert module_of("soak").draw(results, STYLE).get_supxlabel() == "2 more cells in soak.csv"
+    assert figure_of("soak", results).get_supxlabel() == "2 more cells in soak.csv"
 
 
 @pytest.mark.parametrize(
@@ -559,7 +571,7 @@ def test_soaks_without_room_are_told_of(study, tmp_path):
 def test_a_knee_is_marked_where_levels_lie_around_it(study, tmp_path, answered_rps, marked):
     cell = synthetic_files.write_scaling(tmp_path, answered_rps)
     frames = frames_with(study, [cell], "concurrency", "knees")
-    drawn = module_of("concurrency").draw(FigureData(frames), STYLE)
+    drawn = figure_of("concurrency", FigureData(frames))
     stars = [line for line in drawn.axes[0].lines if line.get_marker() == "*"]
     assert len(stars) == (2 if marked else 0)
     for star in stars:

@@ -3,12 +3,10 @@
 import pytest
 import synthetic
 import synthetic_files
+from drawn import figure_of
 
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import data_of, module_of
-from perseus.study.tasks.figure import FigureTask
-
-STYLE = FigureTask(width_mm=160, font_pt=9, dpi=100, pricing="on_demand")
+from perseus.report.figures import data_of
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +35,7 @@ def test_cpu_of_both_sides_adds_up_in_one_bar(results, where):
     results = FigureData({**results.tables, "tenants": tenants})
     (row,) = tenants[tenants["preprocessing"] == where].to_dict("records")
     assert row["client_preprocess_ms"] > 0
-    bars = module_of("preprocessing").draw(results, STYLE).axes[3].patches
+    bars = figure_of("preprocessing", results).axes[3].patches
     made = row["client_preprocess_ms"] if where == "client" else 0
     parts = [made, row["client_cpu_ms"], row["server_cpu_ms"]]
     assert [bar.get_width() for bar in bars] == pytest.approx(parts)
@@ -50,7 +48,7 @@ def test_a_tenant_alone_and_in_a_mix_has_a_row_each():
     frames = {name: table.to_pandas() for name, table in made.items()}
     of_one = frames["tenants"]["tenant"] == "resnet18"
     frames["tenants"].loc[of_one, "preprocessing"] = "client"
-    drawn = module_of("preprocessing").draw(FigureData(frames), STYLE)
+    drawn = figure_of("preprocessing", FigureData(frames))
     names = [label.get_text() for label in drawn.axes[0].get_yticklabels()]
     assert names == ["resnet18 (client)", "resnet18 (client), mix 1 : 1"]
     rows = data_of("preprocessing", FigureData(frames))
@@ -62,5 +60,5 @@ def test_a_study_without_pictures_has_nothing_to_draw():
     made = synthetic_files.tables_of(synthetic.records(mixes=(), holds=()))
     frames = {name: table.to_pandas() for name, table in made.items()}
     assert data_of("preprocessing", FigureData(frames)).empty
-    drawn = module_of("preprocessing").draw(FigureData(frames), STYLE)
+    drawn = figure_of("preprocessing", FigureData(frames))
     assert "no pictures" in drawn.axes[0].texts[0].get_text()

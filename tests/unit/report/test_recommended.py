@@ -8,16 +8,14 @@ import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
+from drawn import STYLE, figure_of
 from matplotlib.collections import PathCollection
 
 from perseus.report import page as report_page
 from perseus.report.answers.recommended import answers
 from perseus.report.figure_data import FigureData
-from perseus.report.figures import grid as figure
 from perseus.report.style import drawing
-from perseus.study.tasks.figure import FigureTask
 
-STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 THREE = synthetic.Truth(synthetic.TRUTH.capacities, repeats=3)
 
 
@@ -71,7 +69,7 @@ def test_a_study_without_a_grid_does_not_speak_of_it():
 
 def drawn(frames):
     with drawing(STYLE):
-        made = figure.draw(FigureData(frames), STYLE)
+        made = figure_of("grid", FigureData(frames))
         made.canvas.draw()
     return made
 

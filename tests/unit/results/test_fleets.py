@@ -506,11 +506,13 @@ def test_a_map_says_nothing_of_more_servers_than_were_tried():
     assert found[0, 0] == 2 and np.isnan(found[0, 1])
 
 
+@pytest.mark.parametrize("spread", [0.02, 0.2, 1], ids=["alike", "near", "anything"])
 @pytest.mark.parametrize("seed", range(5))
-def test_draws_need_the_servers_that_each_of_them_needs_alone(seed):
+def test_draws_need_the_servers_that_each_of_them_needs_alone(seed, spread):
     rng = np.random.default_rng(seed)
     models, columns = rng.integers(1, 4), rng.integers(2, 5)
-    rates = rng.uniform(0, 50, (6, models, columns)) * (rng.random((models, columns)) < 0.7)
+    rates = rng.uniform(0, 50, (models, columns)) * (rng.random((models, columns)) < 0.7)
+    rates = rates * rng.uniform(1 - spread, 1, (6, models, columns))
     rates[:, :, 0] += 5
     shares, demands = rng.dirichlet(np.ones(models)), np.geomspace(1, 60, 9).tolist()
     together = servers_needed.needed_in_draws(rates, shares, demands)

@@ -15,7 +15,7 @@ from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.peak.outcome import Outcome
-from perseus.results import tables
+from perseus.results import tables, windows
 from perseus.results.dictionary import dictionary, keys
 from perseus.results.records import Ceiling, PeakRecord, Record
 from perseus.results.repeats import WORST_FIRST, combine, group
@@ -421,7 +421,24 @@ def test_windows_of_an_attempt_that_does_not_stand_are_in_no_table(tmp_path):
         write_json(folder / "record.json", made | stands)
         record = PeakRecord.read(folder)
         assert {row["window"] for row in record.windows()} == set(range(first, first + 12))
-        assert {row["window"] for row in record.certified_rows()} == {first + n for n in (7, 8, 9)}
+        of_cell = windows.certified([record])[folder]
+        assert {row["window"] for row in of_cell} == {first + n for n in (7, 8, 9)}
+        of_speed = windows.of_speed([record])[folder]
+        assert {row["window"] for row in of_speed} == {first + 10, first + 11}
+
+
+def test_windows_of_many_cells_are_those_of_each(tmp_path, monkeypatch):
+    monkeypatch.setattr(windows, "FILES", 2)
+    cells = synthetic_files.write(tmp_path, synthetic.with_failures(synthetic.records()))
+    records = [PeakRecord.read(cell) for cell in cells]
+    together = windows.certified(records)
+    assert list(together) == cells
+    for record, rows in zip(records, together.values(), strict=True):
+        alone = windows.certified([record])[record.folder]
+        assert f"{rows}" == f"{alone}"  # NaN is not even itself
+        with_one = record.task.tenants if record.certified_window >= 0 else ()
+        first = rows[: len(record.task.tenants)]
+        assert [row["tenant"] for row in first] == [tenant.name for tenant in with_one]
 
 
 def test_every_outcome_has_its_rank():

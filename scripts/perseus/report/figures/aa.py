@@ -24,9 +24,8 @@ MOST_PANELS, COLUMNS = 8, 2
 BAND = "#e8e8e8"
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel per cell; the band is as high as the noise floor, around the mean."""
-    frame = results.tables["aa"]
     if frame.empty:
         return nothing(style, "nothing was measured on restarted servers")
     cells = list(dict.fromkeys(frame["cell"]))

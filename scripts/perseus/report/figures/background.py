@@ -38,9 +38,8 @@ GPUS = dict(zip(published.POINTS_RPS, ("^", "v", "<", ">"), strict=True))
 DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A row of two panels for each scenario and tenant that was searched."""
-    frame = results.tables["background"]
     if frame.empty:
         return nothing(style, "no tenant was searched beside others that stay")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]

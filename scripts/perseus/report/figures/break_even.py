@@ -21,9 +21,8 @@ CAPTION = (
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each group of models."""
-    frame = results.tables["break_even"]
     if frame.empty:
         return nothing(
             style, "no type of server has a lower limit for each model alone of any group"

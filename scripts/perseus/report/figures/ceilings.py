@@ -30,9 +30,8 @@ MOST_ROWS, ROW_MM = 20, 9.0
 LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """The client's ceiling for each size of request, and the dedicated peaks that were measured."""
-    ceilings = results.tables["ceilings"]
     if ceilings.empty:
         return nothing(style, "no ceiling of the client was looked for")
     shown = ceilings.head(MOST_ROWS)

@@ -32,9 +32,9 @@ MOST_KNEES = 3
 KNEE = "#D55E00"
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Two panels per scenario; each mark is a level, with the interval of what it shows."""
-    frame, knees = results.tables["concurrency"], results.tables["knees"]
+    knees = results.tables["knees"]
     if frame.empty:
         return nothing(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -31,14 +33,27 @@ SHADES = colormaps["Blues"]
 PAIR = ["server", "first", "second", "usd_per_month"]
 
 
+@dataclass(frozen=True)
+class Pair:
+    """Two models that share a type of server: `lines` are what one carries of each at once, in
+    requests/s, of `alone_rps` where it has no other."""
+
+    server: str
+    usd_per_month: float
+    models: tuple[str, str]
+    alone_rps: tuple[float, float]
+    lines: list[dict[str, float]]
+
+
 def data(results: FigureData) -> pd.DataFrame:
-    """Servers at each demand, by pair of models and type of server."""
-    found = list(_pairs(results.tables["operating_points"]))
+    """Servers at each demand, by pair of models and type of server, of the pairs that are drawn."""
+    drawn = islice(_pairs(results.tables["operating_points"]), MOST_PANELS)
+    found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
     return pd.concat(found) if found else empty
 
 
-def _pairs(points: pd.DataFrame) -> Iterator[pd.DataFrame]:
+def _pairs(points: pd.DataFrame) -> Iterator[Pair]:
     for server, rows in points.groupby("server", sort=False):
         lines = [
             dict(zip(line["model"], line["lower_rps"], strict=True))
@@ -53,21 +68,19 @@ def _pairs(points: pd.DataFrame) -> Iterator[pd.DataFrame]:
                 pairs.setdefault(frozenset(line), tuple(line))
         for first, second in pairs.values():
             if first in alone and second in alone:
-                frame = _of_pair(lines, (first, second), (alone[first], alone[second]))
-                usd = rows["usd_per_month"].iloc[0]
-                yield frame.assign(server=server, first=first, second=second, usd_per_month=usd)
+                usd = float(rows["usd_per_month"].iloc[0])
+                of_both = [line for line in lines if set(line) <= {first, second}]
+                alone_rps = (alone[first], alone[second])
+                yield Pair(str(server), usd, (first, second), alone_rps, of_both)
 
 
-def _of_pair(
-    lines: list[dict[str, float]], models: tuple[str, str], alone_rps: tuple[float, float]
-) -> pd.DataFrame:
-    rates = np.array(
-        [[line.get(name, 0.0) for name in models] for line in lines if set(line) <= set(models)]
-    ).T
+def _of_pair(pair: Pair) -> pd.DataFrame:
+    rates = np.array([[line.get(name, 0.0) for name in pair.models] for line in pair.lines]).T
     steps = (np.arange(STEPS) + 0.5) / STEPS * FULL
-    first_rps, second_rps = (rps * steps for rps in alone_rps)
+    first_rps, second_rps = (rps * steps for rps in pair.alone_rps)
     shared = needed_together(rates, first_rps, second_rps, 2 * FULL)
-    dedicated = needed_apart(alone_rps, first_rps, second_rps)
+    dedicated = needed_apart(pair.alone_rps, first_rps, second_rps)
+    first, second = pair.models
     return pd.DataFrame(
         {
             "first_rps": np.tile(first_rps, STEPS),
@@ -75,21 +88,20 @@ def _of_pair(
             "shared": np.fmin(shared, dedicated).ravel(),
             "dedicated": dedicated.ravel(),
         }
-    )
+    ).assign(server=pair.server, first=first, second=second, usd_per_month=pair.usd_per_month)
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each pair of models on each type of server."""
-    frame = data(results)
     if frame.empty:
         return nothing(style, "no two models that share have lower limits of what servers carry")
-    groups = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
-    shown = groups[:MOST_PANELS]
+    shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
     for panel, rows in zip(axes, shown, strict=True):
         mesh = _map(panel, rows)
     figure.colorbar(mesh, ax=axes, format="{x:.0%}", label="saved by sharing", shrink=0.8)
-    remainder(figure, len(shown), len(groups), "pairs of models", "cost_map.csv")
+    pairs = sum(1 for _ in _pairs(results.tables["operating_points"]))
+    remainder(figure, len(shown), pairs, "pairs of models", "break_even.csv")
     return figure
 
 

@@ -35,9 +35,8 @@ CAPTION = (
 )
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """What a million inferences cost on each load line, and on dedicated servers."""
-    costs = results.tables["costs"]
     chosen = costs[costs["pricing"] == style.pricing]
     if chosen.empty:
         return nothing(style, f"no {style.pricing.replace('_', '-')} price for these servers")

@@ -37,9 +37,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return means.reset_index()
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A bar for each tenant on each load line, a panel for each server."""
-    times = data(results)
     if times.empty:
         return nothing(style, "nothing was certified")
     servers = list(dict.fromkeys(times["server"]))[:MOST_PANELS]

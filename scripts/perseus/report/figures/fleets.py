@@ -24,9 +24,8 @@ STRATEGIES = (DEDICATED, SHARING, ONE_TYPE)
 BAR = 0.8
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A group of bars for each level of the demand."""
-    fleets = results.tables["fleets"]
     known = fleets[fleets["servers"].notna()]
     if known.empty:
         return nothing(style, "no fleet carries the demand")

@@ -56,9 +56,9 @@ def data(results: FigureData) -> pd.DataFrame:
     return results.peaks
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Rates that tenants reach together, against what dedicated servers give for the same cost."""
-    shared = results.peaks[results.peaks["kind"] != "dedicated"]
+    shared = peaks[peaks["kind"] != "dedicated"]
     if shared.empty:
         return nothing(style, "no shared scenario in this study")
     tenants_of = dict(list(results.tenants.groupby("scenario")))

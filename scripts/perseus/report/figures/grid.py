@@ -30,9 +30,8 @@ AREA = 90.0  # of the mark that carries most, in square points
 FRONT = COLOURS[0]
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each model and each mix."""
-    frame = results.tables["grid"]
     if frame.empty:
         return nothing(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]

@@ -53,9 +53,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return of_lines(results, lambda row: _windows(results, row))
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """The latency that the SLA binds in every window, against the rate that was offered."""
-    windows = data(results)
     shown, figure, axes = by_line(results, windows, style)
     if not axes:
         return figure

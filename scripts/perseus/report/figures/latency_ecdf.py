@@ -36,9 +36,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return of_lines(results, lambda row: _points(results, row))
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Which share of requests was answered within which time, at the certified rate."""
-    points = data(results)
     shown, figure, axes = by_line(results, points, style, sharey=True)
     if not axes:
         return figure

@@ -35,11 +35,11 @@ CAPTION = (
 )
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Peak throughput of each load line, stacked by tenant, with its interval."""
-    servers = list(dict.fromkeys(results.peaks["server"]))
+    servers = list(dict.fromkeys(peaks["server"]))
     shown = servers[:MOST_PANELS]
-    frames = [results.peaks[results.peaks["server"] == s].head(MOST_ROWS) for s in shown]
+    frames = [peaks[peaks["server"] == s].head(MOST_ROWS) for s in shown]
     heights = [16 + ROW_MM * len(frame) for frame in frames]
     heights[0] += 12
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
@@ -60,7 +60,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     ]  # fmt: skip
     legend(figure, handles, 3)
     rows = sum(map(len, frames))
-    remainder(figure, rows, len(results.peaks), "load lines", "peaks.csv")
+    remainder(figure, rows, len(peaks), "load lines", "peaks.csv")
     return figure
 
 

@@ -41,9 +41,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return every[every["measured_ratio"].notna()][COLUMNS]
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(mixes: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Measured to the right, predicted upwards; steps without predictions are left out."""
-    mixes = data(results)
     steps = [step for step in STEPS if mixes[step].notna().sum() >= FEWEST]
     if not steps:
         return nothing(style, f"fewer than {FEWEST} mixes of a server were measured")

@@ -71,9 +71,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return rows.groupby(LINE, sort=False).agg(how).reset_index()[COLUMNS]
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
-    rows = data(results)
     if rows.empty:
         return nothing(style, "no pictures were preprocessed")
     shown = rows.head(MOST_ROWS)

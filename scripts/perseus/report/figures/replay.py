@@ -37,9 +37,8 @@ MOST_SECONDS = 300
 LINES = {"alone": "--", "shared": "-"}
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Two panels for each tenant of a cell, over one axis of time."""
-    frame = results.tables["replay"]
     if frame.empty:
         return nothing(style, "no bursty or recorded arrivals were offered")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]

@@ -58,9 +58,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return pd.concat(frames)[COLUMNS] if frames else pd.DataFrame(columns=COLUMNS)
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A row of panels for each model and each mix."""
-    weighed = data(results)
     chosen = weighed[weighed["pricing"] == style.pricing]
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:

@@ -41,9 +41,8 @@ NO_VALUE: Final[dict[str, Any]] = {
 }
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A square for each pair, a matrix for each cell."""
-    frame = results.tables["slowdown"]
     if frame.empty:
         return nothing(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))

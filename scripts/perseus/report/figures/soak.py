@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import bounds, significant
 from perseus.report.style import DARK, is_known, legend, nothing, panels, remainder, say, verdict
-from perseus.results.tables.soak import Series, SoakRecord
+from perseus.results.tables.soak import SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -35,10 +35,11 @@ def data(results: FigureData) -> pd.DataFrame:
         for folder in results.cells
         for each in SoakRecord.read(folder).series()
     ]
-    return pd.concat(frames) if frames else pd.DataFrame()
+    empty = pd.DataFrame(columns=["hours", "value", "cell", "quantity", "tenant", "unit"])
+    return pd.concat(frames) if frames else empty
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A row of panels per cell: latency of all tenants, memory, open files."""
     frame = results.tables["soak"]
     if frame.empty:
@@ -48,7 +49,7 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     figure, axes = panels(style, 3 * len(shown), 3, 50, 6)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
-        _cell(axes[3 * i : 3 * i + 3], results, rows, SoakRecord.read(folder).series())
+        _cell(axes[3 * i : 3 * i + 3], results, rows, values[values["cell"] == folder.name])
     handles = [
         *results.handles(frame["tenant"]),
         Line2D([], [], color=DARK, label="p50"),
@@ -60,18 +61,21 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: list[Series]) -> None:
+def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.DataFrame) -> None:
     axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n", loc="left")
     for panel, quantity in zip(axes, QUANTITIES, strict=True):
         panel.set_xlabel("time (h)")
         panel.set_ylabel(quantity)
-    for (_, row), each in zip(rows.iterrows(), series, strict=True):
-        if each.tenant is not None:
-            dashes = "-" if each.quantity == "p50" else "--"
-            _drift(axes[0], row, each, dashes, results.look(each.tenant))
+    series = dict(list(values.groupby(["quantity", values["tenant"].fillna("")])))
+    for _, row in rows.fillna({"tenant": ""}).iterrows():
+        tenant = row["tenant"]
+        mine = series.get((row["quantity"], tenant), values.head(0))
+        if tenant:
+            dashes = "-" if row["quantity"] == "p50" else "--"
+            _drift(axes[0], row, mine, dashes, results.look(tenant))
         else:
-            panel = axes[1] if each.quantity == "memory" else axes[2]
-            _drift(panel, row, each, "-", {"color": DARK, "marker": "."})
+            panel = axes[1] if row["quantity"] == "memory" else axes[2]
+            _drift(panel, row, mine, "-", {"color": DARK, "marker": "."})
             panel.set_title(_said(row), loc="left", fontsize="small")
     axes[0].set_ylim(bottom=0)
     for panel in axes:
@@ -79,13 +83,16 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, series: lis
             say(panel, "not known")
 
 
-def _drift(panel: Axes, row: pd.Series, series: Series, dashes: str, look: dict[str, Any]) -> None:
+def _drift(
+    panel: Axes, row: pd.Series, values: pd.DataFrame, dashes: str, look: dict[str, Any]
+) -> None:
     """The values, and the fitted line where there is one."""
-    if not len(series.hours):
+    if values.empty:
         return
-    panel.plot(series.hours, series.values, markersize=2.5, linestyle="none", alpha=0.4, **look)
-    first = series.hours[0] + row["warm_up_hours"]
-    panel.axvspan(series.hours[0], first, color=WARM_UP, zorder=0, lw=0)
+    hours = values["hours"].to_numpy()
+    panel.plot(hours, values["value"], markersize=2.5, linestyle="none", alpha=0.4, **look)
+    first = hours[0] + row["warm_up_hours"]
+    panel.axvspan(hours[0], first, color=WARM_UP, zorder=0, lw=0)
     if is_known(row["per_hour"]):
         ends = [row["level"], row["level"] + row["per_hour"] * row["hours"]]
         panel.plot([first, first + row["hours"]], ends, color=look["color"], linestyle=dashes)

@@ -10,10 +10,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from perseus.peak.window import Phase
 from perseus.report.figure_data import FigureData
 from perseus.report.style import GREY, legend, nothing, panels
 from perseus.results.records import PeakRecord
+from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -31,9 +31,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel per server."""
-    looks = data(results)
     if looks.empty:
         return nothing(style, "the speed of no server was looked at")
     servers = list(dict.fromkeys(looks["server"]))[:MOST_SERVERS]
@@ -63,16 +62,18 @@ def draw(results: FigureData, style: FigureTask) -> Figure:
 def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
     """One row per look at a tenant, in the order of time."""
     found = []
-    for folder in cells:
-        record = PeakRecord.read(folder)
+    records = [PeakRecord.read(folder) for folder in cells]
+    windows = of_speed(records)
+    for record in records:
         offset_ns = record.started.unix_ns - record.started.monotonic_ns
-        windows = record.windows([[("phase", "=", Phase.SPEED)]])
         for tenant, speeds_rps in record.speeds_rps.items():
-            of_tenant = [row for row in windows if row["tenant"] == tenant and row["requests"]]
+            of_tenant = [
+                row for row in windows[record.folder] if row["tenant"] == tenant and row["requests"]
+            ]
             found += [
                 {
                     "server": record.task.server.name,
-                    "cell": folder.name,
+                    "cell": record.folder.name,
                     "tenant": tenant,
                     "unix_ns": row["start_ns"] + offset_ns,
                     "speed_rps": speed_rps,

@@ -29,9 +29,8 @@ TIMES = {
 }
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Empirical distribution functions over all starts: a row of panels for each scenario."""
-    frame = results.tables["startup"]
     if frame.empty:
         return nothing(style, "no start of a server was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))

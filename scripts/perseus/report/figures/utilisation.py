@@ -65,9 +65,8 @@ def data(results: FigureData) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
-def draw(results: FigureData, style: FigureTask) -> Figure:
+def draw(samples: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A column for each quantity, a row for each cell."""
-    samples = data(results)
     shown = [folder for folder in results.cells if folder.name in set(samples["cell"])]
     if not shown:
         return nothing(style, "no samples of any cell")

@@ -147,12 +147,33 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
     hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
     rates, most = rates_rps / shares[:, None], np.zeros(rates_rps.shape[:-2])
+    if most.size > 1:
+        tried = tried[:, _may_carry_most(rates, tried)]
     at_a_time = max(AT_A_TIME // most.size, 1)
     for start in range(0, tried.shape[1], at_a_time):
-        some = tried[:, start : start + at_a_time]
-        carried = reduce(np.minimum, (rates[..., model, :] @ some for model in range(models)))
-        most = np.maximum(most, carried.max(axis=-1))
+        most = np.maximum(most, _carried(rates, tried[:, start : start + at_a_time]).max(axis=-1))
     return most
+
+
+def _carried(rates: Floats, tried: Floats) -> Floats:
+    """By each way that is tried: at rates of shape (..., models, columns), (..., ways)."""
+    models = range(rates.shape[-2])
+    return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
+
+
+def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
+    """Which ways may carry most in any draw of the rates, shape (draws, models, columns).
+
+    What the way that carries most at the mean rates carries in each draw is the measure of that
+    draw: a way that does not reach it where each rate is at its highest by that measure, cannot.
+    """
+    if not tried.shape[1]:
+        return np.ones(0, bool)
+    best = int(_carried(rates.mean(axis=0), tried).argmax())
+    least = _carried(rates, tried[:, [best]])[..., None]
+    if not (least > 0).all():
+        return np.ones(tried.shape[1], bool)
+    return _carried((rates / least).max(axis=0), tried) >= 1 - TOLERANCE
 
 
 @lru_cache

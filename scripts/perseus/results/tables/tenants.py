@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
@@ -93,11 +93,13 @@ OF_SLA = ("sla_percentile_ms", "exceedance", "exceedance_low", "exceedance_high"
 def rows(results: StudyResults) -> Iterator[Row]:
     for record in results.searches:
         peak = results.peaks[key(record.task)]
-        yield from _of_cell(record, peak, results.alone(peak))
+        windows = results.certified_windows[record.folder]
+        yield from _of_cell(record, windows, peak, results.alone(peak))
 
 
-def _of_cell(record: PeakRecord, peak: RepeatedPeak, dedicated: Alone) -> Iterator[Row]:
-    windows = record.certified_rows()
+def _of_cell(
+    record: PeakRecord, windows: Sequence[Row], peak: RepeatedPeak, dedicated: Alone
+) -> Iterator[Row]:
     together = {row["tenant"]: row for row in windows if row["phase"] != Phase.ALONE}
     alone = {
         row["tenant"]: row

@@ -1,0 +1,15 @@
+"""Figures as the pipeline draws them, without files."""
+
+from matplotlib.figure import Figure
+
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import data_of, module_of
+from perseus.report.style import drawing
+from perseus.study.tasks.figure import FigureTask
+
+STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
+
+
+def figure_of(name: str, results: FigureData) -> Figure:
+    with drawing(STYLE):
+        return module_of(name).draw(data_of(name, results), results, STYLE)
