@@ -63,12 +63,12 @@ test-servers: environment
 
 test-live: environment
 	@echo "== pytest: searches and studies on real servers, one at a time =="
-	@$(ON_PATH) $(BIN)/python -m pytest tests/live --ignore=tests/live/test_killed_at_random.py
+	@$(ON_PATH) $(BIN)/python -m pytest tests/live --ignore=tests/live/test_killed_smoke.py
 
 test-kills: environment
 	@echo "== pytest: studies that are killed again and again, with stand-ins and on real servers =="
 	@$(ON_PATH) KILLS=$${KILLS:-50} $(BIN)/python -m pytest -s tests/dag/test_killed_at_random.py \
-	  tests/live/test_killed_at_random.py
+	  tests/live/test_killed_smoke.py
 
 test-slurm: environment
 	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \

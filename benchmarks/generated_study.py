@@ -41,11 +41,18 @@ SEARCHED = (
     *[(Phase.ROOT, factor) for factor in np.linspace(0.9, 1.1, 9)],
     (Phase.CONFIRM, 0.9),
 )
-"""Phase and share of the limit of each window on the load line; behind them, each tenant alone."""
+"""Phase and share of the limit of each window on the load line; behind them, each tenant alone and
+looks at the server's speed."""
 
 CERTIFIED = len(SEARCHED) - 1
 SLA = Sla(latency_ms=100.0)
 """That of the windows whose figures those of all cells are made from, in proportion."""
+
+LOOKS = 4
+"""At the server's speed, of each tenant."""
+
+WORK = np.linspace(0.8, 1.2, 100)
+"""What its requests cost the busy server, over the mean."""
 
 SAMPLES_S = 75
 
@@ -96,6 +103,8 @@ def _windows(task: MeasureTask) -> Iterator[tuple[Phase, float, Floats]]:
     yield from ((phase, factor, everyone) for phase, factor in SEARCHED)
     if len(everyone) > 1:
         yield from ((Phase.ALONE, 0.9, row) for row in np.eye(len(everyone), dtype=bool))
+    for _ in range(LOOKS):
+        yield from ((Phase.SPEED, 1.0, row) for row in np.eye(len(everyone), dtype=bool))
 
 
 def _count(task: MeasureTask) -> int:
@@ -169,9 +178,10 @@ def _rows(
         yield row_of(told) | {
             "window": window,
             "phase": phase,
-            "scale": np.nan if phase == Phase.ALONE else scale,
+            "scale": np.nan if phase in (Phase.ALONE, Phase.SPEED) else scale,
             "elapsed_s": 11.0,
-            "start_ns": 10**12,
+            "requests": judged["requests"] if rate else 0,
+            "start_ns": 10**12 + 11 * 10**9 * window,
             "window_verdict": judged["verdict"],
             "tenant": tenant.name,
             "offered_rps": rate,
@@ -191,6 +201,7 @@ def _record(
 ) -> Mapping[str, Any]:
     names = task.tenant_names
     capacity = dict(zip(names, _capacity_rps(task).tolist(), strict=True))
+    busy = {name: 1.1 * rate for name, rate in capacity.items()}
     estimate = limit * float(np.exp(rng.normal(0, 0.01)))
     return record_of(task) | {
         "line": {"base_rps": [0.0] * len(names), "direction_rps": direction.tolist()},
@@ -201,6 +212,7 @@ def _record(
         "certified_window": CERTIFIED,
         "first_failing_scale": 1.15 * limit,
         "cliff": "",
-        "speeds_rps": {name: [1.1 * rate] * 4 for name, rate in capacity.items()},
+        "speeds_rps": {name: [rate] * LOOKS for name, rate in busy.items()},
+        "work_ms": {name: (1000 / rate * WORK).tolist() for name, rate in busy.items()},
         "posterior_scales": (estimate * np.exp(rng.normal(0, 0.02, POSTERIOR))).tolist(),
     }

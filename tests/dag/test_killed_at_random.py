@@ -1,7 +1,7 @@
 """A study that is killed again and again at random times: every next run goes on by itself.
 
 Steps are stand-ins, which take a while and read what they are given. On real servers:
-tests/live/test_killed_at_random.py.
+tests/live/test_killed_smoke.py.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -155,9 +156,11 @@ class RepeatedPeak:
             self.open_above,
         )
 
-    def speed_rps(self, tenant: str) -> float:
-        """What its busy server answered a tenant alone; NaN if that was not seen."""
-        return usual_speed_rps([each for each in self.records if each.has_limit], tenant)
+    @cached_property
+    def speeds_rps(self) -> dict[str, float]:
+        """What its busy server answered each tenant alone; NaN where that was not seen."""
+        with_limit = [each for each in self.records if each.has_limit]
+        return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     @property
     def weights(self) -> tuple[int, ...]:
@@ -318,4 +321,4 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """How many times as fast the server was as when each of these tenants was measured alone."""
     named = [(each.tenants[0], each) for each in alone]
-    return np.array([speed_change(peak.speed_rps(n), each.speed_rps(n)) for n, each in named])
+    return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])

@@ -167,9 +167,8 @@ def test_pairs_of_models_that_have_no_map_are_counted():
     ]
     results = FigureData({"operating_points": pd.DataFrame(rows)})
     assert len(cost_map.data(results)) == 6 * cost_map.STEPS**2
-    assert (
-        figure_of("cost_map", results).get_supxlabel() == "4 more pairs of models in break_even.csv"
-    )
+    said = figure_of("cost_map", results).get_supxlabel()
+    assert said == "4 more pairs of models in operating_points.csv"
 
 
 @pytest.mark.parametrize("name", ["frontier", "peaks"])

@@ -279,11 +279,11 @@ def test_a_single_queue_is_late_as_the_formula_says():
     plan = SimpleNamespace(
         models=(A,), bought=[(3, _offer(point, peak))], load_rps=lambda offer, model: 5.5
     )
-    assert point.peak.speed_rps(A) == pytest.approx(11)
+    assert point.peak.speeds_rps[A] == pytest.approx(11)
     assert attained(plan)[A] == pytest.approx(0.5, abs=0.01)
 
 
-PARTS = ("task", "speed_rps", "rates_rps", "images_per_request")
+PARTS = ("task", "speeds_rps", "rates_rps", "images_per_request")
 
 
 def _offer(point, peak):
@@ -520,6 +520,21 @@ def test_draws_need_the_servers_that_each_of_them_needs_alone(seed, spread):
     for i, of_draw in enumerate(rates):
         assert apart[i].tolist() == servers_needed.needed_apart(of_draw, shares, demands).tolist()
         assert together[i].tolist() == servers_needed.needed(of_draw, shares, demands).tolist()
+
+
+@pytest.mark.parametrize("none_in_one", [False, True])
+@pytest.mark.parametrize("seed", range(5))
+def test_draws_carry_what_each_of_them_carries_alone(seed, none_in_one):
+    rng = np.random.default_rng(seed)
+    models, columns = rng.integers(1, 4), rng.integers(2, 5)
+    rates = rng.uniform(5, 50, (models, columns)) * rng.uniform(0.95, 1, (6, models, columns))
+    rates[3] *= not none_in_one
+    shares = rng.dirichlet(np.ones(models))
+    for servers in (1, 3, 6):
+        together = servers_needed._of_all_ways(rates, shares, servers, 1)
+        alone = [servers_needed.carried_rps(each, shares, servers) for each in rates]
+        assert together == pytest.approx(alone)
+        assert (together[3] == 0) == none_in_one
 
 
 def test_draws_that_need_more_servers_than_are_tried_are_not_known(monkeypatch):

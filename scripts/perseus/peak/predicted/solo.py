@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Protocol, Self
 
 import numpy as np
@@ -86,9 +85,9 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
     The median of all looks: one that a burst on the host met does not decide.
     """
-    seen = (s for record in records for s in record.speeds_rps.get(tenant, ()))
-    known = [s for s in seen if s is not None and np.isfinite(s)]
-    return median(known) if known else np.nan
+    seen = np.array([_known(s) for record in records for s in record.speeds_rps.get(tenant, ())])
+    known = seen[np.isfinite(seen)]
+    return float(np.median(known)) if len(known) else np.nan
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:

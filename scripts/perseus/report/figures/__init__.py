@@ -1,10 +1,9 @@
 """Figures: each is a module of its name here. Every kind of experiment but the peak, whose figures
 are the first ones, has one of its own name.
 
-Such a module has `draw`, which makes a matplotlib figure in a style of what it is to draw, with the
-results for names and looks, and CAPTION, which says what the figure lets one see. What it draws is
-the table of its name; where it is something else, the module has `data`, which makes it of the
-results.
+Such a module has `draw`, which makes a matplotlib figure of what it is to draw, with the results
+for all else, in a style, and CAPTION, which says what the figure lets one see. What it draws is the
+table of its name; where it is something else, the module has `data`, which makes it of the results.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         mesh = _map(panel, rows)
     figure.colorbar(mesh, ax=axes, format="{x:.0%}", label="saved by sharing", shrink=0.8)
     pairs = sum(1 for _ in _pairs(results.tables["operating_points"]))
-    remainder(figure, len(shown), pairs, "pairs of models", "break_even.csv")
+    remainder(figure, len(shown), pairs, "pairs of models", "operating_points.csv")
     return figure
 
 

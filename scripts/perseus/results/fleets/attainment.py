@@ -37,7 +37,7 @@ def attained(plan: Plan) -> dict[str, float]:
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
     """By model, the share of requests over the SLA on one server with such loads."""
     peak, tenants = point.peak, point.peak.task.tenants
-    speeds = np.array([peak.speed_rps(tenant.name) for tenant in tenants])
+    speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants])
     unloaded_ms = [
         np.median([record.unloaded_p50_ms.get(tenant.name, np.nan) for record in peak.records])
         for tenant in tenants

@@ -142,7 +142,8 @@ def carried_rps(rates_rps: Floats, shares: Floats, servers: int, with_each: int 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """The same by trying all ways, at rates of shape (..., models, columns): (...)."""
+    """The same by trying all ways, at rates of shape (models, columns), or with draws before them:
+    then of each draw."""
     models, columns = rates_rps.shape[-2:]
     hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
