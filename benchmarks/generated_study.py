@@ -85,10 +85,11 @@ def _write_cell(of: Study, cell: Cell, requests: int, folder: Path) -> Path:
         RequestsWriter(folder / "requests.parquet") as writer,
         MonitorFile(folder / "monitor.parquet") as monitor,
     ):
-        for phase, factor, loaded in _windows(task):
+        for number, (phase, factor, loaded) in enumerate(_windows(task)):
             rates = np.where(loaded, factor * limit * line, 0.0)
-            offered = _requests(rng, task.slas, rates, requests // _count(task), factor)
-            number = writer.add(task.tenant_names, offered)
+            count = requests // _count(task)
+            offered = _requests(rng, task.slas, rates, count, factor, _start_ns(number))
+            writer.add(task.tenant_names, offered)
             rows += _rows(task, number, phase, factor, factor * limit, rates)
         monitor.write(list(_samples(task)))
     write_windows(folder / "windows.parquet", rows)
@@ -105,6 +106,10 @@ def _windows(task: MeasureTask) -> Iterator[tuple[Phase, float, Floats]]:
         yield from ((Phase.ALONE, 0.9, row) for row in np.eye(len(everyone), dtype=bool))
     for _ in range(LOOKS):
         yield from ((Phase.SPEED, 1.0, row) for row in np.eye(len(everyone), dtype=bool))
+
+
+def _start_ns(window: int) -> int:
+    return 10**12 + window * 11 * 10**9
 
 
 def _count(task: MeasureTask) -> int:
@@ -133,14 +138,19 @@ def _run(task: MeasureTask) -> Run:
 
 
 def _requests(
-    rng: np.random.Generator, slas: Sequence[Sla], rates_rps: Floats, count: int, factor: float
+    rng: np.random.Generator,
+    slas: Sequence[Sla],
+    rates_rps: Floats,
+    count: int,
+    factor: float,
+    start_ns: int,
 ) -> list[Requests]:
     """Of a window with so many requests in all, which come by a Poisson process."""
     found = []
     for sla, rate in zip(slas, rates_rps, strict=True):
         n = round(count * rate / rates_rps.sum())
         gaps_s = rng.exponential(1 / rate if rate else 1.0, n)
-        intended = 10**12 + (1e9 * np.cumsum(gaps_s)).astype(np.int64)
+        intended = start_ns + (1e9 * np.cumsum(gaps_s)).astype(np.int64)
         median_ms = sla.latency_ms / 3 * max(factor, 1) ** 4
         took_ns = np.exp(rng.normal(np.log(median_ms), 0.55, n)) * MS
         lag_ns = rng.exponential(5e4, n)
@@ -159,8 +169,8 @@ def _requests(
 def _judged(factor: float) -> dict[str, Any]:
     """The figures of a window of 2,000 requests at such a share of the limit."""
     rng = np.random.default_rng(1)
-    (requests,) = _requests(rng, [SLA], np.array([200.0]), 2000, factor)
-    seen = Observation(10**12, 11.0, (requests,), (0.05,))
+    (requests,) = _requests(rng, [SLA], np.array([200.0]), 2000, factor, _start_ns(0))
+    seen = Observation(_start_ns(0), 11.0, (requests,), (0.05,))
     told = judge(seen, 0, SLA, rate_rps=200.0, settle_s=SETTLE_S, grace_s=GRACE_S, confidence=0.95)
     return told.as_dict()
 
@@ -181,7 +191,7 @@ def _rows(
             "scale": np.nan if phase in (Phase.ALONE, Phase.SPEED) else scale,
             "elapsed_s": 11.0,
             "requests": judged["requests"] if rate else 0,
-            "start_ns": 10**12 + 11 * 10**9 * window,
+            "start_ns": _start_ns(window),
             "window_verdict": judged["verdict"],
             "tenant": tenant.name,
             "offered_rps": rate,

@@ -126,7 +126,8 @@ The study `scale` with one repeat, of raw results that were drawn and not measur
 windows and samples as cells leave them. All tables, each figure and the report are made by a
 process each, which finds none of its inputs in the page cache; *memory* is the most that it had.
 Windows sum up their requests: tables read windows and records, and figures the requests of those
-windows that they show.
+windows that they show. Most of the time of the tables is that of predictions: all mixes, and pairs
+that have none, are simulated in virtual time.
 """,
     "planner": """## The cheapest fleet
 

@@ -27,7 +27,7 @@ from perseus.traffic.arrivals import Arrivals
 
 MOST = 100
 """Of the measured mixes of a server, and of its pairs that were not: each is simulated for some
-tenths of a second whenever tables are made."""
+hundredths of a second whenever tables are made."""
 
 Weights = tuple[tuple[str, int], ...]
 """Tenants under load, and the weights of their dedicated peaks."""
