@@ -99,7 +99,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def _row(of: PredictedMix) -> Row:
     measured = of.measured.interval() if of.measured else UNKNOWN
     what = "other mixes were" if of.measured else "other groups of tenants were"
-    few = f"{len(of.others)} {what} measured, {FEWEST} are needed"
+    others = sum(not each.shared.is_of_copies for each in of.others)
+    few = f"{others} {what} measured, copies not counted; {FEWEST} are needed"
     return {
         "server": of.server,
         "mix": " : ".join(f"{name} {weight}" for name, weight in of.weights),
