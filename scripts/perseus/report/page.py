@@ -14,6 +14,7 @@ import pandas as pd
 from markupsafe import Markup, escape
 
 from perseus.host.files import whole
+from perseus.peak.outcome import Outcome
 from perseus.report import configuration, main_tables
 from perseus.report.answers import answers
 from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
@@ -87,6 +88,7 @@ def render(
         all_failures=len(failures),
         again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
         cells=len(records),
+        predicted=sum(record.outcome == Outcome.PREDICTED for record in records),
         hosts=hosts(records),
         differences=differences(records),
         configuration=list(configuration.tables(task, records)),

@@ -80,8 +80,16 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
 def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     predicted = {"outcome": "predicted", "certified_scale": None, "certified_window": -1}
-    page = rendered([each | predicted if len(each["weights"]) > 1 else each for each in made])
+    mixed = [each | predicted if len(each["weights"]) > 1 else each for each in made]
+    page = rendered(mixed)
     assert "Every cell has an answer." in page and "certified a peak" not in page
+    of_mix = sum(each["outcome"] == "predicted" for each in mixed)
+    words = " ".join(page.split())
+    assert (
+        f" {len(made) - of_mix} cells measured 20" in words
+        and f", {of_mix} predicted.</p>" in words
+    )
+    assert "predicted.</p>" not in rendered(made)
 
 
 def test_it_tells_of_a_cell_that_was_measured_twice():
