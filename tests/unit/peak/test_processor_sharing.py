@@ -8,9 +8,8 @@ from perseus.peak.predicted.processor_sharing import _of_any, served
 
 
 def test_two_at_once_take_twice_as_long_until_one_is_done():
-    first, second = served([np.array([0.0]), np.array([0.0])], [np.array([1.0]), np.array([2.0])])(
-        1
-    )
+    arrivals_s, work_s = [np.zeros(1), np.zeros(1)], [np.array([1.0]), np.array([2.0])]
+    first, second = served(arrivals_s, work_s)(1)
     # Half the speed each for 2 s, then 1 s of work is left for the second.
     assert (first, second) == (pytest.approx([2.0]), pytest.approx([3.0]))
 

@@ -24,7 +24,6 @@ from perseus.report.figures import (
 )
 from perseus.report.figures.latency_ecdf import certified_latency_ms
 from perseus.report.style import NOTHING, remainder, short
-from perseus.report.style import drawing as drawing_style
 from perseus.results import tables
 from perseus.results.records import PeakRecord, Record
 from perseus.results.study_results import StudyResults
@@ -228,8 +227,7 @@ def replays(folder, *records):
 
 
 def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute(tmp_path):
-    with drawing.drawing(STYLE):
-        drawn = figure_of("replay", replays(tmp_path, synthetic.replay_record()))
+    drawn = figure_of("replay", replays(tmp_path, synthetic.replay_record()))
     rate, attainment, *others = drawn.axes
     assert len(others) == 2
     assert "shared: sla missed, alone: ok" in rate.get_title(loc="left")
@@ -434,8 +432,7 @@ def on_servers(watts):
 
 def drawn_servers(data):
     """The figure's rows of panels: cost, latency and energy."""
-    with drawing_style(STYLE):
-        axes = figure_of("servers", data).axes
+    axes = figure_of("servers", data).axes
     columns = len({panel.get_subplotspec().colspan.start for panel in axes})
     return [axes[i : i + columns] for i in range(0, len(axes), columns)]
 
@@ -481,8 +478,7 @@ def test_energy_that_is_not_known_of_all_decides_nothing():
 
 def test_many_servers_and_those_without_a_peak_are_told_of():
     data, names = on_servers([None] * 22)
-    with drawing_style(STYLE):
-        crowd = figure_of("servers", data)
+    crowd = figure_of("servers", data)
     assert len(crowd.axes[0].get_yticks()) == 20
     assert crowd.get_supxlabel() == "6 more servers, models and mixes in costs.csv"
     costs = data.tables["costs"]
@@ -503,8 +499,7 @@ def test_the_figure_of_costs_says_which_part_of_what_is_bought():
     task = synthetic.TASK.model_copy(update={"prices": {"cpu1": price}})
     tables = synthetic_files.tables_of(synthetic.records(), task)
     data = FigureData({name: table.to_pandas() for name, table in tables.items()})
-    with drawing_style(STYLE):
-        (axes,) = figure_of("costs", data).axes
+    (axes,) = figure_of("costs", data).axes
     title = axes.get_title(loc="left")
     assert "0.25 of n1-standard-4 with T4:1 in us-central1, 0.0475 USD/h on-demand" in title
 

@@ -65,16 +65,16 @@ def served(
     One array per tenant, the arrivals ascending; `work_s` is what a request takes alone.
     """
     if len(arrivals_s) == 2:
-        return Pair.of(arrivals_s, work_s).latencies_s
+        return TwoTenants.of(arrivals_s, work_s).latencies_s
     return lambda pace: _of_any([each / pace for each in arrivals_s], work_s)
 
 
 @dataclass(frozen=True)
-class Pair:
+class TwoTenants:
     """The n requests of two tenants in the order in which they come: when they do, what each takes
     alone, and which are whose; shape (n,).
 
-    Ten times as fast as from one event to the next, and most mixes are of two. While both tenants
+    Six times as fast as from one event to the next, and most mixes are of two. While both tenants
     have work left, the difference between theirs stays; once one has none, it is all that is left
     in all. That much is known, as the processor never rests from work.
     """
@@ -84,7 +84,7 @@ class Pair:
     of_second: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, arrivals_s: Sequence[Floats], work_s: Sequence[Floats]) -> Pair:
+    def of(cls, arrivals_s: Sequence[Floats], work_s: Sequence[Floats]) -> TwoTenants:
         times_s = np.concatenate(arrivals_s)
         order = np.argsort(times_s, kind="stable")
         of_second = np.arange(len(times_s)) >= len(arrivals_s[0])

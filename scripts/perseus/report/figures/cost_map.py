@@ -34,7 +34,7 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 
 
 @dataclass(frozen=True)
-class Pair:
+class ModelPair:
     """Two models that share a type of server: `lines` are what one carries of each at once, in
     requests/s, of `alone_rps` where it has no other."""
 
@@ -53,7 +53,7 @@ def data(results: FigureData) -> pd.DataFrame:
     return pd.concat(found) if found else empty
 
 
-def _pairs(points: pd.DataFrame) -> Iterator[Pair]:
+def _pairs(points: pd.DataFrame) -> Iterator[ModelPair]:
     for server, rows in points.groupby("server", sort=False):
         lines = [
             dict(zip(line["model"], line["lower_rps"], strict=True))
@@ -71,10 +71,10 @@ def _pairs(points: pd.DataFrame) -> Iterator[Pair]:
                 usd = float(rows["usd_per_month"].iloc[0])
                 of_both = [line for line in lines if set(line) <= {first, second}]
                 alone_rps = (alone[first], alone[second])
-                yield Pair(str(server), usd, (first, second), alone_rps, of_both)
+                yield ModelPair(str(server), usd, (first, second), alone_rps, of_both)
 
 
-def _of_pair(pair: Pair) -> pd.DataFrame:
+def _of_pair(pair: ModelPair) -> pd.DataFrame:
     rates = np.array([[line.get(name, 0.0) for name in pair.models] for line in pair.lines]).T
     steps = (np.arange(STEPS) + 0.5) / STEPS * FULL
     first_rps, second_rps = (rps * steps for rps in pair.alone_rps)
