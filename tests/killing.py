@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MARK = "PERSEUS_KILLED"
-ENDS_S = 90
+ENDS_S = 30
 """How long what is left of a run that was killed may take to end."""
 
 WHOLE_S = 1800

@@ -149,6 +149,46 @@ def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
         assert 1000 < requests.latency_ms(seen.now_ns).max() < 3000
 
 
+LOADED = """
+import sys
+from pathlib import Path
+from e2e.test_load import live_system
+from perseus.host.signals import terminate_as_exit
+from perseus.serving.launchers.embedded import embedded_triton
+
+repository, backends, folder = map(Path, sys.argv[1:])
+with (
+    terminate_as_exit(),
+    embedded_triton(repository, folder / "log", [0], backends=backends) as server,
+    live_system(server, folder) as system,
+    system.offer([50], 60.0) as load,
+):
+    load.until(0.5)
+    print("loaded", flush=True)
+    load.until(60.0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_ends_a_job_with_its_group_is_not_taken_for_a_client_that_died(
+    number, tmp_path, backends
+):
+    """As where a terminal closes: a client that died would have the cell measured once more."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LOADED, write_repository(tmp_path), backends, tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{SCRIPTS}:{SCRIPTS.parent / 'tests'}"},
+        start_new_session=True,
+    )
+    assert process.stdout is not None and process.stdout.readline() == "loaded\n"
+    os.killpg(process.pid, number)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode in (128 + number, -number), said
+    assert left_behind(process.pid) == NOTHING
+
+
 OWNER = """
 import sys, time
 from pathlib import Path

@@ -133,12 +133,15 @@ def has_clients(process: subprocess.Popen[bytes]) -> bool:
 def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path):
     root = tmp_path / "interrupted"
     shutil.copytree(finished[0], root, symlinks=True)
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with running(root, RECORD, "--forcerun", RECORD) as process:
             wait_until(lambda process=process: has_clients(process), process)
             time.sleep(1)  # of load
             os.killpg(process.pid, number)
             assert process.wait(60) != 0
+        ended_s = time.monotonic()  # of Snakemake, which a terminal that closes ends at once
+        while left_behind(root) and time.monotonic() < ended_s + 10:
+            time.sleep(0.1)
         assert left_behind(root) == [], number
         assert not (root / RECORD).exists()
     planned = snakemake(root, "--dry-run", "measurements")

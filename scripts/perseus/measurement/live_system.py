@@ -104,7 +104,6 @@ class LiveSystem:
 
     @contextmanager
     def _loaded(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
-        names = [client.name for client in self._clients]
         before = self._server_times()
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         start(start_ns)
@@ -117,18 +116,12 @@ class LiveSystem:
             longest_sla_s=self._longest_sla_s,
             on_gpus=self._on_gpus,
         )
-        patience_s, idle_s = 0.0, 0.0
         try:
             yield load
-            patience_s, idle_s = self._longest_sla_s, IDLE_S
-        finally:
-            for client in self._clients:
-                client.stop(patience_s, idle_s)
-            results = [client.result() for client in self._clients]
-            for name, result in zip(names, results, strict=True):
-                self.errors[name] = result.errors | self.errors[name]
-            # Here, so that the requests of a window that ends badly are kept too.
-            number = self._writer.add(names, [result.requests for result in results])
+        except Exception:  # of an interrupted cell nothing is kept
+            self._keep(0.0, 0.0)
+            raise
+        number, results = self._keep(self._longest_sla_s, IDLE_S)
         self._require_answers(results)
         after = self._server_times()
         parts = [
@@ -137,6 +130,16 @@ class LiveSystem:
         ]
         cpu = cpu_times(load.server_cpu_s(), results)
         self.ended.append(EndedWindow(number, start_ns, tuple(parts), cpu))
+
+    def _keep(self, patience_s: float, idle_s: float) -> tuple[int, list[Result]]:
+        """End the window, also one that goes badly, and keep its requests under the number."""
+        for client in self._clients:
+            client.stop(patience_s, idle_s)
+        results = [client.result() for client in self._clients]
+        names = [client.name for client in self._clients]
+        for name, result in zip(names, results, strict=True):
+            self.errors[name] = result.errors | self.errors[name]
+        return self._writer.add(names, [result.requests for result in results]), results
 
     def _server_times(self) -> list[ServerTimes]:
         return [tenant_times(self.server, each.model, each.steps) for each in self._clients]

@@ -162,6 +162,9 @@ class _Process:
             pass_fds=[theirs.fileno()],
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
             stdin=subprocess.DEVNULL,
+            # What ends the parent's group, as a terminal that closes, would end this one first: a
+            # client that died, to the parent. No session: the kernel shares out a core by these.
+            process_group=0,
         )
         theirs.close()
         try:

@@ -54,8 +54,9 @@ class Result:
 def main(pipe: Connection) -> None:
     """The child: this thread sends, a second one obeys the parent, the transport's own take the
     answers."""
-    # An interrupt of the terminal reaches this process too; the parent decides when it ends.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A scheduler may signal all processes of a job; the parent decides when this one ends.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     setup: Setup = pipe.recv()
     os.sched_setaffinity(0, setup.cores)
     # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
