@@ -62,6 +62,7 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
     case = f"{len(cells):,} cells, {requests:,} requests, {size / 1e9:.2f} GB"
     say(case)
     for name, task in (
+        ("predictions", planning.predictions_task(study)),
         ("tables", planning.tables_task(study)),
         ("figure", planning.figure_task(study)),
         ("report", planning.report_task(study)),
@@ -69,21 +70,21 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
         write_json(folder / f"{name}.json", task.plain())
     plain_s = read_all(files)
     say(f"read in {plain_s:.1f} s")
-    evict(files)
-    made = job(folder, "tables")
-    yield Row(BENCHMARK, case, "MiB of memory, tables", made.rss_bytes / MIB, goal=MEMORY)
-    yield Row(
-        BENCHMARK,
-        case,
-        "seconds, tables (lower is better)",
-        made.took_s,
-        plain_s,
-        ALL_RAW,
-        Goal("<=", 1.0),
-    )
-    yield Row(
-        BENCHMARK, case, "MB that were read, tables", made.read_bytes / 1e6, size / 1e6, "all"
-    )
+    for name in ("predictions", "tables"):
+        evict(files)
+        made = job(folder, name)
+        yield Row(BENCHMARK, case, f"MiB of memory, {name}", made.rss_bytes / MIB, goal=MEMORY)
+        yield Row(
+            BENCHMARK,
+            case,
+            f"seconds, {name} (lower is better)",
+            made.took_s,
+            plain_s,
+            ALL_RAW,
+            Goal("<=", 1.0),
+        )
+        read = made.read_bytes
+        yield Row(BENCHMARK, case, f"MB that were read, {name}", read / 1e6, size / 1e6, "all")
     drawn = {}
     for figure in figures_of(study.kinds):
         evict(files)

@@ -1,6 +1,6 @@
 """One job over the raw results of a study, made as the script of its rule makes it.
 
-python -m benchmarks.aggregation_job <folder> <tables, report or a figure>
+python -m benchmarks.aggregation_job <folder> <predictions, tables, report or a figure>
 
 Prints as JSON the seconds from the start of this process, its largest memory, and what it read.
 """
@@ -19,7 +19,9 @@ import psutil
 
 def main(folder: Path, job: str) -> None:
     cells = sorted((folder / "raw").iterdir())
-    if job == "tables":
+    if job == "predictions":
+        make_predictions(folder, cells)
+    elif job == "tables":
         make_tables(folder, cells)
     elif job == "report":
         write_report(folder, cells)
@@ -28,6 +30,17 @@ def main(folder: Path, job: str) -> None:
 
 
 # Each imports what the script of its rule does, and nothing else: that, too, takes its time.
+
+
+def make_predictions(folder: Path, cells: Sequence[Path]) -> None:
+    from perseus.host import parquet
+    from perseus.results import tables
+    from perseus.results.predictions import Predictions
+    from perseus.study.tasks.predictions import PredictionsTask
+
+    task = PredictionsTask.model_validate_json((folder / "predictions.json").read_text())
+    for name, made in tables.make_predictions(Predictions.read(task, cells, [])).items():
+        parquet.write(made, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
 
 
 def make_tables(folder: Path, cells: Sequence[Path]) -> None:

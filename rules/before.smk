@@ -49,7 +49,7 @@ if MADE_AGAIN:
 
 # What is measured on this host, or made of that: Snakemake, which hashes only what leads there, cannot
 # tell.
-MEASURED = ("measure", "ceiling", "tensorrt", "tables", "figure", "report")
+MEASURED = ("measure", "ceiling", "tensorrt", "predictions", "tables", "figure", "report")
 if refused := [name for name in workflow.workflow_settings.cache or () if name in MEASURED]:
     raise WorkflowError(
         f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"

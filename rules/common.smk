@@ -17,7 +17,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 
 from perseus.host import cores
 from perseus.report.figures import FIGURES, figures_of
-from perseus.results.tables import TABLES
+from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import files, planning, provenance, slots
 from perseus.study.fingerprint import Sources
 from perseus.study.problems import ConfigError

@@ -1,6 +1,6 @@
 """Tables: all cells, with prices.
 
-inputs:   the raw results of all cells, the client's ceilings, the records of exports
+inputs:   the raw results of all cells, the client's ceilings
 outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
 steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings;
           then check what must hold of each table and between them
@@ -13,12 +13,11 @@ rule tables:
         records=files.raw(STUDY, CELLS, "record.json"),
         windows=files.raw(STUDY, CELLS, "windows.parquet"),
         ceilings=files.ceilings(STUDY),
-        checks=files.all_checks(STUDY),
     output:
-        expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
+        expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES_OF_RESULTS),
         [
             report(f"{RESULTS}/tables/{name}.csv", category="Tables", labels={"table": name})
-            for name in TABLES
+            for name in TABLES_OF_RESULTS
         ],
     log:
         f"{LOGS}/tables.log",
@@ -26,7 +25,7 @@ rule tables:
         "../envs/perseus.yaml"
     params:
         task=planning.tables_task(STUDY).plain(),
-        code=provenance.tables_code(SOURCES),
+        code=provenance.tables_code(SOURCES, "tables.py", TABLES_OF_RESULTS),
     message:
         "Making the tables"
     script:

@@ -13,7 +13,6 @@ with job(snakemake.log[0]):
         TablesTask.model_validate(snakemake.params.task),
         [Path(record).parent for record in snakemake.input.records],
         [Path(path) for path in snakemake.input.ceilings],
-        [Path(path) for path in snakemake.input.checks],
     )
     made = tables.make(results)
     for path in map(Path, snakemake.output):

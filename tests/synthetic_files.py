@@ -23,8 +23,10 @@ from perseus.measurement.monitor_schema import MONITOR_SCHEMA
 from perseus.peak.system import Observation
 from perseus.peak.verdict import judge
 from perseus.results import tables
+from perseus.results.predictions import Predictions
 from perseus.results.study_results import StudyResults
 from perseus.study.sla import Sla
+from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
@@ -272,10 +274,17 @@ def results_of(
     return StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
 
 
+def all_tables(results: StudyResults) -> dict[str, pa.Table]:
+    """Those of both jobs that make tables; of the models nothing is known."""
+    task = PredictionsTask(study=results.task.study, seed=results.task.seed)
+    predictions = Predictions.read(task, [record.folder for record in results.searches], [])
+    return tables.make(results) | tables.make_predictions(predictions)
+
+
 def tables_of(made: Sequence[Plain], task: TablesTask = synthetic.TASK) -> dict[str, pa.Table]:
     """The tables of a study."""
     with TemporaryDirectory() as folder:
-        return tables.make(results_of(Path(folder), made, task))
+        return all_tables(results_of(Path(folder), made, task))
 
 
 def write_study(
@@ -283,7 +292,7 @@ def write_study(
 ) -> Path:
     """The results of a study, as far as they are compared and packed: records, tables and what the
     exports said. Returns the folder."""
-    for name, table in tables.make(results_of(folder, made, task)).items():
+    for name, table in all_tables(results_of(folder, made, task)).items():
         parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
     for model in {tenant["model"] for record in made for tenant in record["cell"]["tenants"]}:
         told = {"architecture": model, "weights": weights, "seed": 1, "input_shape": [3, 224, 224]}

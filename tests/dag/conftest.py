@@ -47,9 +47,15 @@ def figures(finished: Workflow) -> set[Job]:
 
 
 @pytest.fixture(scope="session")
-def downstream(figures: set[Job]) -> set[Job]:
-    """Everything after the measurements."""
+def priced_jobs(figures: set[Job]) -> set[Job]:
+    """Everything that prices have a part in."""
     return {("tables",), ("check_tables",), *figures}
+
+
+@pytest.fixture(scope="session")
+def downstream(priced_jobs: set[Job]) -> set[Job]:
+    """Everything after the measurements of peaks."""
+    return {("predictions",), *priced_jobs}
 
 
 @pytest.fixture

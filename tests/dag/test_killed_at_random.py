@@ -35,7 +35,7 @@ with job(snakemake.log[0]), terminate_as_exit():
             time.sleep(0.4 / len(snakemake.output))
             file.write('"path": "%s"}' % path)
 """
-STEPS = ("export", "repository", "ceiling", "measure", "tables", "figure", "report")
+STEPS = ("export", "repository", "ceiling", "measure", "predictions", "tables", "figure", "report")
 COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
 
 

@@ -82,7 +82,9 @@ def test_both_precisions_of_a_model_are_entries_of_their_own(counted, tmp_path):
     assert fp16 != int8 and fp16.parent == int8.parent == tmp_path / "cache"
 
 
-@pytest.mark.parametrize("rule", ["measure", "ceiling", "tensorrt", "tables", "figure", "report"])
+@pytest.mark.parametrize(
+    "rule", ["measure", "ceiling", "tensorrt", "predictions", "tables", "figure", "report"]
+)
 def test_nothing_that_is_measured_comes_from_a_cache(empty, rule):
     code, output, errors = empty.plan("--cache", "export", rule)
     assert code == 1 and f"--cache {rule}: " in output + errors

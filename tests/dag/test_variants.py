@@ -240,7 +240,8 @@ def test_a_study_that_is_shipped_can_be_planned(empty, study):
 def test_models_that_a_server_has_need_no_other_job_before_they_are_measured(empty, tmp_path):
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(SERVED))
     jobs = empty.jobs("--configfile", str(tmp_path / "study.yaml"))
-    assert {job[0] for job in jobs} == {"measure", "tables", "check_tables", "figure", "report"}
+    tables = {"predictions", "tables", "check_tables"}
+    assert {job[0] for job in jobs} == {"measure", *tables, "figure", "report"}
 
 
 def test_an_export_is_shared_by_all_scenarios(empty):
@@ -279,7 +280,7 @@ def test_a_plan_needs_a_demand_and_makes_no_report(empty, tmp_path):
     assert code == 0, output + errors
     counts = dict(re.findall(r"^([a-z_]+) +(\d+)$", output + errors, re.MULTILINE))
     assert (counts["tables"], counts["figure"], counts["plan"]) == ("1", "1", "1")
-    assert counts["check_tables"] == "1"
+    assert (counts["predictions"], counts["check_tables"]) == ("1", "1")
     assert "report" not in counts
 
 

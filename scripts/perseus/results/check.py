@@ -43,9 +43,9 @@ OF_ROWS: Final = (
 
 
 class ContradictionError(ValueError):
-    """Tables do not hold; `problems` has a line for each reason. The rule `made_by` made them."""
+    """Tables do not hold; `problems` has a line for each reason. The rules `made_by` made them."""
 
-    def __init__(self, problems: list[str], made_by: str = "tables") -> None:
+    def __init__(self, problems: list[str], made_by: str = "tables predictions") -> None:
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(

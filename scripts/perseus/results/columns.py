@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import pandas as pd
-
-from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.host.parquet import TEXT, WHOLE
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import Interval
-from perseus.results.fleets.cheapest import GAP, STATUSES
-from perseus.results.fleets.plans import Plan
-from perseus.results.grids import GridComparison
 from perseus.results.records import Row, number
 from perseus.results.repeats import RepeatedPeak
-from perseus.results.schema import ascending, column, holds
+from perseus.results.schema import ascending, column
 from perseus.study.tasks.measure import MeasureTask
 from perseus.study.tasks.tables import Price
 
@@ -83,63 +77,6 @@ CELL = [
 
 CI = "of the 95 % interval (docs/method.md, Repeats)"
 
-
-GRID = [
-    column("study", TEXT, "", "name of the study"),
-    column("grid", TEXT, "", "name of the scenario that has it in the configuration"),
-    column("mix", TEXT, "", "the tenant alone, or the load line in words, as in the configuration"),
-    column("load_line", TEXT, "", "name of the load line, as in the configuration"),
-    column("preset", TEXT, "", "how much evidence was collected"),
-]
-"""The first columns of every table of grids."""
-
-
-FLEET = [
-    column("study", TEXT, "", "name of the study"),
-    column("level", TEXT, "", "level of the demand: low, typical, peak, or demand if constant"),
-    column(
-        "strategy",
-        TEXT,
-        "",
-        "what servers may be: dedicated, sharing allowed, or one type of server (shared or not)",
-    ),
-]
-"""The first columns of every table of fleets."""
-
-SOLVED = [
-    column(
-        "gap",
-        REAL,
-        "share",
-        "of the price: by so much a cheaper fleet might be, for all that the solver knows",
-    ),
-    column(
-        "status",
-        TEXT,
-        "",
-        f"how the solver ended: optimal, to the gap that was asked for ({GAP:.2%}), or by the time"
-        " limit; empty without a fleet",
-        words=("", *STATUSES),
-    ),
-]
-"""How sure it is that a fleet is the cheapest."""
-
-FLEET_OR_REASON = holds(
-    "there is a fleet, or a reason why not",
-    lambda servers, reason: np.isnan(servers) == (reason != ""),
-    null=True,
-)
-
-
-def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Each share is a whole number of percent, so that all together may be off."""
-    shares = proportion.str.findall(r" (\d+)%(?:,|$)")
-    return shares.map(lambda each: abs(sum(map(int, each)) - 100) <= len(each) / 2)
-
-
-PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
-
-
 PRICED = [
     column("currency", TEXT, "", "of the price list, converted into USD"),
     column(
@@ -156,27 +93,6 @@ def of_price(price: Price) -> Row:
         "currency": price.currency,
         "price_date": price.date,
         "price_source": price.source,
-    }
-
-
-def fleet(study: str, plan: Plan) -> Row:
-    """The columns FLEET."""
-    return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
-
-
-def solved(plan: Plan) -> Row:
-    """The columns SOLVED."""
-    return {"gap": plan.gap, "status": plan.status}
-
-
-def grid(study: str, of: GridComparison) -> Row:
-    """The columns GRID."""
-    return {
-        "study": study,
-        "grid": of.question.grid,
-        "mix": of.mix,
-        "load_line": of.question.load_line,
-        "preset": of.preset,
     }
 
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import gcd
+from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -15,19 +18,23 @@ from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
+from perseus.results.records import PeakRecord
 from perseus.results.repeats import (
     Dedicated,
     Quantity,
     RepeatedPeak,
+    dedicated_peaks,
     each_alone,
+    group,
     sharing_ratio,
 )
 from perseus.study.tasks.measure import MeasuredArrivals
+from perseus.study.tasks.predictions import PredictionsTask
 from perseus.traffic.arrivals import Arrivals
 
 MOST = 100
 """Of the measured mixes of a server, and of its pairs that were not: each is simulated for some
-hundredths of a second whenever tables are made."""
+hundredths of a second."""
 
 Weights = tuple[tuple[str, int], ...]
 """Tenants under load, and the weights of their dedicated peaks."""
@@ -112,6 +119,24 @@ class SharedServer:
         found = best(errors_by_step(others), noise_of(others)) if self.pairs else None
         for weights, shared in self.pairs:
             yield PredictedMix(self.name, weights, shared, None, others, found)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """All shared servers of a study."""
+
+    study: str
+    servers: tuple[SharedServer, ...]
+
+    @classmethod
+    def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
+        """From the folders of raw results of cells that searched, and the records of exports: they
+        say how much memory the models touch whose graph is known."""
+        peaks = list(group([PeakRecord.read(cell) for cell in searches], task.seed).values())
+        costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
+        memory_bytes = {model: cost["working_set_bytes"] for model, cost in costs.items() if cost}
+        found = shared_servers(peaks, dedicated_peaks(peaks), memory_bytes)
+        return cls(task.study, tuple(found))
 
 
 def shared_servers(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
@@ -15,7 +14,6 @@ from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
-from perseus.results.predictions import SharedServer, shared_servers
 from perseus.results.records import Ceiling, PeakRecord, Record, Row
 from perseus.results.repeats import (
     Alone,
@@ -33,32 +31,16 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """What all cells have in common, and the client's ceilings; the rest is read where needed.
-
-    `memory_bytes` is by model, the working set of the networks whose graph is known.
-    """
+    """What all cells have in common, and the client's ceilings; the rest is read where needed."""
 
     task: TablesTask
     records: tuple[Record, ...]
     ceilings: tuple[Ceiling, ...] = ()
-    memory_bytes: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
-    def read(
-        cls,
-        task: TablesTask,
-        cells: Sequence[Path],
-        ceilings: Sequence[Path],
-        checks: Sequence[Path] = (),
-    ) -> Self:
-        """From the cells' folders of raw results, the files of ceilings and those of exports."""
-        costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
-        return cls(
-            task,
-            tuple(map(Record.read, cells)),
-            tuple(map(Ceiling.read, ceilings)),
-            {model: cost["working_set_bytes"] for model, cost in costs.items() if cost},
-        )
+    def read(cls, task: TablesTask, cells: Sequence[Path], ceilings: Sequence[Path]) -> Self:
+        """From the cells' folders of raw results, and the files of ceilings."""
+        return cls(task, tuple(map(Record.read, cells)), tuple(map(Ceiling.read, ceilings)))
 
     def of_kind(self, wanted: type[R]) -> list[R]:
         """The records of one kind of experiment, or derived from it, with what that kind adds."""
@@ -79,12 +61,6 @@ class StudyResults:
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
         """One for each load line that was searched, by `repeats.key`."""
         return group(self.searches, self.task.seed)
-
-    @cached_property
-    def shared_servers(self) -> tuple[SharedServer, ...]:
-        """What tenants share on each server, measured and predicted."""
-        peaks = list(self.peaks.values())
-        return tuple(shared_servers(peaks, self._dedicated, self.memory_bytes))
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:

@@ -26,6 +26,7 @@ from perseus.study.tasks.measure import (
     ServedModel,
 )
 from perseus.study.tasks.own_onnx import OwnOnnxTask
+from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 from perseus.study.tasks.tables import (
@@ -222,6 +223,10 @@ def tables_task(study: Study) -> TablesTask:
         grids=tuple(question for grid in study.grids for question in _questions(study, grid)),
         demand=_fleet_demand(study, study.definition.demand) if study.definition.demand else None,
     )
+
+
+def predictions_task(study: Study) -> PredictionsTask:
+    return PredictionsTask(study=study.name, seed=study.definition.seed)
 
 
 def check_task(study: Study) -> CheckTask:

@@ -49,9 +49,10 @@ def repository_code(sources: Sources, task: RepositoryTask) -> str:
     return sources.fingerprint(["repository.py"], runtime)
 
 
-def tables_code(sources: Sources) -> str:
-    tables = sources.children("perseus.results.tables")
-    return sources.fingerprint(["tables.py"], [*tables, *_experiments(sources)])
+def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
+    """Of the script that makes these tables, without the others."""
+    modules = [f"perseus.results.tables.{name}" for name in tables]
+    return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
 
 def check_code(sources: Sources) -> str:

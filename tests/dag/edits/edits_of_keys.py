@@ -23,14 +23,16 @@ Edits = Mapping[Key, Value]
 Job = tuple[str, ...]
 
 FIGURES: Job = ("every figure, and the page",)
-AFTER: Job = ("all after the measurements",)
+PRICED: Job = ("the tables with prices, and all after them",)
+AFTER: Job = ("all after the measurements of peaks",)
 TOLD = {("report",)}  # which has the configuration as it is written
-PLANNED = {AFTER, ("figure", "fleets")}
+PLANNED = {PRICED, ("figure", "fleets")}
 EXPORTED = {("export", RESNET), CEILING}
 SERVED = repositories(RESNET) | {RESNET_PEAK, MIX, AFTER}
 ALL_MEASURED = ALL_CELLS | {CEILING, AFTER}
 PEAK = {"kind": "peak", "mixes": [[3, 1]]}
 COMPARED = {("figure", "grid"), AFTER}
+CHOSEN = {("figure", "grid"), PRICED}
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ def rows(*edits: Edits, run: set[Job]) -> tuple[tuple[Edits, set[Job]], ...]:
 
 def experiment(kind: str, cell: str, settings: Mapping[str, Value], **edits: Value) -> Group:
     """Of one kind. Each edit runs its cell again, and draws its figure."""
-    run = {("measure", f"cpu1.shared.{cell}.r1"), ("figure", kind), AFTER}
+    run = {("measure", f"cpu1.shared.{cell}.r1"), ("figure", kind), PRICED}
     place = f"scenarios.experiments[{kind}]"
     return Group(
         {"scenarios.experiments": [PEAK, {"kind": kind, **settings}]},
@@ -82,7 +84,7 @@ BURSTS = {"process": "mmpp", "rates_rps": [5]}
 TRACE = {"process": "trace", "traces": ["times.csv"], "duration_s": 20}
 AZURE = {**TRACE, "traces": ["azure.csv"], "format": "azure_functions"}
 BURSTGPT = {**TRACE, "traces": ["burstgpt.csv"], "format": "burstgpt"}
-REPLAYED = {("measure", "cpu1.shared.replay-some.r1"), ("figure", "replay"), AFTER}
+REPLAYED = {("measure", "cpu1.shared.replay-some.r1"), ("figure", "replay"), PRICED}
 LEVELS = {"name": RESNET, "low_rps": 5, "typical_rps": 10, "peak_rps": 20}
 SPOT = {"largest_share": 0.5, "revocations_per_hour": 0.1}
 MACHINE = {"instance": "n1-standard-4", "region": "us-central1", "share": 0.5}
@@ -181,8 +183,8 @@ GROUPS = {
         },
         (
             ({"servers.gpus": [1]}, ALL_CELLS | COMPARED),
-            ({"servers.price.accelerator": "P100"}, COMPARED),
-            ({f"{BOUNDS}.joules_per_inference": 1}, COMPARED),
+            ({"servers.price.accelerator": "P100"}, CHOSEN),
+            ({f"{BOUNDS}.joules_per_inference": 1}, CHOSEN),
         ),
         arguments=("--jobs", "4", "--cores", "4", "--no-hooks"),  # hooks look for GPUs
     ),
@@ -195,7 +197,7 @@ GROUPS = {
                 {"servers.price.share": 0.25},
                 {"servers.price.custom": OWN_RATES},
                 {"servers.other_prices": [{**MACHINE, "region": "asia-east1"}]},
-                run={AFTER},
+                run={PRICED},
             ),
             ({"servers.price.zone": "us-central1-a"}, TOLD),
         ),
@@ -207,7 +209,7 @@ GROUPS = {
             {"servers.price.custom.memory_gib": 8},
             {"servers.price.custom.source": "our contract"},
             *({f"servers.price.custom.{p}.{rate}": 0.05} for p in PRICINGS for rate in RATES),
-            run={AFTER},
+            run={PRICED},
         ),
     ),
     "grids": Group(
@@ -225,11 +227,11 @@ GROUPS = {
     "design and bounds of a grid": Group(
         {"scenarios.grid": {"vary": {"instances": [1, 2], "max_batch_size": [8, 4]}}},
         rows(
-            {"scenarios.grid.design": "one_at_a_time"},
             {f"{BOUNDS}.p95_ms": 40},
             {f"{BOUNDS}.relative_error": 0.1},
-            run=COMPARED,
-        ),
+            run=CHOSEN,
+        )
+        + rows({"scenarios.grid.design": "one_at_a_time"}, run=COMPARED),
     ),
     "measurement": Group(
         {"measurement": {"preset": "quick", "repeats": 1, "arrivals": {"process": "gamma"}}},
@@ -329,7 +331,7 @@ GROUPS = {
             ({f"{REPLAY}.{key}": BURSTGPT[key] for key in ("traces", "format")}, REPLAYED),
             (
                 {f"{REPLAY}.name": "other"},
-                {("measure", "cpu1.shared.replay-other.r1"), ("figure", "replay"), AFTER},
+                {("measure", "cpu1.shared.replay-other.r1"), ("figure", "replay"), PRICED},
             ),
         ),
     ),

@@ -53,9 +53,9 @@ def test_code_of_a_protocol(edited, downstream):
     assert edited.stale() == ALL_CELLS | {CEILING} | downstream
 
 
-def test_code_of_the_null_model(edited, downstream):
+def test_code_of_the_null_model(edited, priced_jobs):
     edited.append("scripts/backends/null/model.py", CODE)
-    assert edited.stale() == {CEILING} | downstream
+    assert edited.stale() == {CEILING} | priced_jobs
 
 
 @pytest.mark.parametrize("statement", ["import perseus.peak.added", "from . import added"])
@@ -97,9 +97,9 @@ def test_code_of_the_export(edited):
     assert edited.stale() == set(edited.jobs())
 
 
-def test_code_of_the_tables(edited, downstream):
+def test_code_of_the_tables(edited, priced_jobs):
     edited.append("scripts/perseus/results/savings.py", CODE)
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
 def test_code_of_the_check_of_the_tables(edited):
@@ -112,11 +112,11 @@ def test_code_of_the_figures(edited, figures):
     assert edited.stale() == figures
 
 
-def test_what_a_figure_and_a_table_say_for_the_page(edited, downstream):
+def test_what_a_figure_and_a_table_say_for_the_page(edited, priced_jobs):
     edited.append("scripts/perseus/report/figures/peaks.py", CODE)
     assert edited.stale() == {("figure", "peaks"), ("report",)}
     edited.append("scripts/perseus/results/tables/concurrency.py", CODE)
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
 @pytest.mark.parametrize("part", ["page.html", "cells.html", "page.css", "tables.js"])
@@ -125,9 +125,9 @@ def test_a_part_of_the_page(edited, part):
     assert edited.stale() == {("report",)}
 
 
-def test_an_entry_script(edited, downstream):
+def test_an_entry_script(edited, priced_jobs):
     edited.append("scripts/tables.py", CODE)
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
 @pytest.mark.parametrize("package", ["nvidia-pytriton", "tritonclient", "grpcio", "hpack"])

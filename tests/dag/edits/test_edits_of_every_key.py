@@ -9,20 +9,22 @@ from typing import Any
 
 import pytest
 from dag.edits.edited_study import reconfigured
-from dag.edits.edits_of_keys import AFTER, ELSEWHERE, FIGURES, GROUPS, Edits, Key, Value
+from dag.edits.edits_of_keys import AFTER, ELSEWHERE, FIGURES, GROUPS, PRICED, Edits, Key, Value
 
 from perseus.study.definition import Definition
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_an_edit_of_each_key_runs_what_it_must_and_nothing_else(edited, downstream, figures, name):
+def test_an_edit_of_each_key_runs_what_it_must_and_nothing_else(
+    edited, downstream, priced_jobs, figures, name
+):
     group = GROUPS[name]
     write_traces(edited.root)
     arguments = group.arguments or ("--cores", "2")
     put(edited, group.study)
     edited.run(*arguments, "all")
     finished = (edited.root / "config" / "config.yaml").read_text()
-    meant = {AFTER: downstream, FIGURES: figures}
+    meant = {AFTER: downstream, PRICED: priced_jobs, FIGURES: figures}
     wrong = []
     for edits, expected in group.rows:
         put(edited, edits)

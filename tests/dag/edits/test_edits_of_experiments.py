@@ -8,22 +8,22 @@ def test_a_mix_added(edited, downstream):
     assert edited.stale() == {("measure", "cpu1.shared.mix-1-1.r1"), *downstream}
 
 
-def test_closed_loops_added(edited, downstream):
+def test_closed_loops_added(edited, priced_jobs):
     """They have a figure of their own, and need no dedicated peak."""
     loops = {"kind": "concurrency", "concurrencies": [1, 4]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(loops))
     cell = ("measure", "cpu1.shared.concurrency.r1")
-    assert edited.stale() == {cell, ("figure", "concurrency"), *downstream}
+    assert edited.stale() == {cell, ("figure", "concurrency"), *priced_jobs}
 
 
-def test_starts_of_a_server_added_and_one_more(edited, downstream):
+def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
     starts = {"kind": "startup", "starts": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(starts))
     cell, drawn = ("measure", "cpu1.shared.startup.r1"), ("figure", "startup")
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(starts=3))
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
 
 
 def test_a_frontier_added_and_one_more_point(edited, downstream):
@@ -43,9 +43,11 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
     assert edited.stale() == {*points, *downstream}
 
 
-def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(edited, downstream):
+def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(
+    edited, downstream, priced_jobs
+):
     """A frontier has a mix of its own for it, which alone is measured again."""
-    planned = downstream | {("figure", "fleets")}
+    drawn = ("figure", "fleets")
     mix = ("measure", "cpu1.three.mix-demand.r1")
     tenants = [{"model": RESNET}, {"model": MOBILENET}, {"model": RESNET, "name": "another"}]
     three = {"name": "three", "servers": ["cpu1"], "tenants": tenants}
@@ -59,22 +61,22 @@ def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(edited, d
         reconfigured(edited, lambda study: study.update(demand={"models": models}))
         return edited.stale()
 
-    assert asked(20, 30) == {mix, *planned}
+    assert asked(20, 30) == {mix, drawn, *downstream}
     edited.run("--cores", "2", "all")
-    assert asked(20, 60) == {mix, *planned}
-    assert asked(40, 60) == planned
+    assert asked(20, 60) == {mix, drawn, *downstream}
+    assert asked(40, 60) == {drawn, *priced_jobs}
     assert asked(20, 30) == set()
 
 
-def test_the_noise_of_the_host_asked_for(edited, downstream):
+def test_the_noise_of_the_host_asked_for(edited, priced_jobs):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "aa"}))
-    assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *downstream}
+    assert edited.stale() == {("measure", "cpu1.shared.aa.r1"), ("figure", "aa"), *priced_jobs}
 
 
-def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, downstream):
+def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, priced_jobs):
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append({"kind": "slowdown"}))
     cell, drawn = ("measure", "cpu1.shared.slowdown-30.r1"), ("figure", "slowdown")
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
     edited.run("--cores", "2", "all")
 
     def change(**keys):
@@ -83,9 +85,9 @@ def test_pairs_asked_for_then_other_rates_then_more_rounds(edited, downstream):
     change(percent_of_peak=30)  # the default
     assert edited.stale() == set()
     change(percent_of_peak=40)
-    assert edited.stale() == {("measure", "cpu1.shared.slowdown-40.r1"), drawn, *downstream}
+    assert edited.stale() == {("measure", "cpu1.shared.slowdown-40.r1"), drawn, *priced_jobs}
     change(percent_of_peak=30, rounds=4)
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
 
 
 def test_a_dedicated_peak_found_again_moves_rates_that_are_shares_of_it(edited, downstream):
@@ -134,15 +136,15 @@ def with_replay(workflow, **settings):
     assert workflow.stale() == set()
 
 
-def test_bursts_asked_for_and_longer_ones(edited, downstream):
+def test_bursts_asked_for_and_longer_ones(edited, priced_jobs):
     replay = {"kind": "replay", "process": "mmpp", "rates_rps": [5]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(replay))
-    assert edited.stale() == REPLAYED | downstream
+    assert edited.stale() == REPLAYED | priced_jobs
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=3))
     assert edited.stale() == set()  # the default
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(burst_s=5))
-    assert edited.stale() == REPLAYED | downstream
+    assert edited.stale() == REPLAYED | priced_jobs
 
 
 def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
@@ -158,7 +160,7 @@ def test_rates_of_bursts_that_follow_the_peaks(edited, downstream):
     assert edited.stale() == ALL_CELLS | REPLAYED | downstream
 
 
-def test_the_file_of_a_trace_that_is_replayed(edited, downstream):
+def test_the_file_of_a_trace_that_is_replayed(edited, priced_jobs):
     for name in ("a.csv", "b.csv"):
         (edited.root / name).write_text("".join(f"{second}\n" for second in range(200)))
     traces = {"process": "trace", "traces": ["a.csv", "b.csv"], "name": "mmpp"}
@@ -166,24 +168,24 @@ def test_the_file_of_a_trace_that_is_replayed(edited, downstream):
     (edited.root / "a.csv").touch()
     assert edited.stale() == set()
     edited.append("b.csv", "201\n")
-    assert edited.stale() == REPLAYED | downstream
+    assert edited.stale() == REPLAYED | priced_jobs
 
 
-def test_code_of_the_arrivals_of_bursts(edited, downstream):
+def test_code_of_the_arrivals_of_bursts(edited, priced_jobs):
     with_replay(edited)
     edited.append("scripts/perseus/traffic/mmpp.py", CODE)
-    assert edited.stale() == REPLAYED | downstream
+    assert edited.stale() == REPLAYED | priced_jobs
 
 
-def test_a_soak_added_and_made_longer(edited, downstream):
+def test_a_soak_added_and_made_longer(edited, priced_jobs):
     """Its rates are shares of the dedicated peaks, which were measured."""
     soak = {"kind": "soak", "percents_of_peak": [40, 30]}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(soak))
     cell, drawn = ("measure", "cpu1.shared.soak-40-30.r1"), ("figure", "soak")
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
     edited.run("--cores", "2", "all")
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].update(duration_s=7200))
-    assert edited.stale() == {cell, drawn, *downstream}
+    assert edited.stale() == {cell, drawn, *priced_jobs}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"][-1].pop("duration_s"))
     assert edited.stale() == set()
 
@@ -216,8 +218,8 @@ EVERY_KIND = [
 ]
 
 
-def test_an_experiment_of_each_kind_removed(edited, downstream):
-    """It measures nothing, and the figure of the kind goes with it."""
+def test_an_experiment_of_each_kind_removed(edited, downstream, priced_jobs):
+    """It measures nothing, and the figure of the kind goes with it; searches were predicted."""
 
     def ask(*others):
         first = {"kind": "peak", "mixes": [[3, 1]]}
@@ -228,7 +230,9 @@ def test_an_experiment_of_each_kind_removed(edited, downstream):
     edited.run("--cores", "2", "all")
     for i, removed in enumerate(EVERY_KIND):
         drawn = ask(*EVERY_KIND[:i], *EVERY_KIND[i + 1 :])
-        assert edited.stale() == drawn | downstream, removed["kind"]
+        searches = removed["kind"] in ("frontier", "background")
+        after = downstream if searches else priced_jobs
+        assert edited.stale() == drawn | after, removed["kind"]
     ask()
     assert edited.stale() == downstream
 

@@ -50,10 +50,10 @@ def test_a_runtime_of_a_grid_needs_no_other_ceiling_of_the_client(edited, downst
 
 
 def test_cores_of_a_grid_have_a_ceiling_of_their_own_where_this_machine_has_them(
-    edited, downstream
+    edited, downstream, priced_jobs
 ):
     varied(edited, cores=[1, 100_000])
-    assert edited.stale() == {("figure", "grid"), *downstream}
+    assert edited.stale() == {("figure", "grid"), *priced_jobs}
     new = {(job[0], *(part.replace("cpu1.", "cpu1~cores-2.") for part in job[1:]))
            for job in of_variant("")} | {("ceiling", "cpu1~cores-2")}  # fmt: skip
     varied(edited, cores=[1, 2])
@@ -61,9 +61,9 @@ def test_cores_of_a_grid_have_a_ceiling_of_their_own_where_this_machine_has_them
     assert edited.stale(*elsewhere) == new | {("figure", "grid"), *downstream}
 
 
-def test_the_bounds_of_a_grid(edited, downstream):
+def test_the_bounds_of_a_grid(edited, priced_jobs):
     varied(edited, instances=[1, 2])
     edited.run("--cores", "2", "all")
     bounds = {"p95_ms": 40, "relative_error": 0.1}
     reconfigured(edited, lambda s: s["scenarios"][0]["grid"].update(at_most=bounds))
-    assert edited.stale() == {("figure", "grid"), *downstream}
+    assert edited.stale() == {("figure", "grid"), *priced_jobs}

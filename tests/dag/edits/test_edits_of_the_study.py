@@ -18,9 +18,9 @@ from dag.edits.edited_study import (
 from onnx_files import network
 
 
-def test_the_price_of_a_server(edited, downstream):
+def test_the_price_of_a_server(edited, priced_jobs):
     edited.edit("config/prices.csv", "us-central1-a,0.0475,", "us-central1-a,0.0999,")
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
 def test_the_style_of_the_figures(edited, figures):
@@ -28,8 +28,8 @@ def test_the_style_of_the_figures(edited, figures):
     assert edited.stale() == figures
 
 
-def test_a_demand_a_higher_one_and_the_file_of_its_trace(edited, downstream):
-    planned = downstream | {("figure", "fleets")}
+def test_a_demand_a_higher_one_and_the_file_of_its_trace(edited, priced_jobs):
+    planned = priced_jobs | {("figure", "fleets")}
     times = edited.root / "day.txt"
     times.write_text("\n".join(map(str, range(200))))
     asked = [{"name": RESNET, "rps": 20}, {"name": MOBILENET, "trace": "day.txt"}]
@@ -44,12 +44,12 @@ def test_a_demand_a_higher_one_and_the_file_of_its_trace(edited, downstream):
     assert edited.stale() == planned
 
 
-def test_the_first_pricing_is_that_of_the_figures(edited, downstream):
+def test_the_first_pricing_is_that_of_the_figures(edited, priced_jobs):
     reconfigured(edited, lambda study: study.update(costs={"pricing": ["spot"]}))
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
-def test_how_results_are_priced(edited, downstream):
+def test_how_results_are_priced(edited, priced_jobs):
     """None of it is measured."""
 
     def priced(**costs):
@@ -61,24 +61,24 @@ def test_how_results_are_priced(edited, downstream):
         reconfigured(edited, lambda study: study["servers"][0].update(price={**row, **price}))
         return edited.stale()
 
-    assert priced(priced_on="2026-09-01") == downstream
-    assert priced(usd_per_kwh=0.3) == downstream
-    assert priced(pricing=["on_demand", "spot", "committed"]) == downstream
-    assert priced(committed_discount=0.37) == downstream
+    assert priced(priced_on="2026-09-01") == priced_jobs
+    assert priced(usd_per_kwh=0.3) == priced_jobs
+    assert priced(pricing=["on_demand", "spot", "committed"]) == priced_jobs
+    assert priced(committed_discount=0.37) == priced_jobs
     edited.append("own.csv", (edited.root / "config" / "prices.csv").read_text())
-    assert priced(prices="own.csv", priced_on="2026-09-01") == downstream
+    assert priced(prices="own.csv", priced_on="2026-09-01") == priced_jobs
     euros = {"currency": "EUR", "usd_per_currency_unit": 1.1}
-    assert priced(prices="own.csv", priced_on="2026-09-01", **euros) == downstream
+    assert priced(prices="own.csv", priced_on="2026-09-01", **euros) == priced_jobs
     assert priced() == set()
     told = {("report",)}  # it costs what it did; the page tells the configuration as it is written
     assert bought(share=1) == bought(zone="us-central1-a") == told
-    assert bought(instance="n1-standard-4", share=0.25) == downstream
+    assert bought(instance="n1-standard-4", share=0.25) == priced_jobs
     rates = {"usd_per_vcpu_hour": 0.03, "usd_per_gib_hour": 0.004}
-    assert bought(custom={"vcpus": 1, "memory_gib": 4, "on_demand": rates}) == downstream
+    assert bought(custom={"vcpus": 1, "memory_gib": 4, "on_demand": rates}) == priced_jobs
     assert bought() == set()
     elsewhere = {"instance": "n1-standard-4", "region": "asia-east1", "share": 0.25}
     reconfigured(edited, lambda study: study["servers"][0].update(other_prices=[elsewhere]))
-    assert edited.stale() == downstream
+    assert edited.stale() == priced_jobs
 
 
 def test_the_sla_of_a_model(edited, downstream):

@@ -17,7 +17,6 @@ from perseus.models.unmade import made
 from perseus.report import drawing
 from perseus.report.answers import answers
 from perseus.report.figures import FIGURES
-from perseus.results import tables
 from perseus.results.check import problems
 from perseus.results.records import Record
 from perseus.results.study_results import StudyResults
@@ -102,7 +101,7 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     ]
     factors = {"onnxruntime": 1.0, RUNTIME: 1.0}
     results = StudyResults.read(synthetic.grid_task(factors), folders, [])
-    found = tables.make(results)
+    found = synthetic_files.all_tables(results)
     assert problems(found, {}) == []
     said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
     # Of mixes without a model it is known that they cannot be served, of others how they ended.
@@ -171,7 +170,7 @@ def test_a_cell_without_its_dedicated_peaks_is_blocked_before_a_server_is_starte
         assert f"{task.server.name}.resnet18.peak.r1 (infeasible)" in record["reason"]
         kinds.add(task.run.kind)
     assert refused == [] and kinds >= {"peak", "background", "slowdown"}
-    found = tables.make(StudyResults.read(synthetic.TASK, folders, []))
+    found = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, folders, []))
     assert problems(found, {}) == []
 
 
@@ -183,7 +182,7 @@ def test_models_that_it_serves_alone_but_not_together_are_a_row(tmp_path, refuse
     together = MeasureTask.model_validate(records[-1]["cell"])
     folders.append(measured(tmp_path, together))
     assert len(refused) == 2
-    found = tables.make(StudyResults.read(synthetic.TASK, folders, []))
+    found = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, folders, []))
     assert problems(found, {}) == []
     (row,) = (row for row in found["peaks"].to_pylist() if "+" in row["models"])
     assert (row["verdict"], row["reason"]) == ("failed", NOT_LOADED)

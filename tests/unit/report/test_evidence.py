@@ -201,7 +201,7 @@ def test_what_answers_stands_before_the_peaks_and_experiments_after_them(tmp_pat
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
     task = synthetic.TASK.model_copy(update={"demand": asked})
     results = StudyResults.read(task, cells, [])
-    frames = {name: each.to_pandas() for name, each in tables.make(results).items()}
+    frames = {name: each.to_pandas() for name, each in synthetic_files.all_tables(results).items()}
     shown = list(main_tables.tables(frames, PageEvidence({})))
     titles = [each.title for each in shown]
     assert titles.index(tables.module_of("fleets").TITLE) < titles.index("Peaks")

@@ -40,7 +40,7 @@ def prepare(folder, made, swept=True):
     task = synthetic.TASK.model_copy(update={"demand": asked})
     read = StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
     paths = {}
-    for name, table in tables.make(read).items():
+    for name, table in synthetic_files.all_tables(read).items():
         paths[name] = folder / f"{name}.parquet"
         parquet.write(table, paths[name], folder / f"{name}.csv")
     return paths, cells

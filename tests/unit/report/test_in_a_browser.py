@@ -12,7 +12,6 @@ from perseus.host.files import write_json
 from perseus.report import drawing
 from perseus.report import page as report_page
 from perseus.report.evidence import read_records, read_windows
-from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportTask
@@ -73,11 +72,13 @@ def written(folder, made, kinds=()):
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     results = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
     paths, svg = {}, folder / "peaks.svg"
-    for name, table in tables.make(results).items():
+    for name, table in synthetic_files.all_tables(results).items():
         paths[name] = folder / f"{name}.parquet"
         parquet.write(table, paths[name], folder / f"{name}.csv")
     drawing.draw("peaks", paths, cells, STYLE, svg, folder / "peaks.png", folder / "peaks.csv")
-    frames = {name: table.to_pandas() for name, table in tables.make(results).items()}
+    frames = {
+        name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
+    }
     records = read_records([cell / "record.json" for cell in cells])
     drawn = {"peaks": svg.read_bytes()}
     return report_page.render(frames, drawn, records, ReportTask(), read_windows(records))

@@ -15,7 +15,7 @@ from perseus.report.answers.sharing import _cheapest, answers
 from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
-from perseus.results.tables import make, module_of
+from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
@@ -109,7 +109,7 @@ def test_the_noise_of_the_host_stands_beside_the_savings(tmp_path):
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, 1.1), mixes=[(1, 1)])
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
     results = StudyResults.read(synthetic.TASK, cells, [])
-    noisy = {name: table.to_pandas() for name, table in make(results).items()}
+    noisy = {name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()}
     floor = percent(noisy["savings"]["noise_floor"].iloc[0])
     (answer,) = answers(noisy)
     (said,) = (each for each in answer.sentences if "noise" in each)

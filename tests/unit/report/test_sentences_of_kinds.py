@@ -6,7 +6,6 @@ import synthetic_files
 from sentences import said, shows_nothing_missing, stands_only_where_true, tables_of, without_case
 
 from perseus.report.answers import answers, module_of
-from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
 
@@ -376,7 +375,7 @@ def test_no_answer_shows_what_is_missing():
 @pytest.mark.parametrize("kind", synthetic_files.OF_KIND)
 def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path):
     cells = [synthetic_files.OF_KIND[kind](tmp_path)]
-    made = tables.make(StudyResults.read(synthetic.TASK, cells, []))
+    made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))
     (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
     assert answer.headline and answer.behind
 

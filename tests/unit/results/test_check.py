@@ -13,7 +13,6 @@ import synthetic_files
 from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.peak.outcome import Outcome
-from perseus.results import tables
 from perseus.results.check import (
     MOST_TOLD,
     ContradictionError,
@@ -43,7 +42,9 @@ def made(tmp_path_factory):
     task = synthetic.TASK.model_copy(
         update={"demand": asked, "other_prices": {"cpu1": (other, other)}}
     )
-    return tables.make(StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"]))
+    return synthetic_files.all_tables(
+        StudyResults.read(task, cells, [folder / "ceilings/cpu1.json"])
+    )
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_whatever_became_of_a_repeat_its_tables_hold(outcome):
 
 def test_a_study_without_a_search_holds(tmp_path):
     folder = synthetic_files.write_startup(tmp_path)
-    found = tables.make(StudyResults.read(synthetic.TASK, [folder], []))
+    found = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
     assert problems(found, {}) == []
 
 

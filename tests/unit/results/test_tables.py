@@ -38,7 +38,7 @@ def results(tmp_path_factory):
     write_json(folder / "ceilings/cpu1.json", synthetic.ceiling())
     others = [write(folder) for write in synthetic_files.OF_KIND.values()]
     read = StudyResults.read(synthetic.TASK, [*cells, *others], [folder / "ceilings/cpu1.json"])
-    for name, table in tables.make(read).items():
+    for name, table in synthetic_files.all_tables(read).items():
         parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
     return folder
 
@@ -135,7 +135,7 @@ def ceilings_of(folder, **changes):
     found["shapes"][0] |= changes
     write_json(folder / "ceilings/cpu1.json", found)
     read = StudyResults.read(synthetic.TASK, cells, [folder / "ceilings/cpu1.json"])
-    made = {name: table.to_pylist() for name, table in tables.make(read).items()}
+    made = {name: table.to_pylist() for name, table in synthetic_files.all_tables(read).items()}
     return made["peaks"], made["ceilings"]
 
 

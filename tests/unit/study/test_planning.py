@@ -82,7 +82,7 @@ def tasks_of(study):
                 yield planning.ensemble_task(study, id, tenant.name)
     yield from (planning.measure_task(study, cell) for cell in islice(study.cells.values(), 100))
     yield from (planning.ceiling_task(study, name) for name in study.ceilings)
-    for task in ("tables", "check", "figure", "report"):
+    for task in ("predictions", "tables", "check", "figure", "report"):
         yield getattr(planning, f"{task}_task")(study)
 
 

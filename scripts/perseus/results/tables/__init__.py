@@ -2,7 +2,8 @@
 are the first four, has one of its own name, and may have more.
 
 Such a module has SCHEMA, its columns and what holds of them (`results.schema`); DESCRIPTION, a
-sentence for the data dictionary; `rows`, which makes them of the results of a study; and RECORD
+sentence for the data dictionary; `rows`, which makes them of the results of a study, those of
+PREDICTIONS of its predictions; and RECORD
 where it is the table of a kind of experiment that adds to the record: the class of that kind's
 records. Tables that have a section of their own in the report, as those of a kind have, also say
 how they are shown there: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
@@ -19,6 +20,7 @@ from perseus.study.experiments import OTHER_KINDS
 if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
     import pyarrow as pa
 
+    from perseus.results.predictions import Predictions
     from perseus.results.study_results import StudyResults
 
 MORE: Final = {"concurrency": ("knees",)}
@@ -28,7 +30,8 @@ OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.ge
 """The tables of the other kinds of experiments, in the order in which the report shows them."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""What mixes share by prediction, and how far that is off: shown after what was measured of it."""
+"""What mixes share by prediction, and how far that is off: made by a job of their own, which takes
+long in a large study and knows of no price."""
 
 TABLES: Final = (
     "peaks",
@@ -51,17 +54,24 @@ TABLES: Final = (
     *OF_KINDS,
 )
 
+TABLES_OF_RESULTS: Final = tuple(name for name in TABLES if name not in PREDICTIONS)
+
 
 def module_of(table: str) -> Any:
     return import_module(f"{__name__}.{table}")
 
 
 def make(results: StudyResults) -> dict[str, pa.Table]:
-    """All tables by name."""
-    return {name: table(name, results) for name in TABLES}
+    """All tables by name, without PREDICTIONS."""
+    return {name: table(name, results) for name in TABLES_OF_RESULTS}
 
 
-def table(name: str, results: StudyResults) -> pa.Table:
+def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
+    """Those by name."""
+    return {name: table(name, predictions) for name in PREDICTIONS}
+
+
+def table(name: str, results: StudyResults | Predictions) -> pa.Table:
     """One of them."""
     from perseus.host import parquet
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.columns import PROPORTION
+from perseus.results.fleets.columns import PROPORTION
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from math import inf
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.columns import PROPORTION
 from perseus.results.fleets.break_even import MOST_SERVERS, STEPS, stretches
+from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column, holds

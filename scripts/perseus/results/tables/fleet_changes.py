@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.fleets.changes import Change, changes
 from perseus.results.fleets.cheapest import GAP
+from perseus.results.fleets.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column
 from perseus.results.study_results import StudyResults

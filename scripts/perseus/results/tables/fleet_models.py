@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import FLEET, fleet
+from perseus.results.fleets.columns import FLEET, fleet
 from perseus.results.fleets.plans import SPOT, Plan
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import FLEET, PRICED, fleet, of_price
+from perseus.results.columns import PRICED, of_price
+from perseus.results.fleets.columns import FLEET, fleet
 from perseus.results.fleets.plans import Offer, Plan
 from perseus.results.records import Row
 from perseus.results.schema import Schema, column

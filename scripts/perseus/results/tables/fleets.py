@@ -10,7 +10,7 @@ import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
-from perseus.results.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
+from perseus.results.fleets.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, SPOT, Plan
 from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds

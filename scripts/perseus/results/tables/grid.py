@@ -8,7 +8,7 @@ import pandas as pd
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
-from perseus.results.columns import CI, GRID, grid, with_ends
+from perseus.results.columns import CI, with_ends
 from perseus.results.grids import Contender, GridComparison, comparisons
 from perseus.results.records import Row
 from perseus.results.repeats import Quantity
@@ -54,6 +54,15 @@ def _add_up_to_1(
     total = probability_cheapest.groupby([grid, mix, load_line]).transform("sum")
     return close(total, 1)
 
+
+GRID = [
+    column("study", TEXT, "", "name of the study"),
+    column("grid", TEXT, "", "name of the scenario that has it in the configuration"),
+    column("mix", TEXT, "", "the tenant alone, or the load line in words, as in the configuration"),
+    column("load_line", TEXT, "", "name of the load line, as in the configuration"),
+    column("preset", TEXT, "", "how much evidence was collected"),
+]
+"""The first columns of every table of grids."""
 
 SCHEMA = Schema(
     [
@@ -116,6 +125,17 @@ SCHEMA = Schema(
 )  # fmt: skip
 WHOLE_NUMBERS = ("cores", "instances", "max_batch_size", "intra_op_threads")
 WORDS = ("runtime", "precision", "max_queue_delay_us", "preferred_batch_sizes")
+
+
+def grid(study: str, of: GridComparison) -> Row:
+    """The columns GRID."""
+    return {
+        "study": study,
+        "grid": of.question.grid,
+        "mix": of.mix,
+        "load_line": of.question.load_line,
+        "preset": of.preset,
+    }
 
 
 def rows(results: StudyResults) -> Iterator[Row]:

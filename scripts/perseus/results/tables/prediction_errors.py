@@ -10,9 +10,9 @@ import numpy as np
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import Out, errors
+from perseus.results.predictions import Predictions
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
-from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per shared server, step of the ladder and what is left out when a mix is predicted."
@@ -57,12 +57,12 @@ SCHEMA = Schema(
 )  # fmt: skip
 
 
-def rows(results: StudyResults) -> Iterator[Row]:
-    for server in results.shared_servers:
+def rows(predictions: Predictions) -> Iterator[Row]:
+    for server in predictions.servers:
         if not server.measured:
             continue
         known = {
-            each.name: each.known for each in results.shared_servers if each.preset == server.preset
+            each.name: each.known for each in predictions.servers if each.preset == server.preset
         }
         ends = [each.ratio.interval() for each in server.measured]
         halves = [(end.high - end.low) / 2 / end.value for end in ends if end.high < np.inf]
@@ -72,7 +72,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 told = np.array(off)[np.isfinite(off)]
                 if len(told):
                     yield {
-                        "study": results.task.study,
+                        "study": predictions.study,
                         "server": server.name,
                         "preset": server.preset,
                         "step": step,

@@ -12,10 +12,9 @@ from perseus.peak.predicted.ladder import LadderStep
 from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
 from perseus.peak.stats import UNKNOWN
 from perseus.results.columns import CI, with_ends
-from perseus.results.predictions import PredictedMix
+from perseus.results.predictions import PredictedMix, Predictions
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
-from perseus.results.study_results import StudyResults
 
 DESCRIPTION = (
     "One row per measured mix of a shared server, and per pair of tenants that was not measured; a"
@@ -90,10 +89,10 @@ SCHEMA = Schema(
 )  # fmt: skip
 
 
-def rows(results: StudyResults) -> Iterator[Row]:
-    for server in results.shared_servers:
+def rows(predictions: Predictions) -> Iterator[Row]:
+    for server in predictions.servers:
         for mix in server.mixes():
-            yield {"study": results.task.study, "preset": server.preset, **_row(mix)}
+            yield {"study": predictions.study, "preset": server.preset, **_row(mix)}
 
 
 def _row(of: PredictedMix) -> Row:

@@ -9,12 +9,13 @@ import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
-from perseus.results.columns import CI, GRID, grid, with_ends
+from perseus.results.columns import CI, with_ends
 from perseus.results.grids import GridComparison, comparisons
 from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.aa import noise_floors
+from perseus.results.tables.grid import GRID, grid
 
 SURE = 0.95
 """Probability of being the cheapest from which on it is clear."""

@@ -1,0 +1,30 @@
+"""Predictions: what tenants can share, as what each of them did alone predicts it.
+
+inputs:   the records of all cells that searched, the records of exports
+outputs:  results/<study>/tables/{predictions,prediction_errors}.{parquet,csv}
+steps:    simulate each mix, measured or not; find how far each way to predict is off; no price enters
+"""
+
+
+rule predictions:
+    """The tables of predictions: a change of prices does not make them again."""
+    input:
+        records=files.raw_of_kind(STUDY, "peak", ["record.json"]),
+        checks=files.all_checks(STUDY),
+    output:
+        expand(f"{RESULTS}/tables/{{table}}.parquet", table=PREDICTIONS),
+        [
+            report(f"{RESULTS}/tables/{name}.csv", category="Tables", labels={"table": name})
+            for name in PREDICTIONS
+        ],
+    log:
+        f"{LOGS}/predictions.log",
+    conda:
+        "../envs/perseus.yaml"
+    params:
+        task=planning.predictions_task(STUDY).plain(),
+        code=provenance.tables_code(SOURCES, "predictions.py", PREDICTIONS),
+    message:
+        "Predicting what tenants can share"
+    script:
+        "../scripts/predictions.py"

@@ -1,0 +1,67 @@
+"""Columns that several tables of fleets have, and how their rows are filled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from perseus.host.parquet import REAL, TEXT
+from perseus.results.fleets.cheapest import GAP, STATUSES
+from perseus.results.fleets.plans import Plan
+from perseus.results.records import Row
+from perseus.results.schema import column, holds
+
+FLEET = [
+    column("study", TEXT, "", "name of the study"),
+    column("level", TEXT, "", "level of the demand: low, typical, peak, or demand if constant"),
+    column(
+        "strategy",
+        TEXT,
+        "",
+        "what servers may be: dedicated, sharing allowed, or one type of server (shared or not)",
+    ),
+]
+"""The first columns of every table of fleets."""
+
+SOLVED = [
+    column(
+        "gap",
+        REAL,
+        "share",
+        "of the price: by so much a cheaper fleet might be, for all that the solver knows",
+    ),
+    column(
+        "status",
+        TEXT,
+        "",
+        f"how the solver ended: optimal, to the gap that was asked for ({GAP:.2%}), or by the time"
+        " limit; empty without a fleet",
+        words=("", *STATUSES),
+    ),
+]
+"""How sure it is that a fleet is the cheapest."""
+
+FLEET_OR_REASON = holds(
+    "there is a fleet, or a reason why not",
+    lambda servers, reason: np.isnan(servers) == (reason != ""),
+    null=True,
+)
+
+
+def _adds_up(proportion: pd.Series) -> pd.Series:
+    """Each share is a whole number of percent, so that all together may be off."""
+    shares = proportion.str.findall(r" (\d+)%(?:,|$)")
+    return shares.map(lambda each: abs(sum(map(int, each)) - 100) <= len(each) / 2)
+
+
+PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)
+
+
+def fleet(study: str, plan: Plan) -> Row:
+    """The columns FLEET."""
+    return {"study": study, "level": plan.level.name, "strategy": plan.strategy}
+
+
+def solved(plan: Plan) -> Row:
+    """The columns SOLVED."""
+    return {"gap": plan.gap, "status": plan.status}

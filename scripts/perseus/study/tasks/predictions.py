@@ -1,0 +1,12 @@
+"""The task of predicting what tenants of a study can share."""
+
+from __future__ import annotations
+
+from perseus.study.base import Part
+
+
+class PredictionsTask(Part):
+    """`seed` is that of the resampling."""
+
+    study: str
+    seed: int

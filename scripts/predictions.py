@@ -1,0 +1,20 @@
+"""Predict what tenants of a study can share, as tables, each as Parquet and as CSV."""
+
+from pathlib import Path
+
+from perseus.host import parquet
+from perseus.host.job import job
+from perseus.results import tables
+from perseus.results.predictions import Predictions
+from perseus.study.tasks.predictions import PredictionsTask
+
+with job(snakemake.log[0]):
+    predictions = Predictions.read(
+        PredictionsTask.model_validate(snakemake.params.task),
+        [Path(record).parent for record in snakemake.input.records],
+        [Path(path) for path in snakemake.input.checks],
+    )
+    made = tables.make_predictions(predictions)
+    for path in map(Path, snakemake.output):
+        if path.suffix == ".parquet":
+            parquet.write(made[path.stem], path, path.with_suffix(".csv"))
