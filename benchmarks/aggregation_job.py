@@ -33,25 +33,22 @@ def main(folder: Path, job: str) -> None:
 
 
 def make_predictions(folder: Path, cells: Sequence[Path]) -> None:
-    from perseus.host import parquet
     from perseus.results import tables
     from perseus.results.predictions import Predictions
     from perseus.study.tasks.predictions import PredictionsTask
 
     task = PredictionsTask.model_validate_json((folder / "predictions.json").read_text())
-    for name, made in tables.make_predictions(Predictions.read(task, cells, [])).items():
-        parquet.write(made, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    made = tables.make_predictions(Predictions.read(task, cells, []))
+    tables.write(made, folder / "tables")
 
 
 def make_tables(folder: Path, cells: Sequence[Path]) -> None:
-    from perseus.host import parquet
     from perseus.results import tables
     from perseus.results.study_results import StudyResults
     from perseus.study.tasks.tables import TablesTask
 
     task = TablesTask.model_validate_json((folder / "tables.json").read_text())
-    for name, made in tables.make(StudyResults.read(task, cells, [])).items():
-        parquet.write(made, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    tables.write(tables.make(StudyResults.read(task, cells, [])), folder / "tables")
 
 
 def write_report(folder: Path, cells: Sequence[Path]) -> None:

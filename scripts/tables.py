@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from perseus.host import parquet
 from perseus.host.job import job
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
@@ -14,7 +13,4 @@ with job(snakemake.log[0]):
         [Path(record).parent for record in snakemake.input.records],
         [Path(path) for path in snakemake.input.ceilings],
     )
-    made = tables.make(results)
-    for path in map(Path, snakemake.output):
-        if path.suffix == ".parquet":
-            parquet.write(made[path.stem], path, path.with_suffix(".csv"))
+    tables.write(tables.make(results), Path(snakemake.output[0]).parent)

@@ -16,7 +16,6 @@ import synthetic
 from synthetic import Plain
 
 from benchmarks.records import GRACE_S, SETTLE_S, row_of
-from perseus.host import parquet
 from perseus.host.files import write_json
 from perseus.measurement import raw_results
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
@@ -292,8 +291,7 @@ def write_study(
 ) -> Path:
     """The results of a study, as far as they are compared and packed: records, tables and what the
     exports said. Returns the folder."""
-    for name, table in all_tables(results_of(folder, made, task)).items():
-        parquet.write(table, folder / f"tables/{name}.parquet", folder / f"tables/{name}.csv")
+    tables.write(all_tables(results_of(folder, made, task)), folder / "tables")
     for model in {tenant["model"] for record in made for tenant in record["cell"]["tenants"]}:
         told = {"architecture": model, "weights": weights, "seed": 1, "input_shape": [3, 224, 224]}
         told |= {"images": [], "sha256": f"{weights} {model}", "versions": {"torch": "2.13.0"}}

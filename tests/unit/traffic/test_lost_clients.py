@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import numpy as np
@@ -40,6 +41,16 @@ def test_a_client_that_dies_is_noticed_at_once(server):
         for command in (client.look, client.stop):
             with pytest.raises(ClientError, match="tenant died"):
                 command(0)
+
+
+def test_a_signal_to_every_process_of_a_job_does_not_end_a_client(server):
+    """Its job gets it too, and decides."""
+    with client_of(server) as client:
+        (process,) = client._processes
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process._process.send_signal(number)
+        _, _, result = run(client, np.arange(0, 0.3, 0.05), 0.5)
+    assert np.all(result.requests.answered)
 
 
 def test_one_of_several_processes_that_dies_is_noticed(server):

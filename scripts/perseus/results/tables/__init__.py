@@ -3,11 +3,10 @@ are the first four, has one of its own name, and may have more.
 
 Such a module has SCHEMA, its columns and what holds of them (`results.schema`); DESCRIPTION, a
 sentence for the data dictionary; `rows`, which makes them of the results of a study, those of
-PREDICTIONS of its predictions; and RECORD
-where it is the table of a kind of experiment that adds to the record: the class of that kind's
-records. Tables that have a section of their own in the report, as those of a kind have, also say
-how they are shown there: TITLE, NOTE, and SHOWN, its headings with the column or the three (value
-and interval) below them.
+PREDICTIONS of its predictions; and RECORD where it is the table of a kind of experiment that adds
+to the record: the class of that kind's records. Tables that have a section of their own in the
+report, as those of a kind have, also say how they are shown there: TITLE, NOTE, and SHOWN, its
+headings with the column or the three (value and interval) below them.
 """
 
 from __future__ import annotations
@@ -18,6 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 from perseus.study.experiments import OTHER_KINDS
 
 if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
+    from collections.abc import Mapping
+    from pathlib import Path
+
     import pyarrow as pa
 
     from perseus.results.predictions import Predictions
@@ -69,6 +71,14 @@ def make(results: StudyResults) -> dict[str, pa.Table]:
 def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
     """Those by name."""
     return {name: table(name, predictions) for name in PREDICTIONS}
+
+
+def write(made: Mapping[str, pa.Table], folder: Path) -> None:
+    """Each as Parquet, and for people as CSV."""
+    from perseus.host import parquet
+
+    for name, each in made.items():
+        parquet.write(each, folder / f"{name}.parquet", folder / f"{name}.csv")
 
 
 def table(name: str, results: StudyResults | Predictions) -> pa.Table:
