@@ -88,7 +88,7 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
     drawn = {}
     for figure in figures_of(study.kinds):
         evict(files)
-        drawn[figure] = job(folder, figure)
+        drawn[figure] = job(folder, "figure", figure)
         say(f"{figure}: {drawn[figure]}")
     yield from _figures(case, drawn)
     evict(files)
@@ -124,10 +124,10 @@ def read_all(files: Sequence[Path]) -> float:
     return time.monotonic() - start_s
 
 
-def job(folder: Path, name: str) -> Took:
+def job(folder: Path, *what: str) -> Took:
     """Raises CalledProcessError when it fails."""
     done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.aggregation_job", str(folder), name],
+        [sys.executable, "-m", "benchmarks.aggregation_job", str(folder), *what],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
         stdout=subprocess.PIPE,

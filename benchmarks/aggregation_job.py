@@ -1,6 +1,7 @@
 """One job over the raw results of a study, made as the script of its rule makes it.
 
-python -m benchmarks.aggregation_job <folder> <predictions, tables, report or a figure>
+python -m benchmarks.aggregation_job <folder> <predictions, tables or report>
+python -m benchmarks.aggregation_job <folder> figure <its name>
 
 Prints as JSON the seconds from the start of this process, its largest memory, and what it read.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 import psutil
 
 
-def main(folder: Path, job: str) -> None:
+def main(folder: Path, job: str, *figure: str) -> None:
     cells = sorted((folder / "raw").iterdir())
     if job == "predictions":
         make_predictions(folder, cells)
@@ -26,7 +27,7 @@ def main(folder: Path, job: str) -> None:
     elif job == "report":
         write_report(folder, cells)
     else:
-        draw_figure(folder, cells, job)
+        draw_figure(folder, cells, *figure)
 
 
 # Each imports what the script of its rule does, and nothing else: that, too, takes its time.
@@ -76,7 +77,7 @@ def made_tables(folder: Path) -> dict[str, Path]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2])
+    main(Path(sys.argv[1]), *sys.argv[2:])
     (read,) = re.findall(r"^rchar: (\d+)$", Path("/proc/self/io").read_text(), re.MULTILINE)
     # Not getrusage's ru_maxrss: across fork and exec that keeps the memory of whoever started this.
     status = Path("/proc/self/status").read_text()

@@ -123,11 +123,11 @@ do and find them in a table, which is what Snakemake takes for them; in turn, me
     "aggregation": """## Tables over many requests
 
 The study `scale` with one repeat, of raw results that were drawn and not measured: requests,
-windows and samples as cells leave them. All tables, each figure and the report are made by a
-process each, which finds none of its inputs in the page cache; *memory* is the most that it had.
-Windows sum up their requests: tables read windows and records, and figures the requests of those
-windows that they show. Most of the time of the tables is that of predictions: all mixes, and pairs
-that have none, are simulated in virtual time.
+windows and samples as cells leave them. Predictions, all other tables, each figure and the report
+are made by a process each, which finds none of its inputs in the page cache; *memory* is the most
+that it had. Windows sum up their requests: tables read windows and records, and figures the
+requests of those windows that they show. Predictions, which are tables with a job of their own,
+simulate all mixes, and pairs that have none, in virtual time.
 """,
     "planner": """## The cheapest fleet
 
