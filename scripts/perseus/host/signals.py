@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Final
+
+LEAVES_S: Final = 30.0
+"""How long a program that was told to end is taken to be on its way out."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -15,17 +21,19 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def terminate_as_exit() -> Iterator[None]:
     """Turn SIGTERM and SIGHUP into SystemExit while active, so that contexts are left in order.
 
-    Only the first signal raises (SIGINT as KeyboardInterrupt); later ones are ignored, because the
-    process is on its way out already and must not be interrupted while it cleans up. To be entered
-    from the main thread, outside of a launcher. A signal that is ignored (nohup) stays ignored.
+    Only the first signal raises (SIGINT as KeyboardInterrupt); those of the next LEAVES_S seconds
+    are ignored, because the process is on its way out already and must not be interrupted while it
+    cleans up. After that one raises again: Python loses an exception in a destructor or a callback
+    of C code. To be entered from the main thread, outside of a launcher. A signal that is ignored
+    (nohup) stays ignored.
     """
-    leaving = False
+    told_s = -math.inf
 
     def leave(number: int, _frame: FrameType | None) -> None:
-        nonlocal leaving
-        if leaving:
+        nonlocal told_s
+        if time.monotonic() - told_s < LEAVES_S:
             return
-        leaving = True
+        told_s = time.monotonic()
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from perseus.host.identity import identity, is_gone
+from perseus.host.signals import LEAVES_S
 
 VARIABLE: Final = "PERSEUS_SNAKEMAKE"
 LOOK_S: Final = 1.0
@@ -29,7 +30,8 @@ def announce() -> None:
 def end_with_starter(say: Callable[[str], None]) -> None:
     """End this process in order (SIGTERM) once the one that was announced is gone.
 
-    `say` hears why, from another thread.
+    `say` hears why, from another thread. The signal comes again for as long as the process is still
+    there: what it raises may be lost.
     """
     starter = os.environ.get(VARIABLE, "")
 
@@ -37,7 +39,9 @@ def end_with_starter(say: Callable[[str], None]) -> None:
         while not is_gone(starter):
             time.sleep(LOOK_S)
         say("Snakemake has ended, and this job with it")
-        os.kill(os.getpid(), signal.SIGTERM)
+        while True:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(LEAVES_S + LOOK_S)
 
     if starter:
         threading.Thread(target=watch, name="starter", daemon=True).start()

@@ -60,6 +60,43 @@ def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
     assert is_gone(found)
 
 
+LOSING_JOB = """
+import os, sys, time
+from perseus.host import signals, starter
+from perseus.host.job import job
+
+signals.LEAVES_S = starter.LEAVES_S = 0.5
+
+class Loses:
+    def __del__(self):
+        print(os.getpid(), file=sys.stderr, flush=True)
+        time.sleep(60)
+
+with job(sys.argv[1]) as say, signals.terminate_as_exit():
+    Loses()
+    say("measures on")
+    time.sleep(20)
+    say("has measured")
+"""
+
+
+def test_a_job_that_loses_its_exit_in_a_destructor_is_told_again(tmp_path):
+    log = tmp_path / "cell.log"
+    with subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(log), LOSING_JOB],
+        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        found = identity(int(process.stderr.readline()))
+        process.kill()
+        said = process.stderr.read()  # until the job has ended, too
+    assert "SystemExit: 143" in said  # the first, which Python has ignored
+    assert "measures on" in said
+    assert "has measured" not in said
+    assert is_gone(found)
+
+
 @pytest.mark.parametrize(
     "announced", ["", "no name", "00000000-1-1"], ids=["nobody", "rubbish", "another machine"]
 )
