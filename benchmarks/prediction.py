@@ -22,6 +22,7 @@ import numpy as np
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say
 from perseus.host.files import write_json
+from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared
 from perseus.peak.predicted.left_out import Out, errors
 from perseus.peak.predicted.solo import Solo
@@ -130,10 +131,7 @@ def keep(study: Path, host: str, part: str = "") -> Iterator[Path]:
     records = [PeakRecord.read(path.parent) for path in sorted(study.glob("raw/*/record.json"))]
     searched = [each for each in records if isinstance(each.task.run, peak.Run)]
     peaks = list(group(searched, seed=1).values())
-    checks = {
-        path.parent.name: json.loads(path.read_text()) for path in study.glob("models/*/*.json")
-    }
-    memory = {name: check["cost"]["working_set_bytes"] for name, check in checks.items()}
+    memory = working_sets_bytes(study.glob("models/*/check.json"))
     for server in shared_servers(peaks, dedicated_peaks(peaks), memory):
         runtime = peaks[0].task.server.runtime
         name = f"{host}-{server.name}-{runtime}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -13,6 +12,7 @@ from typing import Self
 
 import numpy as np
 
+from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
@@ -133,9 +133,7 @@ class Predictions:
         """From the folders of raw results of cells that searched, and the records of exports: they
         say how much memory the models touch whose graph is known."""
         peaks = list(group([PeakRecord.read(cell) for cell in searches], task.seed).values())
-        costs = {path.parent.name: json.loads(path.read_bytes()).get("cost") for path in checks}
-        memory_bytes = {model: cost["working_set_bytes"] for model, cost in costs.items() if cost}
-        found = shared_servers(peaks, dedicated_peaks(peaks), memory_bytes)
+        found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
         return cls(task.study, tuple(found))
 
 

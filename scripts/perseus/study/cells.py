@@ -52,6 +52,12 @@ class Scenario:
     def runs(self) -> tuple[ExperimentRun, ...]:
         return tuple(each.run for each in self.asked)
 
+    @property
+    def copied_model(self) -> str | None:
+        """The model that all its tenants have, where they are several."""
+        models = {tenant.model for tenant in self.tenants}
+        return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
+
     def tenant(self, name: str) -> Tenant:
         """The tenant of that name, or the one that a Triton model of that name serves."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
@@ -197,6 +203,21 @@ class Study:
             for repeat in self.repeats(of.preset)
         )
 
+    def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
+        """The cells that measure mixes of a model of `of` and copies of it, on its server and with
+        its preset, where it needs them."""
+        if not of.run.needs_copies:
+            return ()
+        models = {tenant.model for tenant in of.scenario.tenants}
+        return tuple(
+            cell
+            for scenario in self.scenarios.values()
+            if scenario.server == of.scenario.server and scenario.copied_model in models
+            for each in scenario.asked
+            if each.preset == of.preset and _is_measured_mix(each.run)
+            for cell in self.repeats_of(f"{scenario.id}.{each.run.name}")
+        )
+
     def is_served(self, tenant: Tenant) -> bool:
         """Whether its model is on the server already."""
         return self.models[tenant.model].is_served
@@ -223,6 +244,11 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
                 shared.append(Scenario(item.name, server, item.tenants, asked))
     yield from dedicated.values()
     yield from shared
+
+
+def _is_measured_mix(run: ExperimentRun) -> bool:
+    """And in no case predicted."""
+    return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:

@@ -56,9 +56,25 @@ def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
         "references": references(study, of.scenario),
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of), "record.json"),
+        **_of_copies(study, of),
         "trace": trace(study),
         "files": of_experiment(of),
         "image": image(of.scenario.server),
+    }
+
+
+def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
+    """What tells what its models cost each other in the caches, where its mix may be predicted:
+    what copies of them did together and alone, and how much memory they touch."""
+    cells = study.copies_cells(of)
+    if not cells:
+        return {"copies": [], "copies_dedicated": [], "checks": []}
+    alone = dict.fromkeys(file for cell in cells for file in dedicated(study, cell))
+    own = dedicated(study, of)
+    return {
+        "copies": raw(study, cells, "record.json"),
+        "copies_dedicated": [file for file in alone if file not in own],
+        "checks": _checks(study, _brought(study, of.scenario)),
     }
 
 
@@ -128,8 +144,12 @@ def check(study: Study, model: str) -> str:
 
 def all_checks(study: Study) -> list[str]:
     """Those of all models that are brought to a server."""
-    brought = (t.model for of in study.scenarios.values() for t in _brought(study, of))
-    return [check(study, model) for model in dict.fromkeys(brought)]
+    return _checks(study, [t for of in study.scenarios.values() for t in _brought(study, of)])
+
+
+def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
+    """Those of the models of these tenants, each once."""
+    return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
 
 
 def checks(study: Study, ceiling: str) -> list[str]:

@@ -43,6 +43,26 @@ def test_a_frontier_added_and_one_more_point(edited, downstream):
     assert edited.stale() == {*points, *downstream}
 
 
+def test_a_model_beside_a_copy_of_itself_added_where_mixes_are_predicted(edited):
+    """Predictions rest on it."""
+    frontier = {"kind": "frontier", "points": 2, "predict": True}
+    reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(frontier))
+    edited.run("--cores", "2", "all")
+    twice = {
+        "name": "twice",
+        "servers": ["cpu1"],
+        "experiments": [{"kind": "peak", "mixes": [[1, 1]]}],
+    }
+    twice["tenants"] = [{"model": RESNET}, {"model": RESNET, "name": "copy"}]
+    reconfigured(edited, lambda s: s["scenarios"].append(twice))
+    measured = {job for job in edited.stale() if job[0] == "measure"}
+    points = {("measure", f"cpu1.shared.frontier-{point}.r1") for point in (1, 2)}
+    copies = {("measure", "cpu1.copy.peak.r1"), ("measure", "cpu1.twice.mix-1-1.r1")}
+    assert measured == points | copies
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+
+
 def test_a_demand_of_three_tenants_then_another_ratio_and_higher_rates(
     edited, downstream, priced_jobs
 ):

@@ -1,5 +1,6 @@
 """A mix of a frontier that is not measured, since those before it let predict it."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,9 +12,13 @@ from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import frontier
 from perseus.measurement.peaks import searched_peak
 from perseus.peak.outcome import Outcome
+from perseus.peak.predicted.ladder import Shared
 from perseus.peak.predicted.left_out import FEWEST
+from perseus.peak.predicted.solo import Solo
 from perseus.study.experiments.frontier import Run
+from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
+from perseus.traffic.arrivals import Arrivals
 
 MEASURED = ((1, 1), (1, 3), (3, 1), (1, 7), (7, 1))
 
@@ -44,7 +49,9 @@ def unlike(by):
 def cell_of(tmp_path):
     """A function that makes the cell of a frontier's next point."""
 
-    def made(alone, mixes, within_percent=10.0, predict=True):
+    def made(
+        alone, mixes, within_percent=10.0, predict=True, copies=(), copies_alone=(), checks=()
+    ):
         def written(kind, each):
             paths = [tmp_path / kind / f"{i}.json" for i in range(len(each))]
             for path, record in zip(paths, each, strict=True):
@@ -52,13 +59,16 @@ def cell_of(tmp_path):
             return paths
 
         run = Run.of_point(len(mixes) + 1, predict=predict, within_percent=within_percent)
-        plain = records()[1][0]["cell"] | {"run": run.plain()}
+        plain = mixes[0]["cell"] | {"run": run.plain()}
         said = []
         return SimpleNamespace(
             task=MeasureTask.model_validate(plain),
             inputs=SimpleNamespace(
                 dedicated_records=written("alone", alone),
                 earlier_records=written("mixes", mixes),
+                copies_records=written("copies", copies),
+                copies_dedicated_records=written("copies_alone", copies_alone),
+                checks=checks,
                 trace=None,
             ),
             raw=SimpleNamespace(requests=SimpleNamespace(windows=0)),
@@ -142,3 +152,90 @@ def test_a_tenant_without_a_dedicated_peak_predicts_nothing(cell_of):
     (first, *others), mixes = records()
     with pytest.raises(BlockedError, match=r"cpu1\.resnet18\.peak\.r1 \(disturbed\)"):
         frontier.measure(cell_of([synthetic.spoil(first, "disturbed", "others"), *others], mixes))
+
+
+WORK_MS = {"a": 5.0, "b": 8.0, "c": 20.0}
+EXCESS = {"a": 1.0, "b": 0.3, "c": 0.05}
+"""By which a request takes longer after one of another model: caches of a world."""
+OF_THREE = ((1, 1, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1))
+
+
+def solo_of(name):
+    """A tenant alone in a first-come first-served queue: its peak is the queue's."""
+    model = name[0]
+    of = Solo(
+        model=model,
+        sla=Sla(latency_ms=100.0),
+        peak_rps=500 / WORK_MS[model],
+        busy_rps=1000 / WORK_MS[model],
+        work_s=np.full(100, WORK_MS[model] / 1000),
+        away_s=0.0,
+        memory_bytes=8e6,
+    )
+    limit = Shared.of([of], [1], Arrivals()).of_queue
+    return replace(of, peak_rps=limit * of.peak_rps)
+
+
+def with_caches(names, weights):
+    """The sharing ratio of a mix in that world."""
+    shared = Shared.of([solo_of(name) for name in names], weights, Arrivals())
+    excess = np.array([EXCESS[solo.model] for solo in shared.solos])
+    return shared.of_slowed_queue(1 + excess * shared.after_others)
+
+
+def of_world(names, mixes, scenario="cpu1.shared"):
+    """Records of tenants alone, and of their mixes, in that world."""
+    truth = synthetic.Truth({name: solo_of(name).peak_rps for name in names}, repeats=1)
+    made = synthetic.records(truth, mixes=mixes, holds=())
+    alone, shared = made[: len(names)], made[len(names) :]
+    for record in made:
+        for tenant in record["cell"]["tenants"]:
+            tenant["model"] = tenant["name"][0]
+    for record in alone:
+        ((name, peak),) = (
+            (t["name"], solo_of(t["name"]).peak_rps) for t in record["cell"]["tenants"]
+        )
+        record["work_ms"] = {name: [WORK_MS[name[0]]] * 100}
+        record["unloaded_p50_ms"] = {name: WORK_MS[name[0]]}
+        at(record, peak)
+    for record, weights in zip(shared, mixes, strict=True):
+        record["cell"]["scenario"] = scenario
+        at(record, with_caches(names, weights))
+    return alone, shared
+
+
+def at(record, limit):
+    factor = limit / record["estimate_scale"]
+    record["estimate_scale"] = limit
+    record["posterior_scales"] = [factor * scale for scale in record["posterior_scales"]]
+
+
+@pytest.fixture
+def copies(tmp_path):
+    """What cells of each model beside a copy of itself found, and exports of the models."""
+    checks, found = [], {"copies": [], "copies_alone": []}
+    for model in WORK_MS:
+        (_, copy), mixes = of_world((model, f"{model}2"), ((1, 1),), f"cpu1.{model}_twice")
+        # Beside a copy, every request comes after one that drives all of its data out.
+        found["copies"] += mixes
+        found["copies_alone"].append(copy)
+        path = tmp_path / "models" / model / "check.json"
+        path.parent.mkdir(parents=True)
+        write_json(path, {"cost": {"working_set_bytes": 8e6}})
+        checks.append(path)
+    return {**found, "checks": checks}
+
+
+def test_copies_tell_what_models_cost_each_other_in_the_caches(cell_of, searched, copies):
+    found = frontier.measure(cell_of(*of_world("abc", OF_THREE), **copies))
+    assert found.record["reason"].startswith("not measured: B3 predicts it within ")
+    truth = with_caches("abc", found.record["weights"])
+    assert found.record["estimate_scale"] == pytest.approx(truth, rel=0.03)
+
+
+@pytest.mark.parametrize("missing", ["copies", "copies_alone", "checks"])
+def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
+    cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
+    with pytest.raises(searched):
+        frontier.measure(cell)
+    assert "to be measured: B2" in cell.said[-1]

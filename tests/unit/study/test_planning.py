@@ -142,6 +142,57 @@ def shared(name, models, experiment, servers):
     return {"name": name, "servers": servers, "tenants": tenants, "experiments": [experiment]}
 
 
+def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
+    """Those of its models, on its server and with its preset; a mix that may be predicted is not
+    among them, so that no cell waits for itself."""
+    foretold = {"kind": "frontier", "points": 2, "predict": True}
+    even = {"kind": "peak", "mixes": [[1, 1]]}
+    sure = copies("sure", NAMES[1], ["cpu1"], even) | {"preset": "standard"}
+    study = read_study(
+        {
+            "study": "pairs",
+            "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES[:3]],
+            "servers": [{"name": f"cpu{n}", "cores": 1, "price": PRICE} for n in (1, 2)],
+            "scenarios": [
+                shared("pair", NAMES[:2], foretold, ["cpu1"]),
+                shared("others", NAMES[1:3], {"kind": "frontier", "points": 1}, ["cpu1"]),
+                copies("first_twice", NAMES[0], ["cpu1", "cpu2"], even, foretold),
+                copies("third_twice", NAMES[2], ["cpu1"], even),
+                sure,
+            ],
+            "measurement": {"repeats": 2},
+        },
+        prices=ROOT / "config" / "prices.csv",
+        folder=ROOT,
+    )
+
+    def of_copies(cell):
+        found = files.of_cell(study, study.cells[cell])
+        return [found[name] for name in ("copies", "copies_dedicated", "checks")]
+
+    raw, first = "results/pairs/raw/cpu1.first_twice.mix-1-1", NAMES[0]
+    assert of_copies("cpu1.pair.frontier-2.r1") == [
+        [f"{raw}.r1/record.json", f"{raw}.r2/record.json"],
+        [f"results/pairs/repeats/cpu1.{first}_b.peak.json"],
+        [f"results/pairs/models/{name}/check.json" for name in NAMES[:2]],
+    ]
+    assert of_copies("cpu1.others.frontier-1.r1") == [[], [], []]
+    (own, alone, checked) = of_copies("cpu2.first_twice.frontier-1.r1")
+    assert own == [f"{raw}.r{n}/record.json".replace("cpu1", "cpu2") for n in (1, 2)]
+    assert not alone and checked == [f"results/pairs/models/{first}/check.json"]
+
+
+def copies(name, model, servers, *experiments):
+    """A scenario of a model and a copy of it."""
+    tenants = [{"model": model}, {"model": model, "name": f"{model}_b"}]
+    return {
+        "name": name,
+        "servers": servers,
+        "tenants": tenants,
+        "experiments": list(experiments),
+    }
+
+
 def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
     tenants = [{"model": name} for name in NAMES[:2]]
     beside = {"kind": "background", "search": NAMES[0], "percents_of_peak": [50]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from perseus.measurement.peaks.dedicated_peaks import (
     read_records,
 )
 from perseus.measurement.peaks.measured_mixes import MixRecord
+from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
@@ -35,13 +36,13 @@ def predicted_peak(
     second measurement would be.
     """
     task, alone = cell.task, _alone(cell)
-    # Caches are left out: what tenants do beside copies of themselves is in other scenarios.
-    solos = {tenant: Solo.of(repeats, np.nan) for tenant, repeats in alone.items()}
+    memory_bytes = working_sets_bytes(cell.inputs.checks)
+    solos = {tenant: _solo(repeats, memory_bytes) for tenant, repeats in alone.items()}
     if any(name not in solos for name in task.tenant_names):
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
     noise = {tenant: _log_variance(repeats) for tenant, repeats in alone.items()}
-    known = _known(cell, solos, noise, process)
+    known = list(_known(cell, solos, noise, process))
     found = best(errors_by_step(known), noise_of(known))
     if found is None or not _is_enough(found, within_percent):
         if found is not None:
@@ -76,12 +77,19 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """By tenant, the repeats that found its dedicated peak."""
+    """By tenant, its own and copies of them, the repeats that found its dedicated peak."""
+    paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
-    for record in read_records(SoloRecord, cell.inputs.dedicated_records):
+    for record in read_records(SoloRecord, paths):
         if record.limit_scale is not None:
             found.setdefault(record.tenant, []).append(record)
     return found
+
+
+def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> Solo:
+    """`memory_bytes` is by model."""
+    (tenant,) = repeats[0].task.tenants
+    return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
 
 def _known(
@@ -89,23 +97,22 @@ def _known(
     solos: Mapping[str, Solo],
     noise: Mapping[str, float],
     process: Arrivals,
-) -> Sequence[Known]:
-    """The mixes that were measured before this one; `noise` is the variance of the logarithm of
-    each tenant's dedicated peak."""
-    names = cell.task.tenant_names
-    of_mix: dict[tuple[int, ...], list[MixRecord]] = {}
-    for path in cell.inputs.earlier_records:
+) -> Iterator[Known]:
+    """The mixes of its scenario and of copies that were measured before this one; `noise` is the
+    variance of the logarithm of each tenant's dedicated peak."""
+    of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
+    for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
-        if record.limit_scale is not None and record.outcome is not Outcome.PREDICTED:
-            of_mix.setdefault(record.weights, []).append(record)
-    of_all, of_each = [solos[name] for name in names], np.array([noise[name] for name in names])
-    made = []
-    for weights, repeats in of_mix.items():
+        is_measured = record.limit_scale is not None and record.outcome is not Outcome.PREDICTED
+        if is_measured and all(name in solos for name in record.task.tenant_names):
+            of_mix.setdefault((record.task.scenario, record.weights), []).append(record)
+    for (_, weights), repeats in of_mix.items():
+        names = repeats[0].task.tenant_names
         shares = np.array(weights) / sum(weights)
+        of_each = np.array([noise[name] for name in names])
         ratio = float(np.mean([_ratio(each, names, solos) for each in repeats]))
         deviation = float(np.sqrt(_log_variance(repeats) + (shares**2 * of_each).sum()))
-        made.append(Known(Shared.of(of_all, weights, process), ratio, deviation))
-    return made
+        yield Known(Shared.of([solos[name] for name in names], weights, process), ratio, deviation)
 
 
 def _log_variance(repeats: Sequence[SearchRecord]) -> float:

@@ -27,6 +27,12 @@ class ExperimentRun(Part):
         return ()
 
     @property
+    def needs_copies(self) -> bool:
+        """Whether what models do beside copies of themselves on its server decides on what it
+        measures, where the study asks for that."""
+        return False
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Files that it reads, which the configuration names: inputs of its job."""
         return ()

@@ -39,6 +39,11 @@ class Run(peak.Run):
     def needs_runs(self) -> tuple[str, ...]:
         return tuple(_name(before) for before in range(1, self.point))
 
+    @property
+    def needs_copies(self) -> bool:
+        """Predictions rest on them; a mix that is predicted itself is not among them."""
+        return self.predict
+
 
 def _name(point: int) -> str:
     return f"frontier-{point}"
@@ -59,7 +64,8 @@ class Settings(ExperimentSettings):
     predict: bool = Field(
         default=False,
         description="Measure no mix whose sharing is predicted well enough from what each tenant"
-        " did alone and from the mixes measured before it: its verdict is `predicted`.",
+        " did alone, from the mixes measured before it, and from what its models do beside copies"
+        " of themselves, where scenarios on its server measure that: its verdict is `predicted`.",
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
