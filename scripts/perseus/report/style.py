@@ -51,6 +51,8 @@ def panels(
     flat = list(grid.flat)
     for unused in flat[count:]:
         unused.remove()
+    for lowest in flat[max(0, count - columns) : count]:  # of a column, which shows its ticks
+        lowest.tick_params(labelbottom=True)
     return figure, flat[:count]
 
 

@@ -18,7 +18,7 @@ from perseus.report.figures import (
     grid,
     utilisation,
 )
-from perseus.report.style import short
+from perseus.report.style import panels, short
 from perseus.report.svg import compact
 
 OF_TABLES = ("peaks", "frontier", "costs", "ceilings")
@@ -82,6 +82,13 @@ def test_there_are_no_empty_panels_but_words(failed):
     assert len(drawn.axes) < len(failed.peaks)
     said = drawn.get_supxlabel()
     assert said.startswith("Nothing to show of mix 3 : 1 (infeasible)") and "(failed)" in said
+
+
+def test_the_lowest_panel_of_each_column_shows_its_ticks():
+    figure, axes = panels(STYLE, 5, 2, 40, sharex=True, sharey=True)
+    figure.draw_without_rendering()
+    shown = [any(tick.label1.get_visible() for tick in a.xaxis.get_major_ticks()) for a in axes]
+    assert shown == [False, False, False, True, True]
 
 
 def test_quantities_without_samples_have_no_panels(failed):
