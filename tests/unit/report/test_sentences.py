@@ -3,7 +3,7 @@
 import pytest
 from sentences import shows_nothing_missing, stands_only_where_true, tables_of, without_case
 
-from perseus.report.answers import predicted, recommended, sharing, to_buy
+from perseus.report.answers import answers, predicted, recommended, sharing, to_buy
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.results.tables import TABLES
 
@@ -401,6 +401,7 @@ STRETCH |= {"probability_of_saving": None}  # too many ways to divide servers
 STRETCH |= {"from_usd_per_month": 34.5, "to_usd_per_month": 69.0}
 LATER = {"from_rps": 101.0, "to_rps": 1000.0}
 AGAIN = {"shared": False, "least_saving": 0.0, "most_saving": 0.0}
+A_ON_GPU = COMMON | REPEATED | PEAK | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
 OF_ONE = STRETCH | {"models": "a", "proportion": "a 100%", **AGAIN}
 
 
@@ -477,11 +478,15 @@ OF_DEMANDS = {
         ALWAYS,
     ),
     "The cheapest server for a is cpu1 at every demand up to 100 requests/s": (
-        over_demand(OF_ONE),
-        over_demand(OF_ONE, OF_ONE | LATER | {"server": "gpu1"}),
+        study(crossings=[OF_ONE], peaks=[A_ON_GPU]),
+        over_demand(OF_ONE),  # there is no other
     ),
     "The cheapest server for a depends on the demand": (
-        over_demand(OF_ONE, OF_ONE | LATER | {"server": "gpu1"}),
+        study(crossings=[OF_ONE, OF_ONE | LATER | {"server": "gpu1"}], peaks=[A_ON_GPU]),
+        study(crossings=[OF_ONE], peaks=[A_ON_GPU]),
+    ),
+    "From 1.00 to 100 requests/s together, shared servers of cpu1 are the cheapest": (
+        over_demand(OF_ONE | {"shared": True, "least_saving": 0.1, "most_saving": 0.5}),
         over_demand(OF_ONE),
     ),
 }
@@ -505,6 +510,28 @@ OF_GRIDS = {
     "a: no setting is to be recommended": (taken(verdict="none", setting=None), taken()),
 }
 
+TWICE = SHARED | {"models": "a + a", "mix": "a 1 : 1 a_b", "scenario": "cpu1.a_twice"}
+COPIES = COMMON | REPEATED | SAVED | UNCLEAR | TWICE
+MORE = SHARED | {"models": "a + b + a", "mix": "a 1 : 1 : 1", "scenario": "cpu1.three"}
+
+OF_COPIES = {
+    "Too close to tell whether on full servers 2 copies of a should share: the saving is": (
+        study(savings=[COPIES]),
+        study(savings=[COPIES | {"models": "a + c"}]),
+    ),
+    "On full servers b and 2 copies of a should share: it saves about 20 %": (
+        study(savings=[COMMON | REPEATED | SAVED | MORE]),
+        study(savings=[COMMON | REPEATED | SAVED | MORE | {"models": "a + b + c"}]),
+    ),
+}
+
+
+def test_what_copies_gain_is_told_after_all_of_different_models():
+    told = [answer.headline for answer in answers(study(savings=[COPIES], predictions=[PREDICTED]))]
+    assert ["2 copies of a" in headline for headline in told] == [False, False, True]
+    assert "a and b should share" in told[0] and "needs no measuring" in told[1]
+
+
 PREDICTED = {"study": "s", "server": "cpu1", "mix": "a 1 : 1 c", "measured_ratio": None}
 PREDICTED |= {"predicted_ratio": 0.7, "within": 0.2, "step": "B4", "mixes_known": 6}
 BETTER = PREDICTED | {"mix": "b 1 : 1 c", "predicted_ratio": 1.1}
@@ -527,7 +554,7 @@ OF_PREDICTIONS = {
     ),
 }
 
-CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS, **OF_PREDICTIONS}
+CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS, **OF_PREDICTIONS, **OF_COPIES}
 
 
 @pytest.mark.parametrize("sentence", CASES)

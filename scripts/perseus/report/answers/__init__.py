@@ -15,7 +15,7 @@ from perseus.study.experiments import OTHER_KINDS
 if TYPE_CHECKING:
     from perseus.report.answers.answer import Answer, Tables
 
-QUESTIONS: Final = ("to_buy", "recommended", "sharing", *OTHER_KINDS, "predicted")
+QUESTIONS: Final = ("to_buy", "recommended", "sharing", "predicted", *OTHER_KINDS, "copies")
 """In the order in which the report answers them."""
 
 

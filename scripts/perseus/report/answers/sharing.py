@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,19 +20,35 @@ QUICK = "The preset is quick, which is for trying a configuration; standard or p
 
 
 def answers(tables: Tables) -> list[Answer]:
-    """An answer per shared scenario, then the cheapest server of each model where several are."""
-    peaks, costs, savings = tables["peaks"], tables["costs"], tables["savings"]
-    smoke = peaks[peaks["preset"] == "smoke"]
-    if len(smoke) and len(smoke) == len(peaks):
+    """An answer per scenario that different models share, then the cheapest server of each model
+    where several are."""
+    peaks, costs = tables["peaks"], tables["costs"]
+    if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
-    where = _where(savings)
-    shared = [
-        _no_measurement(f" of {scenario}")
-        if scenario in set(smoke["scenario"])
-        else _sharing(part, peaks, costs, where[str(scenario)])
-        for scenario, part in savings.groupby("scenario", sort=False)
-    ]
-    return [*shared, *_cheapest(costs[costs["preset"] != "smoke"])]
+    return [*of_scenarios(tables, copies=False), *_cheapest(costs[costs["preset"] != "smoke"])]
+
+
+def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
+    """An answer per shared scenario, either of copies of one model or of different ones."""
+    peaks, costs, savings = tables["peaks"], tables["costs"], tables["savings"]
+    smoke, where = set(peaks["scenario"][peaks["preset"] == "smoke"]), _where(savings)
+    for scenario, part in savings.groupby("scenario", sort=False):
+        if (len(_counted(part)) == 1) == copies:
+            if scenario in smoke:
+                yield _no_measurement(f" of {scenario}")
+            else:
+                yield _sharing(part, peaks, costs, where[str(scenario)])
+
+
+def _counted(savings: pd.DataFrame) -> Counter[str]:
+    """The models of a scenario, each with how many tenants have it."""
+    return Counter(str(savings["models"].iloc[0]).split(" + "))
+
+
+def _who(savings: pd.DataFrame) -> str:
+    """a, b and 2 copies of c"""
+    counted = sorted(_counted(savings).items(), key=lambda model: model[1])
+    return listed([f"{n} copies of {name}" if n > 1 else name for name, n in counted])
 
 
 def _where(savings: pd.DataFrame) -> dict[str, str]:
@@ -54,7 +71,7 @@ def _no_measurement(of: str) -> Answer:
 
 def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, where: str) -> Answer:
     first = savings.iloc[0]
-    who = listed(str(first["models"]).split(" + "))
+    who = _who(savings)
     known = savings[savings["saving"].notna()]
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())

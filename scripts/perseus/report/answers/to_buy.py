@@ -36,8 +36,14 @@ def answers(tables: Tables) -> Iterator[Answer]:
     for models, stretches in tables["crossings"].groupby("models", sort=False):
         names = str(models).split(" + ")
         points = _of_models(tables["peaks"], names)
-        if not (points["preset"] == "smoke").any():
+        is_smoke = (points["preset"] == "smoke").any()
+        if not is_smoke and _is_choice(names, stretches, points):
             yield _over_demand(names, stretches, points)
+
+
+def _is_choice(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame) -> bool:
+    """Not where one model has one server, and copies of it gain nothing."""
+    return len(names) > 1 or points["server"].nunique() > 1 or bool(stretches["shared"].any())
 
 
 def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
