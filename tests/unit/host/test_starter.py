@@ -40,15 +40,20 @@ threading.Thread(target=subprocess.run, args=(command,), kwargs={"shell": True})
 """
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
-    log = tmp_path / "cell.log"
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTER, str(log), JOB],
+def started(job, log):
+    """A process that starts a job and says on its standard error what the job says there."""
+    return subprocess.Popen(
+        [sys.executable, "-c", STARTER, str(log), job],
         env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
         stderr=subprocess.PIPE,
         text=True,
-    ) as process:
+    )
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
+    log = tmp_path / "cell.log"
+    with started(JOB, log) as process:
         found = identity(int(process.stderr.readline()))
         assert not is_gone(found)
         process.send_signal(ending)
@@ -82,12 +87,7 @@ with job(sys.argv[1]) as say, signals.terminate_as_exit():
 
 def test_a_job_that_loses_its_exit_in_a_destructor_is_told_again(tmp_path):
     log = tmp_path / "cell.log"
-    with subprocess.Popen(
-        [sys.executable, "-c", STARTER, str(log), LOSING_JOB],
-        env=os.environ | {"PYTHONPATH": str(SCRIPTS)},
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with started(LOSING_JOB, log) as process:
         found = identity(int(process.stderr.readline()))
         process.kill()
         said = process.stderr.read()  # until the job has ended, too
