@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from csv import writer as csv_writer
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,14 @@ def write(made: pa.Table, parquet: Path, csv: Path) -> None:
     """The table as Parquet, and for people as CSV with six significant digits."""
     with whole(parquet) as partial:
         pq.write_table(made, partial)
-    frame = made.to_pandas(integer_object_nulls=True)
-    with whole(csv) as partial:
-        frame.to_csv(partial, index=False, float_format="%.6g")
+    with whole(csv) as partial, partial.open("w", encoding="utf-8", newline="") as file:
+        writer = csv_writer(file, lineterminator="\n")
+        writer.writerow(made.schema.names)
+        writer.writerows(zip(*map(_words, made.columns), strict=True))
+
+
+def _words(of: pa.ChunkedArray) -> list[Any]:
+    """A column's values as they stand in CSV: what is not known is empty."""
+    if pa.types.is_floating(of.type):
+        return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
+    return of.to_pylist()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -38,7 +39,7 @@ class Question:
     models: tuple[str, ...]
     shares: tuple[float, ...]
 
-    @property
+    @cached_property
     def words(self) -> str:
         pairs = zip(self.models, self.shares, strict=True)
         return ", ".join(f"{model} {share:.0%}" for model, share in pairs)
