@@ -14,7 +14,7 @@ import numpy as np
 
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared, one_of_each, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
@@ -95,14 +95,10 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """Of all mixes of the same tenants the most even one.
-
-        They are off together, so that many of them tell no more of other tenants than one does.
-        """
-        found: dict[frozenset[str], Known] = {}
-        for each in sorted(self.measured, key=lambda mix: max(mix.known.shared.shares)):
-            found.setdefault(frozenset(name for name, _ in each.weights), each.known)
-        return tuple(found.values())
+        """What is known for mixes of other tenants."""
+        return one_of_each(
+            (frozenset(name for name, _ in each.weights), each.known) for each in self.measured
+        )
 
     def mixes(self) -> Iterator[PredictedMix]:
         """Those of different models: the measured ones, each beside the others, and the pairs,

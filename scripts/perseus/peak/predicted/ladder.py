@@ -6,7 +6,7 @@ anything of the mix itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -153,6 +153,17 @@ class Known:
     shared: Shared
     ratio: float
     noise: float = 0.0
+
+
+def one_of_each(known: Iterable[tuple[frozenset[str], Known]]) -> tuple[Known, ...]:
+    """Of all mixes of the same tenants, which stand before each, the most even one.
+
+    They are off together, so that many of them tell no more of other tenants than one does.
+    """
+    found: dict[frozenset[str], Known] = {}
+    for tenants, each in sorted(known, key=lambda of: max(of[1].shared.shares)):
+        found.setdefault(tenants, each)
+    return tuple(found.values())
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
