@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
-from math import gcd
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +13,14 @@ import numpy as np
 
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.ladder import Known, LadderStep, Shared, one_of_each, predicted
+from perseus.peak.predicted.ladder import (
+    Known,
+    LadderStep,
+    Shared,
+    one_of_each,
+    predicted,
+    proportion,
+)
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
@@ -164,12 +170,11 @@ def _measured(
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
         if peak.line == "mix" and ratio.is_known and peak.verdict != Outcome.PREDICTED:
-            weights = _loaded(peak.tenants, peak.weights)
-            unit = gcd(*(weight for _, weight in weights))
-            proportion = frozenset((name, weight // unit) for name, weight in weights)
-            if proportion in found:
+            mix = proportion(peak.tenants, peak.weights)
+            if mix in found:
                 continue
-            found.add(proportion)
+            found.add(mix)
+            weights = _loaded(peak.tenants, peak.weights)
             shared = _shared(weights, solos, peak.task.arrivals)
             noise = ratio.interval().log_deviation
             yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import gcd
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +18,7 @@ from perseus.measurement.peaks.dedicated_peaks import (
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome, Peak, no_peak
-from perseus.peak.predicted.ladder import Known, Shared, one_of_each, predicted
+from perseus.peak.predicted.ladder import Known, Shared, one_of_each, predicted, proportion
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.traffic.arrivals import Arrivals
@@ -120,24 +119,18 @@ def _measured(
         record = MixRecord.model_validate_json(path.read_bytes())
         is_measured = record.limit_scale is not None and record.outcome is not Outcome.PREDICTED
         if is_measured and all(name in solos for name in record.task.tenant_names):
-            repeats = of_mix.setdefault(_proportion(record), [])
+            mix = proportion(record.task.tenant_names, record.weights)
+            repeats = of_mix.setdefault(mix, [])
             if not repeats or repeats[0].task.scenario == record.task.scenario:
                 repeats.append(record)
-    for proportion, repeats in of_mix.items():
+    for mix, repeats in of_mix.items():
         names, weights = repeats[0].task.tenant_names, repeats[0].weights
         shares = np.array(weights) / sum(weights)
         of_each = np.array([noise[name] for name in names])
         ratio = float(np.mean([_ratio(each, names, solos) for each in repeats]))
         deviation = float(np.sqrt(_log_variance(repeats) + (shares**2 * of_each).sum()))
         shared = Shared.of([solos[name] for name in names], weights, process)
-        yield frozenset(name for name, _ in proportion), Known(shared, ratio, deviation)
-
-
-def _proportion(record: MixRecord) -> frozenset[tuple[str, int]]:
-    """Of its tenants under load, the weights in lowest terms."""
-    unit = gcd(*record.weights)
-    pairs = zip(record.task.tenant_names, record.weights, strict=True)
-    return frozenset((name, weight // unit) for name, weight in pairs if weight)
+        yield frozenset(name for name, _ in mix), Known(shared, ratio, deviation)
 
 
 def _log_variance(repeats: Sequence[SearchRecord]) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from math import gcd
 
 import numpy as np
 
@@ -153,6 +154,12 @@ class Known:
     shared: Shared
     ratio: float
     noise: float = 0.0
+
+
+def proportion(tenants: Sequence[str], weights: Sequence[int]) -> frozenset[tuple[str, int]]:
+    """The tenants under load with their weights in lowest terms: one for all forms of a mix."""
+    unit, pairs = gcd(*weights), zip(tenants, weights, strict=True)
+    return frozenset((tenant, weight // unit) for tenant, weight in pairs if weight)
 
 
 def one_of_each(known: Iterable[tuple[frozenset[str], Known]]) -> tuple[Known, ...]:
