@@ -30,9 +30,9 @@ class Inputs:
     the others; `dedicated_records` have those of all cells that measured one of the tenants alone
     on the same server, none for a dedicated cell; `earlier_records` are of those that decide on its
     mix; `trace` is of the study's arrivals, `files` are what the experiment itself reads, in the
-    order of its run's. Of a mix that may be predicted, `other_mixes_records` are of cells that
-    measured other mixes of its models or copies of these, `other_dedicated_records` of their
-    tenants alone that are not its own, and `checks` of the models' exports.
+    order of its run's. Of a mix that may be predicted, `copies_records` are of cells that measured
+    one of the models beside copies of itself, `copies_dedicated_records` of the copies alone, and
+    `checks` of the models' exports.
     """
 
     repository: Path | None
@@ -41,8 +41,8 @@ class Inputs:
     trace: Path | None
     earlier_records: Sequence[Path] = ()
     files: Sequence[Path] = ()
-    other_mixes_records: Sequence[Path] = ()
-    other_dedicated_records: Sequence[Path] = ()
+    copies_records: Sequence[Path] = ()
+    copies_dedicated_records: Sequence[Path] = ()
     checks: Sequence[Path] = ()
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
+from math import gcd
 from pathlib import Path
 from typing import Self
 
@@ -13,14 +14,7 @@ import numpy as np
 
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.ladder import (
-    Known,
-    LadderStep,
-    Shared,
-    one_of_each,
-    predicted,
-    proportion,
-)
+from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
@@ -101,10 +95,14 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """What is known for mixes of other tenants."""
-        return one_of_each(
-            (frozenset(name for name, _ in each.weights), each.known) for each in self.measured
-        )
+        """Of all mixes of the same tenants the most even one.
+
+        They are off together, so that many of them tell no more of other tenants than one does.
+        """
+        found: dict[frozenset[str], Known] = {}
+        for each in sorted(self.measured, key=lambda mix: max(mix.known.shared.shares)):
+            found.setdefault(frozenset(name for name, _ in each.weights), each.known)
+        return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
         """Those of different models: the measured ones, each beside the others, and the pairs,
@@ -170,11 +168,12 @@ def _measured(
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
         if peak.line == "mix" and ratio.is_known and peak.verdict != Outcome.PREDICTED:
-            mix = proportion(peak.tenants, peak.weights)
-            if mix in found:
-                continue
-            found.add(mix)
             weights = _loaded(peak.tenants, peak.weights)
+            unit = gcd(*(weight for _, weight in weights))
+            proportion = frozenset((name, weight // unit) for name, weight in weights)
+            if proportion in found:
+                continue
+            found.add(proportion)
             shared = _shared(weights, solos, peak.task.arrivals)
             noise = ratio.interval().log_deviation
             yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)

@@ -53,9 +53,10 @@ class Scenario:
         return tuple(each.run for each in self.asked)
 
     @property
-    def models(self) -> set[str]:
-        """Of its tenants; copies of one have it once."""
-        return {tenant.model for tenant in self.tenants}
+    def copied_model(self) -> str | None:
+        """The model that all its tenants have, where they are several."""
+        models = {tenant.model for tenant in self.tenants}
+        return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
         """The tenant of that name, or the one that a Triton model of that name serves."""
@@ -202,18 +203,16 @@ class Study:
             for repeat in self.repeats(of.preset)
         )
 
-    def other_mixes_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells that measure other mixes of models of `of`, or of copies of one, on its server
-        and with its preset, where it needs them.
-
-        None with a model that `of` has not: where that does not start, `of` would wait for ever.
-        """
-        if not of.run.needs_other_mixes:
+    def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
+        """The cells that measure mixes of a model of `of` and copies of it, on its server and with
+        its preset, where it needs them."""
+        if not of.run.needs_copies:
             return ()
+        models = {tenant.model for tenant in of.scenario.tenants}
         return tuple(
             cell
             for scenario in self.scenarios.values()
-            if scenario.server == of.scenario.server and scenario.models <= of.scenario.models
+            if scenario.server == of.scenario.server and scenario.copied_model in models
             for each in scenario.asked
             if each.preset == of.preset and _is_measured_mix(each.run)
             for cell in self.repeats_of(f"{scenario.id}.{each.run.name}")
@@ -249,7 +248,7 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
 
 def _is_measured_mix(run: ExperimentRun) -> bool:
     """And in no case predicted."""
-    return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_other_mixes
+    return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:

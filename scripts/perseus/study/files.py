@@ -56,24 +56,24 @@ def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
         "references": references(study, of.scenario),
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of), "record.json"),
-        **_of_other_mixes(study, of),
+        **_of_copies(study, of),
         "trace": trace(study),
         "files": of_experiment(of),
         "image": image(of.scenario.server),
     }
 
 
-def _of_other_mixes(study: Study, of: Cell) -> dict[str, list[str]]:
-    """What its mix may be predicted from, besides those of its experiment: what its models and
-    copies of them did together and alone, and how much memory they touch."""
-    cells = study.other_mixes_cells(of)
+def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
+    """What tells what its models cost each other in the caches, where its mix may be predicted:
+    what copies of them did together and alone, and how much memory they touch."""
+    cells = study.copies_cells(of)
     if not cells:
-        return {"other_mixes": [], "other_dedicated": [], "checks": []}
+        return {"copies": [], "copies_dedicated": [], "checks": []}
     alone = dict.fromkeys(file for cell in cells for file in dedicated(study, cell))
     own = dedicated(study, of)
     return {
-        "other_mixes": raw(study, cells, "record.json"),
-        "other_dedicated": [file for file in alone if file not in own],
+        "copies": raw(study, cells, "record.json"),
+        "copies_dedicated": [file for file in alone if file not in own],
         "checks": _checks(study, _brought(study, of.scenario)),
     }
 

@@ -11,7 +11,6 @@ from perseus.host.files import write_json
 from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import frontier
 from perseus.measurement.peaks import searched_peak
-from perseus.peak.frontier import rays
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Shared
 from perseus.peak.predicted.left_out import FEWEST
@@ -51,7 +50,7 @@ def cell_of(tmp_path):
     """A function that makes the cell of a frontier's next point."""
 
     def made(
-        alone, mixes, within_percent=10.0, predict=True, others=(), others_alone=(), checks=()
+        alone, mixes, within_percent=10.0, predict=True, copies=(), copies_alone=(), checks=()
     ):
         def written(kind, each):
             paths = [tmp_path / kind / f"{i}.json" for i in range(len(each))]
@@ -67,8 +66,8 @@ def cell_of(tmp_path):
             inputs=SimpleNamespace(
                 dedicated_records=written("alone", alone),
                 earlier_records=written("mixes", mixes),
-                other_mixes_records=written("others", others),
-                other_dedicated_records=written("others_alone", others_alone),
+                copies_records=written("copies", copies),
+                copies_dedicated_records=written("copies_alone", copies_alone),
                 checks=checks,
                 trace=None,
             ),
@@ -214,12 +213,12 @@ def at(record, limit):
 @pytest.fixture
 def copies(tmp_path):
     """What cells of each model beside a copy of itself found, and exports of the models."""
-    checks, found = [], {"others": [], "others_alone": []}
+    checks, found = [], {"copies": [], "copies_alone": []}
     for model in WORK_MS:
         (_, copy), mixes = of_world((model, f"{model}2"), ((1, 1),), f"cpu1.{model}_twice")
         # Beside a copy, every request comes after one that drives all of its data out.
-        found["others"] += mixes
-        found["others_alone"].append(copy)
+        found["copies"] += mixes
+        found["copies_alone"].append(copy)
         path = tmp_path / "models" / model / "check.json"
         path.parent.mkdir(parents=True)
         write_json(path, {"cost": {"working_set_bytes": 8e6}})
@@ -234,34 +233,9 @@ def test_copies_tell_what_models_cost_each_other_in_the_caches(cell_of, searched
     assert found.record["estimate_scale"] == pytest.approx(truth, rel=0.03)
 
 
-@pytest.mark.parametrize("missing", ["others", "others_alone", "checks"])
+@pytest.mark.parametrize("missing", ["copies", "copies_alone", "checks"])
 def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     cell = cell_of(*of_world("abc", OF_THREE), **copies | {missing: []})
     with pytest.raises(searched):
         frontier.measure(cell)
     assert "to be measured: B2" in cell.said[-1]
-
-
-@pytest.mark.parametrize(
-    ("names", "weights", "is_enough"),
-    [
-        ("ac", (1, 3), True),  # of the tenants of the mix that is to be predicted
-        ("bc", (2, 2), False),  # known from its own scenario
-        ("bc", (1, 3), False),  # of tenants of which a more even mix is known
-    ],
-)
-def test_mixes_of_other_scenarios_are_known_each_once_and_one_of_each_other_tenants(
-    cell_of, searched, names, weights, is_enough
-):
-    """With three of its own, one more is enough to say how far predictions are off."""
-    _, others = of_world(names, (weights,), "cpu1.pair")
-    first = of_world("abc", rays(3)[:3])
-    cell = cell_of(*first, within_percent=90, others=others)
-    if is_enough:
-        found = frontier.measure(cell)
-        assert found.record["weights"] == (1, 0, 1)
-        assert "by the 4 mixes" in found.record["reason"]
-    else:
-        with pytest.raises(searched):
-            frontier.measure(cell)
-        assert not any("to be measured" in line for line in cell.said)

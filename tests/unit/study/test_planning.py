@@ -142,9 +142,9 @@ def shared(name, models, experiment, servers):
     return {"name": name, "servers": servers, "tenants": tenants, "experiments": [experiment]}
 
 
-def test_mixes_of_other_scenarios_that_a_prediction_rests_on_are_inputs_of_its_cell():
-    """Those of its models or copies of them alone, on its server and with its preset; a mix that
-    may be predicted is not among them, so that no cell waits for itself."""
+def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
+    """Those of its models, on its server and with its preset; a mix that may be predicted is not
+    among them, so that no cell waits for itself."""
     foretold = {"kind": "frontier", "points": 2, "predict": True}
     even = {"kind": "peak", "mixes": [[1, 1]]}
     sure = copies("sure", NAMES[1], ["cpu1"], even) | {"preset": "standard"}
@@ -156,7 +156,6 @@ def test_mixes_of_other_scenarios_that_a_prediction_rests_on_are_inputs_of_its_c
             "scenarios": [
                 shared("pair", NAMES[:2], foretold, ["cpu1"]),
                 shared("others", NAMES[1:3], {"kind": "frontier", "points": 1}, ["cpu1"]),
-                shared("again", NAMES[1::-1], {"kind": "frontier", "points": 1}, ["cpu1"]),
                 copies("first_twice", NAMES[0], ["cpu1", "cpu2"], even, foretold),
                 copies("third_twice", NAMES[2], ["cpu1"], even),
                 sure,
@@ -167,19 +166,18 @@ def test_mixes_of_other_scenarios_that_a_prediction_rests_on_are_inputs_of_its_c
         folder=ROOT,
     )
 
-    def rests_on(cell):
+    def of_copies(cell):
         found = files.of_cell(study, study.cells[cell])
-        return [found[name] for name in ("other_mixes", "other_dedicated", "checks")]
+        return [found[name] for name in ("copies", "copies_dedicated", "checks")]
 
     raw, first = "results/pairs/raw/cpu1.first_twice.mix-1-1", NAMES[0]
-    again = "results/pairs/raw/cpu1.again.frontier-1"
-    assert rests_on("cpu1.pair.frontier-2.r1") == [
-        [f"{cell}.r{n}/record.json" for cell in (again, raw) for n in (1, 2)],
+    assert of_copies("cpu1.pair.frontier-2.r1") == [
+        [f"{raw}.r1/record.json", f"{raw}.r2/record.json"],
         [f"results/pairs/repeats/cpu1.{first}_b.peak.json"],
         [f"results/pairs/models/{name}/check.json" for name in NAMES[:2]],
     ]
-    assert rests_on("cpu1.others.frontier-1.r1") == [[], [], []]
-    (own, alone, checked) = rests_on("cpu2.first_twice.frontier-1.r1")
+    assert of_copies("cpu1.others.frontier-1.r1") == [[], [], []]
+    (own, alone, checked) = of_copies("cpu2.first_twice.frontier-1.r1")
     assert own == [f"{raw}.r{n}/record.json".replace("cpu1", "cpu2") for n in (1, 2)]
     assert not alone and checked == [f"results/pairs/models/{first}/check.json"]
 

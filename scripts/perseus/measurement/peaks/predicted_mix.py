@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from perseus.measurement.peaks.dedicated_peaks import (
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome, Peak, no_peak
-from perseus.peak.predicted.ladder import Known, Shared, one_of_each, predicted, proportion
+from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.traffic.arrivals import Arrivals
@@ -42,8 +42,7 @@ def predicted_peak(
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
     noise = {tenant: _log_variance(repeats) for tenant, repeats in alone.items()}
-    tenants = frozenset(name for name, w in zip(task.tenant_names, weights, strict=True) if w)
-    known = _known(tenants, _measured(cell, solos, noise, process))
+    known = list(_known(cell, solos, noise, process))
     found = best(errors_by_step(known), noise_of(known))
     if found is None or not _is_enough(found, within_percent):
         if found is not None:
@@ -78,8 +77,8 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """By tenant, its own and those of other mixes, the repeats that found its dedicated peak."""
-    paths = (*cell.inputs.dedicated_records, *cell.inputs.other_dedicated_records)
+    """By tenant, its own and copies of them, the repeats that found its dedicated peak."""
+    paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
         if record.limit_scale is not None:
@@ -94,43 +93,26 @@ def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> S
 
 
 def _known(
-    tenants: frozenset[str], measured: Iterable[tuple[frozenset[str], Known]]
-) -> list[Known]:
-    """What is known for a mix of these tenants: all of theirs, and one of each others'."""
-    found = list(measured)
-    theirs = [each for of, each in found if of == tenants]
-    return [*theirs, *one_of_each((of, each) for of, each in found if of != tenants)]
-
-
-def _measured(
     cell: CellUnderTest,
     solos: Mapping[str, Solo],
     noise: Mapping[str, float],
     process: Arrivals,
-) -> Iterator[tuple[frozenset[str], Known]]:
-    """The tenants under load of each mix, of its scenario or another, that was measured before this
-    one, and what was found; `noise` is the variance of the logarithm of each tenant's peak alone.
-
-    One that several scenarios measured is that of the first: left out, it would be predicted from
-    itself.
-    """
-    of_mix: dict[frozenset[tuple[str, int]], list[MixRecord]] = {}
-    for path in (*cell.inputs.earlier_records, *cell.inputs.other_mixes_records):
+) -> Iterator[Known]:
+    """The mixes of its scenario and of copies that were measured before this one; `noise` is the
+    variance of the logarithm of each tenant's dedicated peak."""
+    of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
+    for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
         is_measured = record.limit_scale is not None and record.outcome is not Outcome.PREDICTED
         if is_measured and all(name in solos for name in record.task.tenant_names):
-            mix = proportion(record.task.tenant_names, record.weights)
-            repeats = of_mix.setdefault(mix, [])
-            if not repeats or repeats[0].task.scenario == record.task.scenario:
-                repeats.append(record)
-    for mix, repeats in of_mix.items():
-        names, weights = repeats[0].task.tenant_names, repeats[0].weights
+            of_mix.setdefault((record.task.scenario, record.weights), []).append(record)
+    for (_, weights), repeats in of_mix.items():
+        names = repeats[0].task.tenant_names
         shares = np.array(weights) / sum(weights)
         of_each = np.array([noise[name] for name in names])
         ratio = float(np.mean([_ratio(each, names, solos) for each in repeats]))
         deviation = float(np.sqrt(_log_variance(repeats) + (shares**2 * of_each).sum()))
-        shared = Shared.of([solos[name] for name in names], weights, process)
-        yield frozenset(name for name, _ in mix), Known(shared, ratio, deviation)
+        yield Known(Shared.of([solos[name] for name in names], weights, process), ratio, deviation)
 
 
 def _log_variance(repeats: Sequence[SearchRecord]) -> float:

@@ -6,11 +6,10 @@ anything of the mix itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from math import gcd
 
 import numpy as np
 
@@ -154,23 +153,6 @@ class Known:
     shared: Shared
     ratio: float
     noise: float = 0.0
-
-
-def proportion(tenants: Sequence[str], weights: Sequence[int]) -> frozenset[tuple[str, int]]:
-    """The tenants under load with their weights in lowest terms: one for all forms of a mix."""
-    unit, pairs = gcd(*weights), zip(tenants, weights, strict=True)
-    return frozenset((tenant, weight // unit) for tenant, weight in pairs if weight)
-
-
-def one_of_each(known: Iterable[tuple[frozenset[str], Known]]) -> tuple[Known, ...]:
-    """Of all mixes of the same tenants, which stand before each, the most even one.
-
-    They are off together, so that many of them tell no more of other tenants than one does.
-    """
-    found: dict[frozenset[str], Known] = {}
-    for tenants, each in sorted(known, key=lambda of: max(of[1].shared.shares)):
-        found.setdefault(tenants, each)
-    return tuple(found.values())
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:

@@ -27,9 +27,9 @@ class ExperimentRun(Part):
         return ()
 
     @property
-    def needs_other_mixes(self) -> bool:
-        """Whether peaks of other mixes of its models on its server decide on what it measures,
-        where the study asks for them, in whichever scenario."""
+    def needs_copies(self) -> bool:
+        """Whether what models do beside copies of themselves on its server decides on what it
+        measures, where the study asks for that."""
         return False
 
     @property

@@ -40,7 +40,7 @@ class Run(peak.Run):
         return tuple(_name(before) for before in range(1, self.point))
 
     @property
-    def needs_other_mixes(self) -> bool:
+    def needs_copies(self) -> bool:
         """Predictions rest on them; a mix that is predicted itself is not among them."""
         return self.predict
 
@@ -64,8 +64,8 @@ class Settings(ExperimentSettings):
     predict: bool = Field(
         default=False,
         description="Measure no mix whose sharing is predicted well enough from what each tenant"
-        " did alone, from the mixes measured before it, and from other mixes of its models, or"
-        " of copies of these, that scenarios measure on its server: its verdict is `predicted`.",
+        " did alone, from the mixes measured before it, and from what its models do beside copies"
+        " of themselves, where scenarios on its server measure that: its verdict is `predicted`.",
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
