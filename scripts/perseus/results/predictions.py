@@ -95,18 +95,18 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """Of all mixes of the same tenants the most even one.
+        """Of all mixes of the same models, with whatever settings, the most even one.
 
-        They are off together, so that many of them tell no more of other tenants than one does.
+        They are off together, so that many of them tell no more of other models than one does.
         """
-        found: dict[frozenset[str], Known] = {}
-        for each in sorted(self.measured, key=lambda mix: max(mix.known.shared.shares)):
-            found.setdefault(frozenset(name for name, _ in each.weights), each.known)
+        found: dict[tuple[str, ...], Known] = {}
+        for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
+            found.setdefault(tuple(sorted(solo.model for solo in each.shared.solos)), each)
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
         """Those of different models: the measured ones, each beside the others, and the pairs,
-        beside one mix of each group of tenants."""
+        beside one mix of each group of models."""
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off = errors_by_step(self.known)
         for i, each in enumerate(different):

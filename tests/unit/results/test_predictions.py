@@ -6,6 +6,7 @@ from synthetic_files import results_of, tables_of
 
 from perseus.results.check import problems
 from perseus.results.predictions import shared_servers
+from perseus.results.repeats import dedicated_peaks
 
 SIX = synthetic.Truth(
     {name: 40.0 + 10 * i for i, name in enumerate("abcdef")}, gain=0.9, repeats=1, within=0.01
@@ -72,6 +73,19 @@ def test_copies_of_a_model_are_not_counted_among_the_mixes_that_are_needed():
     assert set(rows["reason"][rows["measured_ratio"].notna()]) == {few}
 
 
+def test_of_mixes_of_the_same_models_the_most_even_one_counts(tmp_path):
+    """With other settings, too, which make tenants of other names of them."""
+    made = synthetic.records(SIX, mixes=((3, 1, 0, 0, 0, 0), *MIXES), holds=())
+    for record in made:
+        for tenant in record["cell"]["tenants"]:
+            tenant["model"] = {"e": "a", "f": "b"}.get(tenant["name"], tenant["model"])
+    results = results_of(tmp_path, made)
+    peaks = list(results.peaks.values())
+    (server,) = shared_servers(peaks, dedicated_peaks(peaks), {})
+    assert len(server.measured) == 6  # of a and b: 3 to 1, equally, and again as e and f
+    assert [set(each.shared.shares) for each in server.one_of_each] == [{1 / 6}, {1 / 2}, {1 / 2}]
+
+
 def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
     """They are off together: how far others are off does not show in them."""
     first = ((1, 1, 0, 0, 0, 0), (2, 1, 0, 0, 0, 0), (1, 2, 0, 0, 0, 0), (3, 1, 0, 0, 0, 0))
@@ -81,7 +95,7 @@ def test_many_mixes_of_one_pair_tell_no_more_of_others_than_one_does():
     assert (measured.sum(), (~measured).sum()) == (6, 13)
     others = made[~measured]
     assert others["predicted_ratio"].isna().all() and set(others["mixes_known"]) == {2}
-    told = "2 other groups of tenants were measured, copies not counted; 4 are needed"
+    told = "2 other groups of models were measured, copies not counted; 4 are needed"
     assert set(others["reason"]) == {told}
     assert made["predicted_ratio"][measured].notna().all()
 

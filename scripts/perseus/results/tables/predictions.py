@@ -66,7 +66,7 @@ SCHEMA = Schema(
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "", "other mixes on the server that were measured; of a pair"
-               " that was not, one of each group of tenants"),
+               " that was not, one of each group of models"),
         column("reason", TEXT, "", "why there is no prediction, in words"),
     ],
     key=("server", "preset", "mix"),
@@ -97,7 +97,7 @@ def rows(predictions: Predictions) -> Iterator[Row]:
 
 def _row(of: PredictedMix) -> Row:
     measured = of.measured.interval() if of.measured else UNKNOWN
-    what = "other mixes were" if of.measured else "other groups of tenants were"
+    what = "other mixes were" if of.measured else "other groups of models were"
     others = sum(not each.shared.is_of_copies for each in of.others)
     few = f"{others} {what} measured, copies not counted; {FEWEST} are needed"
     return {
