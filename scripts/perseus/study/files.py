@@ -50,8 +50,8 @@ def repeats(study: Study, repeated: str) -> str:
 
 
 def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
-    """All that a cell is measured from, by what it is to the job."""
-    return {
+    """All that a cell is measured from, by what it is to the job; without what it has none of."""
+    found = {
         "repository": repository_files(study, of.scenario),
         "references": references(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -61,6 +61,7 @@ def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
         "files": of_experiment(of),
         "image": image(of.scenario.server),
     }
+    return {what: names for what, names in found.items() if names}
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
@@ -68,7 +69,7 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
     what copies of them did together and alone, and how much memory they touch."""
     cells = study.copies_cells(of)
     if not cells:
-        return {"copies": [], "copies_dedicated": [], "checks": []}
+        return {}
     alone = dict.fromkeys(file for cell in cells for file in dedicated(study, cell))
     own = dedicated(study, of)
     return {
