@@ -17,6 +17,7 @@ from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
 from perseus.study.launchers import LAUNCHERS
 
+IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
     print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
 
@@ -32,6 +33,13 @@ if workflow.is_main_process:
     for path in cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY]):
         print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
         cut_files.remove_link(path)
+        MADE_AGAIN.append(path)
+if IS_ALONE:
+    for path in cut_files.without_record(Path.cwd(), [RESULTS, REPOSITORY]):
+        print(
+            f"Snakemake's record of how {path} was made has lost its end: it is made again.",
+            file=sys.stderr,
+        )
         MADE_AGAIN.append(path)
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:

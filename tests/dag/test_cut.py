@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+from base64 import urlsafe_b64encode
 
 import pytest
 
@@ -65,3 +67,29 @@ def test_an_archive_in_part_is_packed_again(edited):
     assert planned(edited, "pack") == {}
     cut(edited, "results/edits.tar.gz")
     assert planned(edited, "pack") == {"pack": 1}
+
+
+def record_of(workflow, path):
+    """Snakemake's, of how a file was made."""
+    return workflow.root / ".snakemake/metadata" / urlsafe_b64encode(path.encode()).decode()
+
+
+@pytest.mark.parametrize("bytes_left", [0, 100, -1])
+def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited, bytes_left):
+    """Else an edit would not be seen to concern it."""
+    path = f"{RAW}/windows.parquet"
+    record = record_of(edited, path)
+    os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
+    _, _, errors = edited.plan()
+    assert f"how {path} was made has lost its end" in errors
+    assert planned(edited)["measure"] == 1
+    edited.run("--cores", "2", "all")
+    assert planned(edited) == {}
+
+
+def test_a_record_that_a_living_run_may_be_writing_is_left_alone(edited):
+    os.truncate(record_of(edited, f"{RAW}/windows.parquet"), 0)
+    with (edited.root / ".snakemake/perseus.live").open("a") as live:
+        fcntl.flock(live, fcntl.LOCK_SH)
+        assert "measure" not in planned(edited)
+    assert planned(edited)["measure"] == 1

@@ -5,11 +5,18 @@ Snakemake takes a file that is there for whole, and the job that would make it f
 
 from __future__ import annotations
 
+import json
 import os
+from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 from perseus.host.files import HEAD_BYTES, WRITTEN
+
+RECORDS: Final = Path(".snakemake/metadata")
+"""Snakemake's records of how files were made, one of each: without it no edit is seen to concern
+the file. They are named after the path in base64, in folders where that is long."""
 
 
 def find(places: Iterable[str]) -> list[str]:
@@ -31,6 +38,35 @@ def is_cut(path: str) -> bool:
             return head.startswith(file.read(HEAD_BYTES))
     except OSError:
         return False
+
+
+def without_record(folder: Path, places: Iterable[str]) -> list[str]:
+    """Those files in a workflow's folder, of these or in these folders, whose record is cut.
+
+    One that a run which lives there is about to write looks as if it were.
+    """
+    starts = tuple(f"{place}/" for place in places)
+    cut = filter(_is_cut_record, (Path(path) for path in _files(str(folder / RECORDS))))
+    found = (_of_record(path.relative_to(folder / RECORDS)) for path in cut)
+    return [path for path in found if path.startswith(starts) and (folder / path).exists()]
+
+
+def _is_cut_record(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return True
+    except OSError:  # it is the folder, or has gone
+        return False
+    return False
+
+
+def _of_record(name: Path) -> str:
+    """The file that a record is of; "" where that cannot be told."""
+    try:
+        return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
+    except ValueError:
+        return ""
 
 
 def remove_link(path: str) -> None:

@@ -27,6 +27,23 @@ def hold(folder: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
 
 
+def is_live(folder: Path) -> bool:
+    """Whether a run lives in this folder, or may: not every file system tells. To be called before
+    `hold`."""
+    try:
+        descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:  # nobody has said anything here
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)
+
+
 def remove_dead(folder: Path) -> bool:
     """Remove Snakemake's lock unless a run lives in this folder; whether there was one to remove.
 

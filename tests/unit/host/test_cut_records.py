@@ -1,0 +1,52 @@
+"""Snakemake's records of how files were made, of which some did not reach the disk."""
+
+import os
+
+import pytest
+from snakemake.persistence.file import FilePersistence
+
+from perseus.host.cut_files import RECORDS, without_record
+
+LONG = f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1/record.json"  # in folders of its own
+PATHS = ("results/study/report.html", LONG, "results/other/report.html")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A workflow's, with the files and a record of each, as Snakemake writes them."""
+    monkeypatch.chdir(tmp_path)
+    snakemake = FilePersistence(nolock=True)
+    for path in PATHS:
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).touch()
+        snakemake._io_write(str(tmp_path / RECORDS), {"rule": "one", "input": []}, path)
+    return tmp_path
+
+
+def cut(folder):
+    """All records; returns them."""
+    records = [path for path in (folder / RECORDS).rglob("*") if path.is_file()]
+    for path in records:
+        os.truncate(path, path.stat().st_size - 1)
+    return records
+
+
+def test_whole_records_are_of_files_that_need_nothing(folder):
+    assert without_record(folder, ["results"]) == []
+
+
+def test_files_in_these_places_whose_records_are_cut_are_found_with_long_names_too(folder):
+    assert len(cut(folder)) == 3
+    assert sorted(without_record(folder, ["results/study"])) == sorted(PATHS[:2])
+
+
+def test_files_that_are_not_there_and_records_of_nothing_are_not(folder):
+    cut(folder)
+    (folder / PATHS[0]).unlink()
+    (folder / RECORDS / "no base64").touch()
+    (folder / RECORDS / "cut").touch()
+    assert set(without_record(folder, ["results"])) == set(PATHS[1:])
+
+
+def test_a_folder_without_records_has_none_that_are_cut(tmp_path):
+    assert without_record(tmp_path, ["results"]) == []
