@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TextIO
+from typing import Final, TextIO
 
 from perseus.host.starter import end_with_starter
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+"""What a disk says that has no room, or none for this user."""
 
 
 @contextmanager
@@ -21,13 +25,34 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 
     The log's folder says which job speaks. An `expected` exception ends the process with its
     message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
-    end; any other is a fault of Perseus and keeps its traceback. A job ends with its Snakemake, and
-    on Ctrl-C without a word: Snakemake has one. What libraries print goes to the log alone.
+    end; so does a full disk; any other is a fault of Perseus and keeps its traceback. A job ends
+    with its Snakemake, and on Ctrl-C without a word: Snakemake has one. What libraries print goes
+    to the log alone.
     """
     path = Path(log)
-    path.parent.mkdir(parents=True, exist_ok=True)
     failure = path.with_suffix(".error")
-    failure.unlink(missing_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        failure.unlink(missing_ok=True)
+        with _logged(path, failure, expected) as say:
+            yield say
+    except OSError as error:  # also of the log itself, when it is closed
+        if error.errno not in FULL:
+            raise
+        message = (
+            f"\n{path.stem}: the disk is full ({error}). What is finished is kept: make room, and"
+            " the same command goes on."
+        )
+        with suppress(OSError):
+            failure.write_text(message + "\n")
+        sys.exit(message)
+
+
+@contextmanager
+def _logged(
+    path: Path, failure: Path, expected: tuple[type[Exception], ...]
+) -> Iterator[Callable[[str], None]]:
+    """Yields what tells progress; the expected exceptions end the process."""
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file, _printed_to(file):
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 JOB = """
 import ctypes, subprocess, sys
@@ -32,3 +34,53 @@ def test_what_libraries_print_goes_to_the_log_alone(tmp_path):
     assert done.stderr == f"{told}\n"
     said = {"by a library", "by Python", "by a process", told}
     assert set(log.read_text().splitlines()) == said
+
+
+FAILS = """
+import sys
+from perseus.host.job import job
+
+with job(sys.argv[1]) as say:
+    say("half done")
+    {fails}
+"""
+
+
+def failed(log, fails):
+    """The exit code and the words of a job that fails so."""
+    code = FAILS.format(fails=fails)
+    done = subprocess.run(
+        [sys.executable, "-c", code, log],
+        env={"PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize(
+    "fails",
+    [
+        "import pyarrow; pyarrow.OSFile('/dev/full', 'wb').write(b'a table')",
+        "import os; os.write(os.open('/dev/full', os.O_WRONLY), b'a line')",
+    ],
+)
+def test_a_full_disk_is_said_in_a_sentence_and_once_more_at_the_end(tmp_path, fails):
+    code, said = failed(tmp_path / "tables.log", fails)
+    assert code == 1 and "Traceback" not in said
+    told = said.split("half done")[1].strip()
+    assert told.startswith("tables: the disk is full (") and "the same command goes on" in told
+    assert (tmp_path / "tables.error").read_text().strip() == told
+
+
+def test_a_full_disk_below_the_log_is_said_too(tmp_path):
+    log = tmp_path / "tables.log"
+    log.symlink_to("/dev/full")
+    code, said = failed(log, "pass")
+    assert code == 1 and "Traceback" not in said and "tables: the disk is full (" in said
+
+
+def test_any_other_failure_is_a_fault_and_keeps_its_traceback(tmp_path):
+    code, said = failed(tmp_path / "tables.log", "open('/nowhere')")
+    assert code == 1 and "Traceback" in said and not (tmp_path / "tables.error").exists()
