@@ -45,10 +45,13 @@ def without_record(folder: Path, places: Iterable[str]) -> list[str]:
 
     One that a run which lives there is about to write looks as if it were.
     """
-    starts = tuple(f"{place}/" for place in places)
-    cut = filter(_is_cut_record, (Path(path) for path in _files(str(folder / RECORDS))))
-    found = (_of_record(path.relative_to(folder / RECORDS)) for path in cut)
-    return [path for path in found if path.startswith(starts) and (folder / path).exists()]
+    records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
+    each = ((_of_record(Path(path).relative_to(records)), path) for path in _files(str(records)))
+    return [
+        path
+        for path, record in each
+        if path.startswith(starts) and _is_cut_record(Path(record)) and (folder / path).exists()
+    ]
 
 
 def _is_cut_record(path: Path) -> bool:
@@ -56,7 +59,7 @@ def _is_cut_record(path: Path) -> bool:
         json.loads(path.read_bytes())
     except ValueError:
         return True
-    except OSError:  # it is the folder, or has gone
+    except OSError:  # it has gone
         return False
     return False
 
