@@ -150,12 +150,13 @@ def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):
 
 
 LOADED = """
-import sys
+import signal, sys
 from pathlib import Path
 from e2e.test_load import live_system
 from perseus.host.signals import terminate_as_exit
 from perseus.serving.launchers.embedded import embedded_triton
 
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may run under nohup
 repository, backends, folder = map(Path, sys.argv[1:])
 with (
     terminate_as_exit(),
