@@ -65,7 +65,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     for server, files in kept():
         of_copies = [each for each in known[server] if each.shared.is_of_copies]
         for path in files:
-            yield from _held(path, of_copies)
+            yield from _coverage(path, of_copies)
     for server, files in kept():
         ends = [each for path in files for each in json.loads(path.read_text())["mixes"]]
         halves = [(each["high"] - each["low"]) / 2 / each["value"] for each in ends]
@@ -105,7 +105,7 @@ def _goal(errors_of: Mapping[LadderStep, Floats]) -> Row:
     )
 
 
-def _held(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
+def _coverage(path: Path, of_copies: Sequence[Known]) -> Iterator[Row]:
     """How many of a study's mixes lie where a frontier would have said before it measured them, in
     many orders of its tenants; none of a study of copies alone."""
     rng, mixes = np.random.default_rng(1), _even(read(path))

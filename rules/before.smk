@@ -35,7 +35,7 @@ if workflow.is_main_process:
         cut_files.remove_link(path)
         MADE_AGAIN.append(path)
 if IS_ALONE:
-    for path in cut_files.without_record(Path.cwd(), [RESULTS, REPOSITORY]):
+    for path in cut_files.with_cut_record(Path.cwd(), [RESULTS, REPOSITORY]):
         print(
             f"Snakemake's record of how {path} was made has lost its end: it is made again.",
             file=sys.stderr,

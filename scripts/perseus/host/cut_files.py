@@ -40,8 +40,8 @@ def is_cut(path: str) -> bool:
         return False
 
 
-def without_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Those files in a workflow's folder, of these or in these folders, whose record is cut.
+def with_cut_record(folder: Path, places: Iterable[str]) -> list[str]:
+    """Those files below these places in a workflow's folder whose record is cut.
 
     One that a run which lives there is about to write looks as if it were.
     """

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,18 +31,8 @@ def hold(folder: Path) -> None:
 def is_live(folder: Path) -> bool:
     """Whether a run lives in this folder, or may: not every file system tells. To be called before
     `hold`."""
-    try:
-        descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # nobody has said anything here
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    else:
-        return False
-    finally:
-        os.close(descriptor)
+    with _live_file(folder) as descriptor:
+        return descriptor is not None and not _is_free(descriptor)
 
 
 def remove_dead(folder: Path) -> bool:
@@ -49,17 +40,36 @@ def remove_dead(folder: Path) -> bool:
 
     To be called before `hold`, where a run that begins meanwhile waits: it makes its lock later.
     """
+    with _live_file(folder) as descriptor:
+        if descriptor is None or not _is_free(descriptor):
+            return False
+        try:
+            dead = list((folder / LOCKS).glob("*.lock"))
+            for path in dead:
+                path.unlink(missing_ok=True)
+        except OSError:
+            return False
+        return bool(dead)
+
+
+@contextmanager
+def _live_file(folder: Path) -> Iterator[int | None]:
+    """Its descriptor; None where no run has said anything."""
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:  # nobody has said anything here
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        dead = list((folder / LOCKS).glob("*.lock"))
-        for path in dead:
-            path.unlink(missing_ok=True)
-        return bool(dead)
     except OSError:
-        return False
+        yield None
+        return
+    try:
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def _is_free(descriptor: int) -> bool:
+    """Whether no run holds it; then none does until it is closed."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

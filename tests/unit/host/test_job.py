@@ -20,17 +20,22 @@ ctypes.CDLL(None).printf(b"after the job\\n")
 """
 
 
-def test_what_libraries_print_goes_to_the_log_alone(tmp_path):
-    log = tmp_path / "tables.log"
-    done = subprocess.run(
-        [sys.executable, "-c", JOB, log],
+def ran(code, log):
+    """The process of a job, which has ended."""
+    return subprocess.run(
+        [sys.executable, "-c", code, log],
         env={"PYTHONPATH": str(SCRIPTS)},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
+
+
+def test_what_libraries_print_goes_to_the_log_alone(tmp_path):
+    log = tmp_path / "tables.log"
+    done = ran(JOB, log)
     told = "[tables    0 s] half done"
-    assert done.stdout == "after the job\n"
+    assert done.returncode == 0 and done.stdout == "after the job\n"
     assert done.stderr == f"{told}\n"
     said = {"by a library", "by Python", "by a process", told}
     assert set(log.read_text().splitlines()) == said
@@ -48,14 +53,7 @@ with job(sys.argv[1]) as say:
 
 def failed(log, fails):
     """The exit code and the words of a job that fails so."""
-    code = FAILS.format(fails=fails)
-    done = subprocess.run(
-        [sys.executable, "-c", code, log],
-        env={"PYTHONPATH": str(SCRIPTS)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = ran(FAILS.format(fails=fails), log)
     return done.returncode, done.stderr
 
 
