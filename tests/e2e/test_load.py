@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -49,9 +50,9 @@ def route(server: RunningServer, inputs, protocol: str = "grpc") -> Route:
     return Route(protocol, address, "tiny", inputs, timeout_s=10)
 
 
-def answers(way: Route) -> list[np.ndarray]:
+def answers(way: Route, requests: int = len(BATCHES)) -> list[np.ndarray]:
     with connect(way) as transport:
-        return [transport.infer(i, timeout_s=10)["output"] for i in range(len(BATCHES))]
+        return [transport.infer(i, timeout_s=10)["output"] for i in range(requests)]
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -68,6 +69,20 @@ def test_shared_memory_answers_as_plain_bytes_do(server, protocol):
     assert input_regions(server.pid) == set()
     with pytest.raises(RequestFailedError, match="Unable to find shared memory region"):
         answers(route(server, inputs, protocol))
+
+
+def test_shared_memory_goes_once_the_request_in_flight_is_answered(tmp_path, backends):
+    repository = write_repository(tmp_path, execute_s=0.5)
+    with (
+        embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
+        ThreadPoolExecutor() as pool,
+    ):
+        with shared(BATCHES, server.grpc_address) as inputs:
+            found = pool.submit(answers, route(server, inputs), requests=1)
+            time.sleep(0.2)
+            assert not found.done()
+        assert input_regions(server.pid) == set()
+        np.testing.assert_array_equal(found.result()[0], np.maximum(BATCHES[0], 0))
 
 
 def input_regions(pid: int) -> set[str]:

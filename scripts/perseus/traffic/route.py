@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -31,6 +32,7 @@ INPUT, OUTPUT = "input", "output"
 """The names that the tensors of our models have."""
 
 REGISTER_S = 5.0
+UNREGISTER_S = 1.0
 MOST_INPUTS = 8
 
 
@@ -146,8 +148,7 @@ def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs
             path.unlink()  # it is mapped: nothing stays behind, however this process ends
             yield inputs
         finally:
-            with contextlib.suppress(InferenceServerException):  # the server may be gone
-                server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)
+            _unregister(server, region)
             path.unlink(missing_ok=True)
 
 
@@ -159,6 +160,18 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
         )
     except InferenceServerException as error:
         raise RouteError(f"the server takes no inputs from shared memory: {error}") from error
+
+
+def _unregister(server: triton.InferenceServerClient, region: str) -> None:
+    """Asked again while a request reads the region: Triton refuses so long, or does it later."""
+    deadline_s = time.monotonic() + UNREGISTER_S
+    with contextlib.suppress(InferenceServerException):  # the server may be gone
+        while region in server.get_system_shared_memory_status(client_timeout=REGISTER_S).regions:
+            with contextlib.suppress(InferenceServerException):
+                server.unregister_system_shared_memory(region, client_timeout=REGISTER_S)
+            if time.monotonic() > deadline_s:
+                return
+            time.sleep(0.01)
 
 
 def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Inputs, ...]:
