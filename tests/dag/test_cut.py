@@ -45,6 +45,11 @@ def test_raw_results_in_part_are_measured_again(edited, name):
     assert (edited.root / RAW / name).read_text().endswith("}")
 
 
+def test_raw_results_of_which_nothing_is_left_are_measured_again_whatever_was_noted(edited):
+    os.truncate(edited.root / RAW / "windows.parquet", 0)  # which nobody had sealed
+    assert planned(edited)["measure"] == 1
+
+
 def test_a_figure_in_part_is_drawn_again_and_nothing_else(edited):
     cut(edited, "results/edits/figures/peaks.svg")
     assert planned(edited) == {"figure": 1, "report": 1}

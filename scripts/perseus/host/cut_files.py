@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from perseus.host import file_ends
 from perseus.host.files import HEAD_BYTES, WRITTEN
 
 RECORDS: Final = Path(".snakemake/metadata")
@@ -28,16 +29,27 @@ def is_cut(path: str) -> bool:
     """Whether a file is shorter than when it was written.
 
     One that somebody has written anew begins otherwise, and is not. Where nothing was noted
-    (`host.files.seal`), nothing is known.
+    (`host.files.seal`), the end of a file tells, if that of its format does (`host.file_ends`).
     """
     try:
-        size, head = os.getxattr(path, WRITTEN).split(b" ", 1)
-        if os.stat(path).st_size >= int(size):  # noqa: PTH116, of every file at every start
+        if (noted := _noted(path)) is None:
+            return file_ends.is_without_its_end(Path(path))
+        size_bytes, head = noted
+        if os.stat(path).st_size >= size_bytes:  # noqa: PTH116, of every file at every start
             return False
         with Path(path).open("rb") as file:
             return head.startswith(file.read(HEAD_BYTES))
-    except OSError:
+    except OSError:  # it has gone
         return False
+
+
+def _noted(path: str) -> tuple[int, bytes] | None:
+    """How long a file was and how it began when it was written."""
+    try:
+        size_bytes, head = os.getxattr(path, WRITTEN).split(b" ", 1)
+    except OSError:
+        return None
+    return int(size_bytes), head
 
 
 def with_cut_record(folder: Path, places: Iterable[str]) -> list[str]:

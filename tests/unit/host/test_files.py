@@ -8,7 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import onnx
 import pytest
+from matplotlib.figure import Figure
+from onnx import TensorProto, helper
 
 from perseus.host import cut_files
 from perseus.host.files import partial_path, whole, write_json
@@ -104,7 +107,7 @@ def test_files_that_are_whole_or_that_somebody_wrote_anew_stay(written, tmp_path
     own.write_text("{}")
     assert cut_files.find([str(tmp_path)]) == []
     written.write_text("mine")  # shorter, and begins otherwise
-    os.truncate(own, 0)  # nobody knows how long it was
+    own.write_text('{"mine":')  # nobody knows how long it was
     assert cut_files.find([str(tmp_path)]) == []
     with written.open("a") as file:
         file.write("longer" * 100)
@@ -139,11 +142,55 @@ def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     assert synced == [False] and path.exists()
 
 
-def test_where_files_have_no_attributes_nothing_is_known(tmp_path, monkeypatch):
+@pytest.fixture
+def without_attributes(monkeypatch):
+    """A file system as many shared ones are."""
+
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOTSUP, "Operation not supported")
 
     monkeypatch.setattr(os, "setxattr", refuse)
-    write_json(tmp_path / "x.json", {"a": 1})
-    os.truncate(tmp_path / "x.json", 2)
+    monkeypatch.setattr(os, "getxattr", refuse)
+
+
+FORMATS = ("record.json", "windows.parquet", "peaks.svg", "peaks.png", "model.onnx")
+
+
+@pytest.fixture
+def each_format(tmp_path, without_attributes) -> dict[str, Path]:
+    """A file of each by its name, written as everywhere."""
+    paths = {name: tmp_path / name for name in FORMATS}
+    write_json(paths["record.json"], {"outcome": "ok", "deeper": {"a": [1, {"b": 2}]}})
+    with RequestsWriter(paths["windows.parquet"]):
+        pass
+    figure = Figure()
+    figure.add_subplot().plot([1, 2])
+    for name in ("peaks.svg", "peaks.png"):
+        with whole(paths[name]) as partial:
+            figure.savefig(partial, format=name[-3:])
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [8]) for name in "xy"]
+    model = helper.make_model(helper.make_graph(nodes, "tiny", ends[:1], ends[1:]))
+    with whole(paths["model.onnx"]) as partial:
+        onnx.save(model, str(partial))
+    return paths
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_without_attributes_the_end_of_a_format_tells(each_format, tmp_path, name):
+    assert cut_files.find([str(tmp_path)]) == []
+    path, content = each_format[name], each_format[name].read_bytes()
+    missed = []
+    for left in range(0, len(content.rstrip()), max(len(content) // 500, 1)):
+        path.write_bytes(content[:left])
+        missed += [] if cut_files.find([str(tmp_path)]) == [str(path)] else [left]
+    # What is left of a model without its last fields is a model.
+    assert len(missed) <= 6 if name == "model.onnx" else missed == []
+
+
+def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_attributes):
+    others = {"server.log": "", "own.json": '{"mine":', "own.onnx": "no model", "other.svg": "<svg"}
+    for name, text in others.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "binary.onnx").write_bytes(b"\xff" * 100)
     assert cut_files.find([str(tmp_path)]) == []

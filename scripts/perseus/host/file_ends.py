@@ -1,0 +1,78 @@
+"""Whether a file ends as files of its format do, told without reading what lies between."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import BinaryIO, Final
+
+ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
+    ".parquet": (b"par1", b"PAR1"),
+    ".json": (b"{\n", b"\n}"),  # with an entry a line, as `host.files.write_json` writes it
+    ".png": (b"\x89png\r\n\x1a\n", b"IEND\xaeB`\x82"),
+    ".svg": (b"<?xml", b"</svg>"),
+    ".html": (b"<!doctype html", b"</html>"),
+}
+"""How whole files of a format begin, in lower case, and end, white space behind them aside."""
+
+ONNX: Final = ".onnx"
+TAIL_BYTES: Final = 64
+
+
+def is_without_its_end(path: Path) -> bool:
+    """Whether a file of these formats is empty, or begins as whole ones do and does not end so.
+
+    Of any other file nothing is known, nor of an ONNX model that is cut between two of its fields.
+    Raises OSError where it cannot be read.
+    """
+    if path.suffix != ONNX and path.suffix not in ENDS:
+        return False
+    with path.open("rb") as file:
+        size_bytes = os.fstat(file.fileno()).st_size
+        if size_bytes == 0:
+            return True
+        if path.suffix == ONNX:
+            return _is_cut_message(file, size_bytes)
+        head, end = ENDS[path.suffix]
+        if not head.startswith(file.read(len(head)).lower()):
+            return False
+        file.seek(max(size_bytes - TAIL_BYTES, len(head)))
+        return not file.read().rstrip().endswith(end)
+
+
+def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
+    """Whether the last field of a protobuf message is longer than what is left of the file."""
+    try:
+        while file.tell() < size_bytes:
+            match (
+                _varint(file) % 8
+            ):  # the wire type: https://protobuf.dev/programming-guides/encoding
+                case 0:
+                    _varint(file)
+                case 1:
+                    file.seek(8, os.SEEK_CUR)
+                case 2:
+                    file.seek(_varint(file), os.SEEK_CUR)
+                case 5:
+                    file.seek(4, os.SEEK_CUR)
+                case _:
+                    return False  # it is no message
+    except EOFError:
+        return True
+    except (ValueError, OverflowError):
+        return False
+    return file.tell() > size_bytes
+
+
+def _varint(file: BinaryIO) -> int:
+    """Raises EOFError where the file ends in it, ValueError where it does not end as one does."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = file.read(1)
+        if not byte:
+            raise EOFError
+        value |= (byte[0] & 0x7F) << shift
+        if byte[0] < 0x80:
+            return value
+    raise ValueError
