@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -17,6 +18,8 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
 """How whole files of a format begin, in lower case, and end, white space behind them aside."""
 
 ONNX: Final = ".onnx"
+NUMPY: Final = ".npz"
+ZIP: Final = b"PK\x03\x04"
 TAIL_BYTES: Final = 64
 
 
@@ -26,7 +29,7 @@ def is_without_its_end(path: Path) -> bool:
     Of any other file nothing is known, nor of an ONNX model that is cut between two of its fields.
     Raises OSError where it cannot be read.
     """
-    if path.suffix != ONNX and path.suffix not in ENDS:
+    if path.suffix not in {ONNX, NUMPY, *ENDS}:
         return False
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -34,6 +37,8 @@ def is_without_its_end(path: Path) -> bool:
             return True
         if path.suffix == ONNX:
             return _is_cut_message(file, size_bytes)
+        if path.suffix == NUMPY:
+            return ZIP.startswith(file.read(4)) and not zipfile.is_zipfile(file)
         head, end = ENDS[path.suffix]
         if not head.startswith(file.read(len(head)).lower()):
             return False

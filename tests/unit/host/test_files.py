@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from matplotlib.figure import Figure
@@ -153,7 +154,7 @@ def without_attributes(monkeypatch):
     monkeypatch.setattr(os, "getxattr", refuse)
 
 
-FORMATS = ("record.json", "windows.parquet", "peaks.svg", "peaks.png", "model.onnx")
+FORMATS = ("record.json", "windows.parquet", "peaks.svg", "peaks.png", "model.onnx", "answers.npz")
 
 
 @pytest.fixture
@@ -173,6 +174,8 @@ def each_format(tmp_path, without_attributes) -> dict[str, Path]:
     model = helper.make_model(helper.make_graph(nodes, "tiny", ends[:1], ends[1:]))
     with whole(paths["model.onnx"]) as partial:
         onnx.save(model, str(partial))
+    with whole(paths["answers.npz"]) as partial, partial.open("wb") as file:
+        np.savez(file, output=np.arange(8))
     return paths
 
 
@@ -189,8 +192,14 @@ def test_without_attributes_the_end_of_a_format_tells(each_format, tmp_path, nam
 
 
 def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_attributes):
-    others = {"server.log": "", "own.json": '{"mine":', "own.onnx": "no model", "other.svg": "<svg"}
-    for name, text in others.items():
+    texts = {
+        "a.log": "",
+        "b.json": '{"mine":',
+        "c.onnx": "no model",
+        "d.npz": "no",
+        "e.svg": "<svg",
+    }
+    for name, text in texts.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "binary.onnx").write_bytes(b"\xff" * 100)
     assert cut_files.find([str(tmp_path)]) == []
