@@ -532,6 +532,18 @@ def test_what_copies_gain_is_told_after_all_of_different_models():
     assert "a and b should share" in told[0] and "needs no measuring" in told[1]
 
 
+def test_copies_of_several_models_have_one_answer():
+    others = COMMON | REPEATED | SAVED | {"scenario": "cpu1.b", "models": "b + b"}
+    first, told = answers(study(savings=[COPIES, others]))
+    assert "a and b" in first.headline
+    assert told.headline == (
+        "Copies of one model on a server: too close to tell 1 of 2, should share 1 of 2"
+    )
+    assert told.kind == "unclear" and len(told.sentences) == 2
+    assert "2 copies of a should share: the saving is" in told.sentences[0]
+    assert told.sentences[1] == "On full servers 2 copies of b should share: it saves about 20 %."
+
+
 PREDICTED = {"study": "s", "server": "cpu1", "mix": "a 1 : 1 c", "measured_ratio": None}
 PREDICTED |= {"predicted_ratio": 0.7, "within": 0.2, "step": "B4", "mixes_known": 6}
 BETTER = PREDICTED | {"mix": "b 1 : 1 c", "predicted_ratio": 1.1}
