@@ -63,7 +63,9 @@ class Limit:
 
     @property
     def width(self) -> float:
-        """Of the 95 % interval, as a share of the limit; there must be draws."""
+        """Of the 95 % interval, as a share of the limit; infinite without draws."""
+        if len(self.scales) == 1:
+            return np.inf
         low, high = np.quantile(self.scales[1:], [0.025, 0.975])
         return float((high - low) / self.scales[0])
 

@@ -41,7 +41,8 @@ def ceiling_problems(
 def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
-    """Sum over the tenants of rate / ceiling; NaN where one is not known or not to be trusted."""
+    """Sum over the tenants with load of rate / ceiling; NaN where one is not known or not to be
+    trusted."""
     trusted = {key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems}
     return _load(peak, peak.rates_rps, trusted)
 
@@ -53,7 +54,8 @@ def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests
 
 def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests, float]) -> float:
     of_tenants = np.array([ceilings_rps.get(key, np.nan) for key in _keys(peak)])
-    return float((rates_rps / of_tenants).sum())
+    loaded = rates_rps != 0
+    return float((rates_rps[loaded] / of_tenants[loaded]).sum())
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:

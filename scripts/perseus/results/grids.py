@@ -154,11 +154,10 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """The highest of its tenants and repeats, at the certified rate of each repeat."""
+    """The highest of its tenants with load and repeats, at the certified rate of each repeat."""
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
-    return max(
-        (number(row["p95_ms"]) for row in rows if row["phase"] != Phase.ALONE), default=np.nan
-    )
+    loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
+    return float(np.max([number(row["p95_ms"]) for row in loaded] or [np.nan]))
 
 
 def _relative_error(peak: RepeatedPeak) -> float:

@@ -15,7 +15,13 @@ import numpy as np
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.ladder import Known, LadderStep, Shared, predicted
-from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
+from perseus.peak.predicted.left_out import (
+    Accuracy,
+    best,
+    errors_by_step,
+    noise_of,
+    of_steps_for,
+)
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
 from perseus.results.records import PeakRecord
@@ -112,12 +118,13 @@ class SharedServer:
         for i, each in enumerate(different):
             others = tuple(known for known in self.known if known is not each.known)
             left = {step: np.delete(errors, i) for step, errors in off.items()}
-            found = best(left, noise_of(others))
             shared = each.known.shared
+            found = best(of_steps_for(shared, others, left), noise_of(others))
             yield PredictedMix(self.name, each.weights, shared, each.ratio, others, found)
         others = self.one_of_each
-        found = best(errors_by_step(others), noise_of(others)) if self.pairs else None
+        off = errors_by_step(others) if self.pairs else {}
         for weights, shared in self.pairs:
+            found = best(of_steps_for(shared, others, off), noise_of(others))
             yield PredictedMix(self.name, weights, shared, None, others, found)
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.solo import speed_change, usual_speed_rps
@@ -107,6 +108,11 @@ class RepeatedPeak:
     @property
     def tenants(self) -> list[str]:
         return self.task.tenant_names
+
+    @property
+    def loaded(self) -> NDArray[np.int64]:
+        """The places of its tenants that have load; of all where it is not known."""
+        return np.flatnonzero(self.rates_rps != 0)
 
     @property
     def images_per_request(self) -> Floats:
@@ -302,7 +308,7 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
     is seen in both. `weights` multiply each tenant's part of the sum.
     """
-    loaded = np.flatnonzero(peak.rates_rps != 0)  # all where the peak is not known
+    loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
     if len(known) < len(loaded) or not peak.is_known:
         return NOTHING

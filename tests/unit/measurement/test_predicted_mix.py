@@ -239,3 +239,16 @@ def test_without_any_of_that_it_is_measured(cell_of, searched, copies, missing):
     with pytest.raises(searched):
         frontier.measure(cell)
     assert "to be measured: B2" in cell.said[-1]
+
+
+def test_a_step_that_cannot_predict_this_mix_does_not_though_it_predicts_the_others_best(
+    cell_of, searched, copies, monkeypatch
+):
+    """What a model touches is not known where its graph is not."""
+    monkeypatch.setitem(WORK_MS, "d", 12.0)
+    monkeypatch.setitem(EXCESS, "d", 0.5)
+    mixes = [(*weights, 0) for weights in OF_THREE]
+    cell = cell_of(*of_world("abcd", mixes), **copies)
+    with pytest.raises(searched):
+        frontier.measure(cell)
+    assert "to be measured: B2" in cell.said[-1]

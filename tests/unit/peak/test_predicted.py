@@ -219,3 +219,16 @@ def test_draws_have_the_interval_of_the_prediction(noise):
     assert np.quantile(drawn, [0.05, 0.5, 0.95]) == pytest.approx(
         [end.low, end.value, end.high], rel=0.01
     )
+
+
+def test_mixes_with_an_open_end_tell_nothing_of_the_noise():
+    first, second = (Known(each.shared, 1.0, 0.1) for each in pairs(lambda _: 1)[:2])
+    assert noise_of([first, replace(second, noise=np.inf)]) == 0.1
+    assert np.isnan(noise_of([replace(first, noise=np.inf)]))
+
+
+def test_caches_that_help_copies_make_no_other_request_shorter():
+    a, b = solo(), solo("b")
+    copies = shared(solo(), solo())
+    of_both = predicted(LadderStep.MEMORY, shared(a, b), [Known(copies, 3 * copies.of_queue)])
+    assert of_both == pytest.approx(shared(a, b).of_queue)

@@ -733,3 +733,8 @@ def test_the_worst_tenant_decides_a_window():
     for i, worst in enumerate(verdicts):
         mixed = tuple(replace(tenant, verdict=verdict) for verdict in verdicts[: i + 1])
         assert replace(window, tenants=mixed).verdict is worst
+
+
+def test_where_no_window_is_valid_the_search_still_says_where_it_stands():
+    late = begun(9, deterministic(0.005), send_lag_s=0.02)
+    assert 80 < late.near_root(80.0, 320.0) < 320

@@ -1,5 +1,6 @@
 """Every sentence of the answer stands where its tables hold it, and does not where they do not."""
 
+import numpy as np
 import pytest
 from sentences import shows_nothing_missing, stands_only_where_true, tables_of, without_case
 
@@ -549,6 +550,12 @@ PREDICTED |= {"predicted_ratio": 0.7, "within": 0.2, "step": "B4", "mixes_known"
 BETTER = PREDICTED | {"mix": "b 1 : 1 c", "predicted_ratio": 1.1}
 FORETOLD = study(predictions=[PREDICTED, BETTER])
 KNOWN_BY_NOW = study(predictions=[each | {"measured_ratio": 0.9} for each in (PREDICTED, BETTER)])
+
+
+def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
+    told = answers(study(predictions=[PREDICTED | {"within": np.inf}]))
+    assert not any("measuring" in answer.headline for answer in told)
+
 
 OF_PREDICTIONS = {
     "On cpu1, 2 pairs need no measuring at an error of 20 % (nine of ten)": (

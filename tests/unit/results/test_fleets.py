@@ -11,6 +11,7 @@ import synthetic_files
 from synthetic import demand
 
 from perseus.host.files import write_json
+from perseus.report.answers import to_buy
 from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
@@ -264,6 +265,66 @@ def test_shared_points_are_brought_to_the_speed_of_the_dedicated_cells():
     assert ratio == pytest.approx(1.5)
 
 
+# --- tenants without load ---
+
+OF_THREE = {"c": 20.0, A: 10.0, B: 40.0}
+
+
+def with_idle(mixes=((0, 1, 1),), lost=""):
+    """Records where c stays without load, on a host that was twice as fast for all mixes."""
+    truth = synthetic.Truth(OF_THREE, gain=2.0, between=0, within=1e-9, repeats=1)
+    made = synthetic.records(truth, 0, mixes=mixes, holds=())
+    for record in made:
+        if record["cell"]["run"]["line"] == "mix":
+            at_limit = record["speeds_rps"]
+            record["speeds_rps"] = {name: [2 * v for v in at_limit[name]] for name in (A, B)}
+            record["speeds_rps"]["c"] = [None] * len(at_limit[A])
+    return [
+        synthetic.spoil(each, "disturbed", "others")
+        if each["cell"]["scenario"] == f"cpu1.{lost}"
+        else each
+        for each in made
+    ]
+
+
+def points_of(made):
+    found = list(group(synthetic.loaded(made), seed=0, draws=400).values())
+    return operating_points(found, {"cpu1": synthetic.PRICE})
+
+
+@pytest.mark.parametrize("lost", ["", "c"])
+def test_a_tenant_without_load_is_not_served_and_says_nothing_of_the_speed(lost):
+    (shared,) = (point for point in points_of(with_idle(lost=lost)) if point.is_shared)
+    assert shared.models == (A, B)
+    assert shared.rates_rps == pytest.approx({A: 5.0, B: 20.0}, rel=1e-6)
+
+
+def test_servers_where_a_model_had_no_load_are_none_of_that_model_and_serve_the_others():
+    found = points_of(with_idle())
+    made = by_strategy(plans(found, demand({A: 5.0, B: 20.0, "c": 20.0})))[SHARING]
+    assert {model: made.servers_with(model) for model in made.models} == {A: 1, B: 1, "c": 1}
+    assert all(share > 0 for share in attained(made).values())
+    without = by_strategy(plans(found, demand({A: 5.0, B: 20.0})))[SHARING]
+    assert without.servers == 1
+
+
+def test_tables_of_a_fleet_with_such_a_server_are_whole():
+    task = synthetic.TASK.model_copy(
+        update={"demand": demand({A: 5.0, B: 20.0, "c": 20.0}), "study": "synthetic"}
+    )
+    tables = synthetic_files.tables_of(with_idle(), task)
+    servers = tables["fleet_servers"].to_pandas()
+    assert servers["load"].notna().all()
+    (said,) = {answer.kind for answer in to_buy.answers(frames(tables))}
+    assert said in ("yes", "perhaps")
+    models = tables["fleet_models"].to_pandas()
+    assert models["attained"].notna().all()
+
+
+def frames(tables):
+    return {name: table.to_pandas() for name, table in tables.items()}
+
+
 # --- virtual time ---
 
 
@@ -283,7 +344,7 @@ def test_a_single_queue_is_late_as_the_formula_says():
     assert attained(plan)[A] == pytest.approx(0.5, abs=0.01)
 
 
-PARTS = ("task", "speeds_rps", "rates_rps", "images_per_request")
+PARTS = ("task", "speeds_rps", "rates_rps", "loaded", "images_per_request")
 
 
 def _offer(point, peak):
@@ -549,3 +610,19 @@ def test_the_ways_to_divide_servers_are_all_of_them():
         way for way in itertools.product(range(3), repeat=3) if sum(way) == 2
     )
     assert servers_needed.ways(1, 5).tolist() == [[5]]
+
+
+@pytest.mark.parametrize("chances", [(0.97, np.nan), (np.nan, 0.97)])
+def test_how_sure_is_not_told_of_a_stretch_where_it_is_not_known_everywhere(chances):
+    question = Question((A, B), (0.5, 0.5))
+    both = [
+        cost
+        for rps, chance in zip((10.0, 20.0), chances, strict=True)
+        for cost in (
+            Cost(question, Option("cpu1", False), rps, 3, 3.0, 3.0),
+            Cost(question, Option("cpu1", True), rps, 2, 2.0, 2.0, chance),
+        )
+    ]
+    (found,) = stretches(both)
+    assert (found.first.total_rps, found.last.total_rps) == (10.0, 20.0)
+    assert np.isnan(found.least_probability)

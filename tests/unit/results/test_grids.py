@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import synthetic_files
 from scipy import stats
 
 from perseus.host import parquet
-from perseus.results import tables
+from perseus.results import grids, tables
 from perseus.results.grids import cheapest, on_front
 from perseus.results.repeats import Quantity
 from perseus.results.study_results import StudyResults
@@ -340,3 +341,14 @@ def test_lines_of_other_experiments_are_no_questions():
 def test_every_key_that_may_be_varied_has_a_column():
     assert sorted((*WHOLE_NUMBERS, *WORDS)) == sorted(Vary.model_fields)
     assert set(Vary.model_fields) < set(tables.module_of("grid").SCHEMA.names)
+
+
+@pytest.mark.parametrize("ms", [(np.nan, 50.0, 80.0), (50.0, np.nan, 80.0), (80.0, 50.0, np.nan)])
+def test_the_latency_of_a_setting_is_that_of_its_tenants_with_load(ms):
+    rows = [
+        {"phase": "confirm", "offered_rps": 0.0 if np.isnan(each) else 9.0, "p95_ms": each}
+        for each in ms
+    ]
+    peak = SimpleNamespace(records=[SimpleNamespace(folder="cell")])
+    assert grids._p95_ms(peak, SimpleNamespace(certified_windows={"cell": rows})) == 80.0
+    assert np.isnan(grids._p95_ms(peak, SimpleNamespace(certified_windows={"cell": []})))

@@ -154,6 +154,15 @@ def test_a_ceiling_that_others_disturbed_is_refused(tmp_path):
     assert all(peak["client_load"] is None for peak in peaks)
 
 
+def test_a_tenant_without_load_takes_nothing_of_the_client(tmp_path):
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
+    cells = synthetic_files.write(tmp_path, synthetic.records(truth, mixes=[(1, 0)], holds=()))
+    write_json(tmp_path / "ceilings/cpu1.json", synthetic.ceiling(["resnet18"]))
+    read = StudyResults.read(synthetic.TASK, cells, [tmp_path / "ceilings/cpu1.json"])
+    peaks = synthetic_files.all_tables(read)["peaks"].to_pylist()
+    assert [peak["client_load"] is not None for peak in peaks] == [True, False, True]
+
+
 def test_what_a_request_costs_stands_side_by_side(tmp_path):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1)
     plain, other = synthetic.records(truth, mixes=(), holds=())

@@ -19,7 +19,7 @@ from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
-from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of
+from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of, of_steps_for
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.traffic.arrivals import Arrivals
 
@@ -43,13 +43,13 @@ def predicted_peak(
     process = arrivals(task.arrivals, cell.inputs.trace)
     noise = {tenant: _log_variance(repeats) for tenant, repeats in alone.items()}
     known = list(_known(cell, solos, noise, process))
-    found = best(errors_by_step(known), noise_of(known))
+    shared = Shared.of([solos[name] for name in task.tenant_names], weights, process)
+    found = best(of_steps_for(shared, known, errors_by_step(known)), noise_of(known))
     if found is None or not _is_enough(found, within_percent):
         if found is not None:
             cell.say(f"to be measured: {found.step} predicts it within {found.half_width:.0%}")
         return None
-    of_all = [solos[name] for name in task.tenant_names]
-    ratio = predicted(found.step, Shared.of(of_all, weights, process), known)
+    ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(DRAWS) + 0.5
     reason = (
         f"not measured: {found.step} predicts it within {found.half_width:.0%}, by the"

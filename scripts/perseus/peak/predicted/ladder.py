@@ -193,14 +193,15 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
     """By which share each tenant's requests take longer after one of a copy; shape (tenants,).
 
-    As measured, else the mean of all models that were; NaN without any.
+    As measured, not at all where copies share better than the queue, else the mean of all models
+    that were; NaN without any.
     """
     excess: dict[str, list[float]] = {}
     for each in known:
-        if each.shared.is_of_copies:
+        if each.shared.is_of_copies and len(each.shared.solos) > 1:
             (model,) = each.shared.models
             # A limit falls about as a request takes longer.
-            longer = each.shared.of_queue / each.ratio - 1
+            longer = max(each.shared.of_queue / each.ratio - 1, 0.0)
             excess.setdefault(model, []).append(longer / float(each.shared.after_others.mean()))
     mean = {model: float(np.mean(values)) for model, values in excess.items()}
     usual = float(np.mean(list(mean.values()))) if mean else np.nan

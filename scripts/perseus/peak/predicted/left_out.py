@@ -121,6 +121,16 @@ def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
     }
 
 
+def of_steps_for(
+    shared: Shared, known: Sequence[Known], errors_of: Mapping[LadderStep, Floats]
+) -> dict[LadderStep, Floats]:
+    """Those of the steps that can predict a mix from what is known: perhaps fewer than can predict
+    the known ones."""
+    return {
+        step: off for step, off in errors_of.items() if np.isfinite(predicted(step, shared, known))
+    }
+
+
 def best(errors_of: Mapping[LadderStep, Floats], noise: float) -> Accuracy | None:
     """The step whose predictions scatter least, of equals the lowest; None where too few tell.
 
@@ -131,8 +141,11 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float) -> Accuracy | Non
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """That of a measured ratio of different models; NaN without one."""
-    of_each = [each.noise for each in known if not each.shared.is_of_copies]
+    """That of a measured ratio of different models; NaN without one. Those with an open end tell
+    nothing of it."""
+    of_each = [
+        each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)
+    ]
     return float(np.median(of_each)) if of_each else np.nan
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.links import to_table
 from perseus.report.numbers import percent
@@ -13,7 +15,9 @@ def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server with pairs that were not measured and are predicted."""
     predictions = tables["predictions"]
     told = predictions[
-        predictions["measured_ratio"].isna() & predictions["predicted_ratio"].notna()
+        predictions["measured_ratio"].isna()
+        & predictions["predicted_ratio"].notna()
+        & np.isfinite(predictions["within"])
     ]
     for server, pairs in told.groupby("server", sort=False):
         ratios = pairs.sort_values("predicted_ratio")

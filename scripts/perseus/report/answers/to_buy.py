@@ -47,10 +47,17 @@ def _is_choice(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFra
 
 
 def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The load lines that a fleet for these models may be made of: no others, and with a lower
-    limit."""
-    only = [set(models.split(" + ")) <= set(names) for models in peaks["models"]]
+    """The load lines that a fleet for these models may be made of: no others under load, and with a
+    lower limit."""
+    only = [_loaded(row) <= set(names) for _, row in peaks[["models", "weights"]].iterrows()]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
+
+
+def _loaded(row: pd.Series) -> set[str]:
+    """The models of a load line but those whose weight in its mix is 0."""
+    models = row["models"].split(" + ")
+    weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(models)
+    return {model for model, weight in zip(models, weights, strict=True) if weight != "0"}
 
 
 def _fleet(tables: Tables) -> Answer:

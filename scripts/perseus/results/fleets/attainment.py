@@ -11,9 +11,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from perseus.peak.stats import Floats
 from perseus.peak.virtual_queue import LongRun, VirtualQueue
 from perseus.results.fleets.operating_points import OperatingPoint
 from perseus.results.fleets.plans import Plan
+from perseus.results.repeats import RepeatedPeak
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
@@ -36,13 +38,14 @@ def attained(plan: Plan) -> dict[str, float]:
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
     """By model, the share of requests over the SLA on one server with such loads."""
-    peak, tenants = point.peak, point.peak.task.tenants
+    peak = point.peak
+    tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants])
     unloaded_ms = [
         np.median([record.unloaded_p50_ms.get(tenant.name, np.nan) for record in peak.records])
         for tenant in tenants
     ]
-    rates = np.array([_rate_rps(point, i, loads_rps) for i in range(len(tenants))])
+    rates = _rates_rps(peak, loads_rps)
     spare_s = [
         (tenant.sla.latency_ms - float(ms)) / 1000
         for tenant, ms in zip(tenants, unloaded_ms, strict=True)
@@ -60,10 +63,12 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
     return late
 
 
-def _rate_rps(point: OperatingPoint, tenant: int, loads_rps: Mapping[str, float]) -> float:
-    """Requests/s of one tenant; several of a model share its load as they did at the limit."""
-    tenants, images = point.peak.task.tenants, point.peak.images_per_request
-    at_limit = point.peak.rates_rps * images
-    model = tenants[tenant].model
-    mine = at_limit[[each.model == model for each in tenants]].sum()
-    return float(loads_rps.get(model, 0.0) * at_limit[tenant] / mine / images[tenant])
+def _rates_rps(peak: RepeatedPeak, loads_rps: Mapping[str, float]) -> Floats:
+    """Requests/s of each loaded tenant; several of a model share its load as at the limit."""
+    images = peak.images_per_request[peak.loaded]
+    at_limit = peak.rates_rps[peak.loaded] * images
+    models = np.array([peak.task.tenants[i].model for i in peak.loaded])
+    of_model = [at_limit[models == model].sum() for model in models]
+    loads = np.array([loads_rps.get(model, 0.0) for model in models])
+    rates: Floats = loads * at_limit / of_model / images
+    return rates

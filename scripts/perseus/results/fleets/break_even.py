@@ -80,7 +80,8 @@ class Stretch:
     """Demands from one to another at which one option is the cheapest, and what it saves there
     against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
     lower limits and at the estimates. `first` and `last` are its costs at its ends;
-    `least_probability` is that of a saving where it is least sure, NaN of dedicated servers."""
+    `least_probability` is that of a saving where it is least sure, NaN of dedicated servers, and
+    where it is not known at one of the demands."""
 
     first: Cost
     last: Cost
@@ -249,7 +250,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
                 found[-1][0],
                 min(savings, default=np.nan),
                 max(savings, default=np.nan),
-                min(cost.probability_of_saving for cost, _ in found),
+                float(np.min([cost.probability_of_saving for cost, _ in found])),
             )
 
 

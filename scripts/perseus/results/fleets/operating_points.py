@@ -26,7 +26,8 @@ are the first to fail, since the cheapest plan is one whose capacities were over
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A load that a server carries within the SLAs; it may get less of any model, never more.
+    """A load that a server carries within the SLAs; it may get less of any model, never more. What
+    had no load there is not served there.
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
     estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
@@ -79,15 +80,16 @@ def operating_points(
 
 
 def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
-    known = known_peaks(alone)
-    changes = speed_changes(peak, known) if len(known) == len(alone) else 1.0
-    images = peak.images_per_request / changes
-    draws = peak.rates_draws_rps * images
-    models = [tenant.model for tenant in peak.task.tenants]
+    loaded = peak.loaded
+    known = known_peaks([alone[i] for i in loaded])
+    changes = speed_changes(peak, known) if len(known) == len(loaded) else 1.0
+    images = peak.images_per_request[loaded] / changes
+    draws = peak.rates_draws_rps[:, loaded] * images
+    models = [peak.task.tenants[i].model for i in loaded]
     priced = ((pricing, price.usd_per_hour(pricing)) for pricing in ("on_demand", "spot"))
     return OperatingPoint(
         peak,
-        rates_rps=_by_model(models, peak.rates_rps * images),
+        rates_rps=_by_model(models, peak.rates_rps[loaded] * images),
         lower_rps=_by_model(models, np.quantile(draws, LOWER, axis=0)),
         draws_rps=_by_model(models, draws.T),
         usd_per_hour={pricing: usd for pricing, usd in priced if usd is not None},

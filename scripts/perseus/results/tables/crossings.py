@@ -59,8 +59,8 @@ SCHEMA = Schema(
                " null where there are none", least=-inf),
         column("most_saving", REAL, "share", "the same, at most", least=-inf),
         column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
-               " dedicated ones, as in break_even, at the demand in the stretch where it is least",
-               least=0, most=1),
+               " dedicated ones, as in break_even, at the demand in the stretch where it is least;"
+               " null where it is not known at one of them", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
