@@ -248,7 +248,7 @@ FLEET = {
     **{"study": "s", "level": "demand", "demand": "a 10, b 20", "reason": "", "servers": 3},
     **{"fleet": "3 x (a 1 : 1 b)", "usd_per_hour": 0.3, "usd_per_month": 219.0, "gap": 0.0},
     **{"saving": 0.25, "probability_enough": 0.97, "on_spot": 0.0, "lost_to_revocations": 0.0},
-    **{"status": "optimal", "usd_per_month_expected": 219.0},
+    **{"status": "optimal", "usd_per_month_expected": 219.0, "of_servers": "cpu1"},
 }
 APART = FLEET | {"strategy": DEDICATED, "servers": 4, "usd_per_hour": 0.4, "usd_per_month": 292.0}
 APART |= {"saving": 0.0, "fleet": "2 x (a) + 2 x (b)"}
@@ -344,6 +344,11 @@ OF_FLEETS = {
     "What sharing would save is not known: for no server that these models share a lower limit"
     " was found.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
+        AS_DEAR,
+    ),
+    # As where the demand may be served by others than those on which sharing was measured.
+    "What sharing would save is not known: for no server that these models share": (
+        fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
     ),
     "With servers of one type it would cost 365 USD per month: 3 x (a 1 : 1 b).": (

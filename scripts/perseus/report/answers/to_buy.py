@@ -72,6 +72,7 @@ def _fleet(tables: Tables) -> Answer:
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
     points = _of_models(tables["peaks"], list(mine["model"]))
+    points = points[points["server"].isin(row["of_servers"].split(", "))]
     late = mine[mine["attained"] < mine["sla_share"]]
     # Where no line of several models has a lower limit, nothing is known of sharing.
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())

@@ -58,6 +58,7 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("demand", TEXT, "requests/s", "of each model, in requests of one image"),
+        column("of_servers", TEXT, "", "names of the servers that it may be made of"),
         column("reason", TEXT, "", "why there is no fleet, in words; empty where there is one"),
         column("servers", WHOLE, "servers", "whole servers to buy", null=True),
         column("fleet", TEXT, "", "how many run at which load line"),
@@ -103,12 +104,16 @@ SCHEMA = Schema(
 
 
 def rows(results: StudyResults) -> Iterator[Row]:
+    demand = results.task.demand
+    if demand is None:
+        return
     alone = {plan.level.name: plan for plan in results.plans if plan.strategy == DEDICATED}
     for plan, within in zip(results.plans, results.attainments, strict=True):
         low, high = _ends(plan.usd_draws)
         yield {
             **fleet(results.task.study, plan),
             "demand": ", ".join(f"{name} {plan.level.rps[name]:.4g}" for name in plan.models),
+            "of_servers": ", ".join(demand.servers),
             "reason": plan.why_not,
             "servers": None if plan.why_not else plan.servers,
             "fleet": plan.words,
