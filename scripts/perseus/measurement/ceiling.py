@@ -211,7 +211,9 @@ class _Bench:
         with ExitStack() as stack:
             way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
             route = stack.enter_context(way)
-            client = stack.enter_context(Client(MODEL, route, self._client_cores, self._processes))
+            client = stack.enter_context(
+                Client("the null model", route, self._client_cores, self._processes)
+            )
             folder = stack.enter_context(temporary_folder())
             writer = stack.enter_context(RequestsWriter(folder / "requests.parquet"))
             system = LiveSystem(

@@ -65,8 +65,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         Remark(
             "The client's ceiling is not to be trusted",
             f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. So the"
-            f" load of the client is not stated there. Remove results/{evidence.study}/ceilings/"
-            f"{row['server']}.json and run again when nothing else does.",
+            " load of the client is not stated there. Let nothing else run while make again looks"
+            " for it once more.",
         )
         for row in ceilings
         if row["problem"]
@@ -91,7 +91,9 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         title=PEAKS,
         note="Requests/s, all tenants together; 95 % intervals in brackets. Certified: the highest"
         " rate that passed fresh windows in every repeat. Repeats: how many found a limit, of how"
-        " many; where one did not, the interval is open at an end. Load of the client: share of"
+        " many; where one did not, the interval is open at an end. Dedicated servers replaced: at"
+        " the speed that the host had in the shared cell, which may be another than in those of its"
+        " tenants alone (speed_change in savings.csv). Load of the client: share of"
         " the ceiling that it reached on a model that answers at once.",
         columns=(
             "server",
@@ -117,6 +119,7 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
     cells = evidence.cells_of(str(row["scenario"]), str(row["load_line"]))
     first = evidence.link(cells[0].task.cell) if cells else ""
     replaced = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
+    itself = Entry(significant(None if row["estimate_rps"] is None else 1))
     mark = f" {BELOW}" if fails_below(row) else ""
     return [
         Entry(str(row["server"])),
@@ -124,7 +127,7 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
         Entry(significant(row["certified_rps"]), link=certified),
         span(row, ("estimate_rps", "ci_low_rps", "ci_high_rps")).to(first),
         Entry(significant(row["first_failing_rps"]) + mark, link=failing),
-        Entry("1") if row["kind"] == "dedicated" else span(row, replaced),
+        itself if row["kind"] == "dedicated" else span(row, replaced),
         Entry(in_percent(row["client_load"])),
         Entry(f"{row['repeats_used']} of {row['repeats']}"),
         Entry(words(row["verdict"])),

@@ -27,7 +27,7 @@ class Definition(Part):
         description="The name of the study; its results lie in results/<study>/.",
         examples=["default"],
     )
-    seed: Annotated[Whole, Field(ge=0)] = Field(
+    seed: Annotated[Whole, Field(ge=0, lt=2**63)] = Field(
         default=1, description="Seeds random weights, arrival times and resampling."
     )
     models: Annotated[tuple[Model, ...], Field(min_length=1)] = Field(

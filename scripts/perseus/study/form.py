@@ -50,12 +50,19 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
             # At these places alone: what fails for want of them is no problem of its own.
             found = [(place_of(e["loc"], value), e) for e in error.errors()]
             for place, each in sorted(found, key=lambda pair: [*map(str, pair[0])]):
-                if not stands_in(place, stand_ins):
+                if not (stands_in(place, stand_ins) or _repeats_one(each, place, raw, stand_ins)):
                     problems |= dict.fromkeys(_explain(place, each, value))
             for place, each in found:
                 if (changed := _repair(value, place, each["type"])) is not None:
                     stand_ins.append(changed)
     return None, list(problems), stand_ins
+
+
+def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
+    """Whether a list has something twice only since that stands in for another of its items."""
+    if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
+        return False
+    return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:

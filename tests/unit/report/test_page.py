@@ -144,6 +144,7 @@ def test_a_ceiling_that_is_too_low_is_refused_and_why():
     page = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
     assert "ceiling is not to be trusted" in page and "took 449 % of it" in page
     assert page.count("449") == 1
+    assert "while make again looks for it once more" in " ".join(page.split())
     assert "not to be trusted" not in rendered(made)
 
 

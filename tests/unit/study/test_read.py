@@ -626,7 +626,7 @@ def test_a_price_table_that_is_broken_is_named_by_line(tmp_path):
 
 def test_all_mistakes_are_reported_at_once():
     change = {
-        "seed": -1,
+        "seed": 2**64,
         "models": [model("resnet51"), model("mobilenet_v3_small", weights="none.pt")],
         "figures": {"dpi": 10, "colour": "red"},
     }
@@ -640,6 +640,13 @@ def test_all_mistakes_are_reported_at_once():
     ):
         assert place in found
     assert "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models" in found
+
+
+@pytest.mark.parametrize(("listed", "said"), [([2000, 1, 1024], ""), ([2000, 4, 4], "has 4 twice")])
+def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, said):
+    found = "\n".join(problems({"scenarios": [shared(kind="concurrency", concurrencies=listed)]}))
+    assert "concurrencies[0]: must be" in found
+    assert said in found and ("twice" in found) == bool(said)
 
 
 MALFORMED = [
