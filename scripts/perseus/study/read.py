@@ -38,7 +38,11 @@ def read_study(
 
     Raises ConfigError with all problems found.
     """
-    definition, problems, stand_ins = read_form(_plain(_with_new_names(raw)))
+    try:
+        plain = _plain(_with_new_names(raw))
+    except RecursionError:
+        raise ConfigError(["the configuration: an anchor (&) contains itself"]) from None
+    definition, problems, stand_ins = read_form(plain)
     listed = None
     if definition is not None:
         try:

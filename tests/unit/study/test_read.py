@@ -649,6 +649,12 @@ def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, s
     assert said in found and ("twice" in found) == bool(said)
 
 
+def test_a_configuration_that_contains_itself():
+    models = [model("squeezenet1_1")]
+    models.append(models)
+    assert problems({"models": models}) == ("the configuration: an anchor (&) contains itself",)
+
+
 MALFORMED = [
     3,
     "text",
