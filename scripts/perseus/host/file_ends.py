@@ -50,9 +50,8 @@ def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
     """Whether the last field of a protobuf message is longer than what is left of the file."""
     try:
         while file.tell() < size_bytes:
-            match (
-                _varint(file) % 8
-            ):  # the wire type: https://protobuf.dev/programming-guides/encoding
+            wire_type = _varint(file) % 8  # https://protobuf.dev/programming-guides/encoding
+            match wire_type:
                 case 0:
                     _varint(file)
                 case 1:

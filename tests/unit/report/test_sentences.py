@@ -532,6 +532,16 @@ OF_COPIES = {
 }
 
 
+def test_a_tenant_without_load_in_a_mix_has_no_part_in_what_is_said_of_it():
+    unsure = {"scenario": "cpu1.c", "models": "c", "mix": "c", **ALONE, "certified_rps": None}
+    idle = SHARED | {"models": "a + b + c", "weights": "1 : 1 : 0", "scenario": "cpu1.three"}
+    saved = COMMON | REPEATED | SAVED | idle
+    told = answers(study(savings=[saved], peaks=[COMMON | REPEATED | PEAK | unsure]))
+    (mine,) = (answer for answer in told if "a, b and c" in answer.headline)
+    assert "c" not in " ".join(mine.sentences).split()
+    assert not any("Not certified: c" in sentence for sentence in mine.sentences)
+
+
 def test_what_copies_gain_is_told_after_all_of_different_models():
     told = [answer.headline for answer in answers(study(savings=[COPIES], predictions=[PREDICTED]))]
     assert ["2 copies of a" in headline for headline in told] == [False, False, True]

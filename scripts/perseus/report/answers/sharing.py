@@ -216,9 +216,15 @@ def _usd_bounds(row: pd.Series) -> str:
 
 def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
     """The peaks that a saving rests on: of its line, and of its models alone."""
-    names = set(str(best["models"]).split(" + "))
     with_it = (peaks["server"] == best["server"]) & (peaks["preset"] == best["preset"])
-    return peaks[on_line(peaks, best) | (with_it & peaks["models"].isin(names))]
+    return peaks[on_line(peaks, best) | (with_it & peaks["models"].isin(loaded(best)))]
+
+
+def loaded(row: pd.Series) -> set[str]:
+    """The models of a load line but those whose weight in its mix is 0."""
+    models = row["models"].split(" + ")
+    weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(models)
+    return {model for model, weight in zip(models, weights, strict=True) if weight != "0"}
 
 
 def _caveats(used: pd.DataFrame) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import QUICK, not_certified
+from perseus.report.answers.sharing import QUICK, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
@@ -49,15 +49,8 @@ def _is_choice(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFra
 def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The load lines that a fleet for these models may be made of: no others under load, and with a
     lower limit."""
-    only = [_loaded(row) <= set(names) for _, row in peaks[["models", "weights"]].iterrows()]
+    only = [loaded(row) <= set(names) for _, row in peaks[["models", "weights"]].iterrows()]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
-
-
-def _loaded(row: pd.Series) -> set[str]:
-    """The models of a load line but those whose weight in its mix is 0."""
-    models = row["models"].split(" + ")
-    weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(models)
-    return {model for model, weight in zip(models, weights, strict=True) if weight != "0"}
 
 
 def _fleet(tables: Tables) -> Answer:
