@@ -309,20 +309,15 @@ def test_servers_where_a_model_had_no_load_are_none_of_that_model_and_serve_the_
 
 
 def test_tables_of_a_fleet_with_such_a_server_are_whole():
-    task = synthetic.TASK.model_copy(
-        update={"demand": demand({A: 5.0, B: 20.0, "c": 20.0}), "study": "synthetic"}
+    asked = demand({A: 5.0, B: 20.0, "c": 20.0})
+    made = synthetic_files.tables_of(
+        with_idle(), synthetic.TASK.model_copy(update={"demand": asked})
     )
-    tables = synthetic_files.tables_of(with_idle(), task)
-    servers = tables["fleet_servers"].to_pandas()
-    assert servers["load"].notna().all()
-    (said,) = {answer.kind for answer in to_buy.answers(frames(tables))}
-    assert said in ("yes", "perhaps")
-    models = tables["fleet_models"].to_pandas()
-    assert models["attained"].notna().all()
-
-
-def frames(tables):
-    return {name: table.to_pandas() for name, table in tables.items()}
+    tables = {name: table.to_pandas() for name, table in made.items()}
+    assert tables["fleet_servers"]["load"].notna().all()
+    assert tables["fleet_models"]["attained"].notna().all()
+    (answer,) = to_buy.answers(tables)
+    assert answer.kind in ("yes", "perhaps")
 
 
 # --- virtual time ---

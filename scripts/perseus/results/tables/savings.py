@@ -76,8 +76,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
     """The tenants of the mix with their dedicated peaks, without those whose weight is 0."""
-    each = zip(peak.tenants, alone, peak.rates_rps, strict=True)
-    return [(name, dedicated) for name, dedicated, rate in each if rate != 0]
+    return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 
 def _speed_change(peak: RepeatedPeak, alone: Alone) -> float:
