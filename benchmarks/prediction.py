@@ -32,6 +32,7 @@ from perseus.peak.predicted.left_out import (
     errors,
     errors_by_step,
     noise_of,
+    of_steps_for,
 )
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import Floats, Interval
@@ -138,9 +139,9 @@ def _in_turn(mixes: Mapping[frozenset[str], Known], tenants: Sequence[str]) -> l
 def _are_inside(mixes: Sequence[Known], first: int, of_copies: Sequence[Known]) -> Iterator[bool]:
     """Of each mix after the first ones, whether it lies in the interval that these let state."""
     known = [*mixes[:first], *of_copies]
-    found = best(errors_by_step(known), noise_of(known))
-    if found is not None:
-        for each in mixes[first:]:
+    off, noise = errors_by_step(known), noise_of(known)
+    for each in mixes[first:]:
+        if (found := best(of_steps_for(each.shared, known, off), noise)) is not None:
             stated = found.interval(predicted(found.step, each.shared, known))
             yield stated.low <= each.ratio <= stated.high
 
