@@ -74,6 +74,10 @@ class Cost:
     usd_at_estimates: float
     probability_of_saving: float = np.nan
 
+    @property
+    def is_told_how_sure(self) -> bool:
+        return not np.isnan(self.probability_of_saving)
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -81,7 +85,7 @@ class Stretch:
     against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
     lower limits and at the estimates. `first` and `last` are its costs at its ends;
     `least_probability` is that of a saving where it is least sure, NaN of dedicated servers, and
-    where it is not known at one of the demands."""
+    where it is known at none of the demands: it is known at all of them or at none."""
 
     first: Cost
     last: Cost
@@ -233,7 +237,7 @@ def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """By question, where which option is the cheapest.
+    """By question, where which option is the cheapest, and it is known or not how sure it saves.
 
     Shared servers are where they are cheaper at the lower limits, at the estimates and in at least
     half of the draws, where these are known: at the first alone that might be since a dedicated
@@ -242,7 +246,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
         best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
-        for _, run in groupby(best, key=lambda found: found[0].option):
+        for _, run in groupby(best, key=lambda found: (found[0].option, found[0].is_told_how_sure)):
             found = list(run)
             savings = [saving for _, both in found for saving in both]
             yield Stretch(

@@ -13,7 +13,10 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
-DESCRIPTION = "One row per group of models as in break_even, and stretch of the demand."
+DESCRIPTION = (
+    "One row per group of models as in break_even, and stretch of the demand in which one kind of"
+    " server is the cheapest, and how sure a saving is, is known or is not."
+)
 TITLE = "What is the cheapest at which demand"
 NOTE = (
     f"From one request a second to what fills {MOST_SERVERS} dedicated servers, at {STEPS} demands"
@@ -60,7 +63,7 @@ SCHEMA = Schema(
         column("most_saving", REAL, "share", "the same, at most", least=-inf),
         column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
                " dedicated ones, as in break_even, at the demand in the stretch where it is least;"
-               " null where it is not known at one of them", least=0, most=1),
+               " null where it is not known", least=0, most=1),
     ],
     key=("models", "from_rps"),
     holds=[
