@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say
+from perseus.peak.between_repeats import limit_draws
 from perseus.peak.stats import Floats
-from perseus.results.between_repeats import limit_draws
 
 BENCHMARK = "repeats"
 STUDIES, DRAWS, POSTERIOR = 2000, 400, 200

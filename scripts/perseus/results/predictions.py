@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from math import gcd
@@ -45,6 +45,9 @@ hundredths of a second."""
 Weights = tuple[tuple[str, int], ...]
 """Tenants under load, and the weights of their dedicated peaks."""
 
+Mix = frozenset[tuple[str, int]]
+"""The same in no order, by weights without a common divisor."""
+
 
 @dataclass(frozen=True)
 class MeasuredRatio:
@@ -57,7 +60,8 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, and what its prediction rests on, the `others` there.
+    """A mix on a server, and what its prediction rests on, the `others` there; `missed` more were
+    measured that carried nothing.
 
     `measured` is its own sharing ratio, None where it was not measured; `best` the step that
     predicts the others best, None where they are too few to tell.
@@ -68,7 +72,13 @@ class PredictedMix:
     shared: Shared
     measured: Quantity | None
     others: tuple[Known, ...]
+    missed: int
     best: Accuracy | None
+
+    @property
+    def mixes_known(self) -> int:
+        """Of different models."""
+        return sum(not each.shared.is_of_copies for each in self.others)
 
     def ratio(self, step: LadderStep) -> float:
         """The sharing ratio that a step of the ladder predicts."""
@@ -86,13 +96,15 @@ class PredictedMix:
 class SharedServer:
     """A server on which tenants share, with one preset: all that was found of their sharing there.
 
-    `pairs` are those of tenants of one scenario, half and half, that were not measured. Of both
-    there are MOST at most.
+    `infeasible` are mixes of different models that carried nothing within their SLAs, `pairs` those
+    of tenants of one scenario, half and half, that were not measured, with any preset. Of these and
+    of the `measured` ones there are MOST at most.
     """
 
     name: str
     preset: str
     measured: tuple[MeasuredRatio, ...]
+    infeasible: tuple[Shared, ...]
     pairs: tuple[tuple[Weights, Shared], ...]
 
     @property
@@ -107,25 +119,27 @@ class SharedServer:
         """
         found: dict[tuple[str, ...], Known] = {}
         for each in sorted(self.known, key=lambda known: max(known.shared.shares)):
-            found.setdefault(tuple(sorted(solo.model for solo in each.shared.solos)), each)
+            found.setdefault(_models(each.shared), each)
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
         """Those of different models: the measured ones, each beside the others, and the pairs,
         beside one mix of each group of models."""
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
-        off = errors_by_step(self.known)
+        off, missed = errors_by_step(self.known), len(self.infeasible)
         for i, each in enumerate(different):
             others = tuple(known for known in self.known if known is not each.known)
             left = {step: np.delete(errors, i) for step, errors in off.items()}
             shared = each.known.shared
-            found = best(of_steps_for(shared, others, left), noise_of(others))
-            yield PredictedMix(self.name, each.weights, shared, each.ratio, others, found)
+            found = best(of_steps_for(shared, others, left), noise_of(others), missed)
+            yield PredictedMix(self.name, each.weights, shared, each.ratio, others, missed, found)
         others = self.one_of_each
-        off = errors_by_step(others) if self.pairs else {}
+        off, noise = errors_by_step(others) if self.pairs else {}, noise_of(others)
+        known_models = {_models(each.shared) for each in others}
+        missed = len({_models(each) for each in self.infeasible} - known_models)
         for weights, shared in self.pairs:
-            found = best(of_steps_for(shared, others, off), noise_of(others))
-            yield PredictedMix(self.name, weights, shared, None, others, found)
+            found = best(of_steps_for(shared, others, off), noise, missed)
+            yield PredictedMix(self.name, weights, shared, None, others, missed, found)
 
 
 @dataclass(frozen=True)
@@ -162,8 +176,15 @@ def shared_servers(
             if (where, with_preset) == (server, preset) and alone.is_known
         }
         measured = tuple(islice(_measured(of_server, dedicated, solos), MOST))
-        pairs = islice(_pairs(of_server, measured, solos), MOST)
-        yield SharedServer(server, preset, measured, tuple(pairs))
+        # A smoke run tells nothing of what another preset asks.
+        answered = {
+            mix
+            for (name, with_preset), of_preset in lines.items()
+            if name == server and (with_preset == preset or with_preset != "smoke")
+            for mix in _answered(of_preset)
+        }
+        pairs = tuple(islice(_pairs(of_server, answered, solos), MOST))
+        yield SharedServer(server, preset, measured, tuple(_infeasible(of_server, solos)), pairs)
 
 
 def _measured(
@@ -171,32 +192,65 @@ def _measured(
 ) -> Iterator[MeasuredRatio]:
     """A mix that several lines measured, as where a frontier chose one that was also asked for, is
     that of the first: beside the others it would be predicted from itself."""
-    found = set[frozenset[tuple[str, int]]]()
+    found = set[Mix]()
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
         if peak.line == "mix" and ratio.is_known and peak.verdict != Outcome.PREDICTED:
-            weights = _loaded(peak.tenants, peak.weights)
-            unit = gcd(*(weight for _, weight in weights))
-            proportion = frozenset((name, weight // unit) for name, weight in weights)
-            if proportion in found:
-                continue
-            found.add(proportion)
+            weights = _weights(peak)
+            if (mix := _mix(weights)) not in found:
+                found.add(mix)
+                shared = _shared(weights, solos, peak.task.arrivals)
+                noise = ratio.interval().log_deviation
+                yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)
+
+
+def _infeasible(lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo]) -> Iterator[Shared]:
+    """The mixes of different models that carried nothing, though each tenant did alone."""
+    found = set[Mix]()
+    for peak in lines:
+        weights = _weights(peak)
+        if peak.is_infeasible and weights and all(name in solos for name, _ in weights):
             shared = _shared(weights, solos, peak.task.arrivals)
-            noise = ratio.interval().log_deviation
-            yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)
+            if not shared.is_of_copies and (mix := _mix(weights)) not in found:
+                found.add(mix)
+                yield shared
+
+
+def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
+    """The mixes of which a measurement told what they carry, if only that it is nothing."""
+    return {
+        _mix(_weights(peak))
+        for peak in lines
+        if (peak.is_known or peak.is_infeasible) and peak.verdict != Outcome.PREDICTED
+    }
 
 
 def _pairs(
-    lines: Sequence[RepeatedPeak], measured: Sequence[MeasuredRatio], solos: Mapping[str, Solo]
+    lines: Sequence[RepeatedPeak], answered: Collection[Mix], solos: Mapping[str, Solo]
 ) -> Iterator[tuple[Weights, Shared]]:
-    known = {frozenset(each.weights) for each in measured}
+    known = set(answered)
     for peak in lines:
         for pair in combinations((name for name in peak.tenants if name in solos), 2):
             weights = _loaded(pair, (1, 1))
             shared = _shared(weights, solos, peak.task.arrivals)
-            if frozenset(weights) not in known and not shared.is_of_copies:
-                known.add(frozenset(weights))
+            if (mix := _mix(weights)) not in known and not shared.is_of_copies:
+                known.add(mix)
                 yield weights, shared
+
+
+def _mix(weights: Weights) -> Mix:
+    unit = gcd(*(weight for _, weight in weights))
+    return frozenset((name, weight // unit) for name, weight in weights)
+
+
+def _models(of: Shared) -> tuple[str, ...]:
+    return tuple(sorted(solo.model for solo in of.solos))
+
+
+def _weights(peak: RepeatedPeak) -> Weights:
+    """Of a mix; none of another load line, and where they are not known."""
+    is_mix = peak.line == "mix" and peak.weights
+    return _loaded(peak.tenants, peak.weights) if is_mix else ()
 
 
 def _loaded(tenants: Sequence[str], weights: Sequence[int]) -> Weights:

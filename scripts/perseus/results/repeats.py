@@ -17,10 +17,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.peak.between_repeats import limit_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.solo import speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
-from perseus.results.between_repeats import limit_draws
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
@@ -132,6 +132,13 @@ class RepeatedPeak:
     def is_known(self) -> bool:
         """Whether a repeat found a limit of the server."""
         return len(self.scale_draws) > 0
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether no repeat found one, and one of them that no rate keeps the SLAs."""
+        return not self.is_known and any(
+            record.outcome == Outcome.INFEASIBLE for record in self.records
+        )
 
     @property
     def lost(self) -> list[PeakRecord]:

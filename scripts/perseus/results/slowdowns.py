@@ -11,10 +11,10 @@ from typing import Self
 import numpy as np
 from pydantic import BaseModel
 
+from perseus.peak.between_repeats import shared_deviation_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.peak.verdict import ANSWERED, Verdict
-from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.records import Number
 from perseus.results.repeats import DRAWS, Quantity
 

@@ -142,6 +142,32 @@ def test_predicted_mixes_predict_no_others(cell_of, searched):
         frontier.measure(cell_of(alone, [*told, *mixes[2:]]))
 
 
+@pytest.mark.parametrize(("infeasible", "measured"), [(0, False), (1, True)])
+def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infeasible, measured):
+    """No step tells of such a mix, and of six it is more than the one in ten that may be off."""
+    alone, mixes = records(mixes=(*MEASURED, (1, 2)))
+    spoilt = [
+        synthetic.spoil(each, "infeasible", "the SLA fails at every rate tested")
+        for each in mixes[:infeasible]
+    ]
+    cell = cell_of(alone, [*spoilt, *mixes[infeasible:]], None)
+    if measured:
+        with pytest.raises(searched):
+            frontier.measure(cell)
+    else:
+        assert frontier.measure(cell).outcome is Outcome.PREDICTED
+
+
+def test_a_prediction_is_never_surer_than_repeats_that_hardly_tell_what_lies_between_them(
+    cell_of, searched
+):
+    """Two repeats leave some 20 % open, as in the tables, however alike the mixes are."""
+    made = records(repeats=2)
+    with pytest.raises(searched):
+        frontier.measure(cell_of(*made, 10.0))
+    assert frontier.measure(cell_of(*made, 40.0)).outcome is Outcome.PREDICTED
+
+
 def test_repeats_of_a_mix_count_once(cell_of, searched):
     """Three mixes with two repeats each are three, which are too few."""
     with pytest.raises(searched):

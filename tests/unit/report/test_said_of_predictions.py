@@ -6,20 +6,25 @@ import pandas as pd
 from perseus.report.answers.predicted import answers
 
 
-def row(mix, measured, ratio, within=0.08, server="cpu1"):
+def row(mix, measured, ratio, within=0.08, server="cpu1", preset="standard", enough=True):
     return {
         "server": server,
+        "preset": preset,
         "mix": mix,
         "measured_ratio": measured,
         "predicted_ratio": ratio,
         "within": within,
+        "as_measured": enough,
         "step": "B2",
         "mixes_known": 6,
     }
 
 
-def said(*rows):
-    return list(answers({"predictions": pd.DataFrame(rows)}))
+PEAK = {"server": "cpu1", "preset": "standard", "repeats_used": 3}
+
+
+def said(*rows, peak=PEAK):
+    return list(answers({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame([peak])}))
 
 
 MEASURED = row("a 1 : b 1", 0.9, 0.91)
@@ -42,6 +47,8 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
 def test_one_pair_is_one():
     (answer,) = said(MEASURED, row("a 1 : c 1", np.nan, 0.7))
     assert "one pair needs no measuring" in answer.headline
+    assert "B2 predicts it from 6 mixes that were measured." in answer.sentences
+    assert not any("best" in sentence or "worst" in sentence for sentence in answer.sentences)
 
 
 def test_nothing_is_said_where_all_was_measured_or_nothing_is_predicted():
@@ -52,3 +59,30 @@ def test_nothing_is_said_where_all_was_measured_or_nothing_is_predicted():
 def test_each_server_has_its_own():
     others = row("a 1 : b 1", np.nan, 0.8, server="gpu1")
     assert len(said(row("a 1 : c 1", np.nan, 0.7), others)) == 2
+
+
+def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
+    """However many they are: an error of 275 % spares nobody a measurement."""
+    far = [row(f"a 1 : {name} 1", np.nan, 0.7, within=2.75, enough=False) for name in "cd"]
+    near, told = said(row("a 1 : e 1", np.nan, 0.7), *far)
+    assert near.headline.startswith("On cpu1, one pair needs no measuring")
+    assert told.headline == (
+        "On cpu1, 2 pairs are predicted within 275 % (nine of ten): measure those that matter"
+    )
+    assert told.kind == "unclear"
+
+
+def test_each_preset_of_a_server_is_told_apart_and_a_smoke_run_tells_nothing():
+    one, other = said(
+        row("a 1 : b 1", np.nan, 0.8), row("a 1 : b 1", np.nan, 0.8, preset="publication")
+    )
+    assert "cpu1 with the preset standard, one pair" in one.headline
+    assert "cpu1 with the preset publication, one pair" in other.headline
+    assert not said(row("a 1 : b 1", np.nan, 0.8, preset="smoke"))
+
+
+def test_what_rests_on_one_run_of_each_is_said_to():
+    (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peak=PEAK | {"repeats_used": 1})
+    assert any("one run of each" in sentence for sentence in answer.sentences)
+    (answer,) = said(row("a 1 : b 1", np.nan, 0.8))
+    assert not any("one run of each" in sentence for sentence in answer.sentences)

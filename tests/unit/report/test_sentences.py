@@ -29,6 +29,7 @@ LOST = {"saving": -0.2, "ci_low": -0.3, "ci_high": -0.1, "sharing_ratio": 0.83}
 LOST |= {"ci_simultaneous_low": -0.31, "ci_simultaneous_high": -0.09}
 UNCLEAR = {"saving": 0.01, "ci_low": -0.1, "ci_high": 0.1}
 UNCLEAR |= {"ci_simultaneous_low": -0.11, "ci_simultaneous_high": 0.11}
+SURE_TOO = SHARED | {"scenario": "cpu1.sure"}
 UNKNOWN = dict.fromkeys([*LOST, "probability_of_saving"])
 COST = {
     **{"instance": "n1-standard-4", "accelerator": "", "share": 1.0, "region": "us-central1"},
@@ -135,6 +136,10 @@ OF_SHARING = {
     "(one run of a: repeat to be sure)": (study(peaks(ONCE, "a")), study(peaks(ONCE))),
     "One cpu1 server carries about 100 requests/s of a and b together; what that saves, this"
     " study cannot say a 1 : 1 b: no dedicated peak of b": (study(*NOTHING_SAVED), SURE),
+    "One cpu1 server (as in cpu1.shared) carries about 100 requests/s of a and b together": (
+        study(*NOTHING_SAVED, savings=[COMMON | REPEATED | SAVED | SURE_TOO]),
+        study(*NOTHING_SAVED),
+    ),
     "One cpu1 server carries at least 90.0 requests/s of a and b together": (
         study(*NOTHING_SAVED, peaks(NOT_LIMITED, MIX)),
         study(*NOTHING_SAVED),
@@ -562,8 +567,10 @@ def test_copies_of_several_models_have_one_answer():
 
 PREDICTED = {"study": "s", "server": "cpu1", "mix": "a 1 : 1 c", "measured_ratio": None}
 PREDICTED |= {"predicted_ratio": 0.7, "within": 0.2, "step": "B4", "mixes_known": 6}
+PREDICTED |= {"preset": "standard", "as_measured": True}
 BETTER = PREDICTED | {"mix": "b 1 : 1 c", "predicted_ratio": 1.1}
 FORETOLD = study(predictions=[PREDICTED, BETTER])
+TOO_FAR_OFF = study(predictions=[each | {"as_measured": False} for each in (PREDICTED, BETTER)])
 KNOWN_BY_NOW = study(predictions=[each | {"measured_ratio": 0.9} for each in (PREDICTED, BETTER)])
 
 
@@ -578,6 +585,26 @@ OF_PREDICTIONS = {
         KNOWN_BY_NOW,
     ),
     "On cpu1, one pair needs no measuring": (study(predictions=[PREDICTED]), FORETOLD),
+    "Two measurements of a mix would differ by as much.": (FORETOLD, TOO_FAR_OFF),
+    "On cpu1, 2 pairs are predicted within 20 % (nine of ten): measure those that matter": (
+        TOO_FAR_OFF,
+        FORETOLD,
+    ),
+    "On cpu1, one pair is predicted within 20 %": (
+        study(predictions=[PREDICTED | {"as_measured": False}]),
+        TOO_FAR_OFF,
+    ),
+    "On cpu1 with the preset standard, one pair needs no measuring": (
+        study(predictions=[PREDICTED, PREDICTED | {"preset": "publication"}]),
+        FORETOLD,
+    ),
+    "What was measured rests on one run of each: the error covers no variation from one start of a"
+    " server to the next but what shows in how far mixes are off.": (
+        study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
+        FORETOLD,
+    ),
+    "B4 predicts it from 6 mixes that were measured.": (study(predictions=[PREDICTED]), FORETOLD),
+    "a 1 : 1 c shares 0.70 of dedicated servers.": (study(predictions=[PREDICTED]), FORETOLD),
     "B4 predicts them from 6 mixes that were measured.": (
         FORETOLD,
         study(predictions=[PREDICTED | {"predicted_ratio": None}]),

@@ -201,6 +201,26 @@ def with_aa(source, deviation, floor=0.05, server="cpu1"):
     return replace(source, tables={**source.tables, "aa": pd.DataFrame(rows)})
 
 
+@pytest.mark.parametrize("where", [["base"], ["new"], ["base", "new"]])
+def test_what_was_predicted_is_held_against_nothing(tmp_path, where):
+    """A prediction rests on other load lines, which are compared themselves."""
+
+    def made(name, seed):
+        records = synthetic.records(synthetic.TRUTH, seed, mixes=((1, 1), (3, 1)), holds=())
+        return [
+            synthetic.predicted(each) if name in where and each["weights"] == [1, 1] else each
+            for each in records
+        ]
+
+    sources = [written(tmp_path, made(name, i), name) for i, name in enumerate(("base", "new"))]
+    table = compare(*sources, draws=500).table.to_pandas()
+    rows = table[table["load_line"] == "mix-1-1"]
+    assert set(rows["verdict"]) == {"not comparable"}
+    assert set(rows["reason"]) == {f"predicted, not measured, in {' and '.join(where)}"}
+    others = table[(table["load_line"] == "mix-3-1") & (table["metric"] == "peak")]
+    assert set(others["verdict"]) == {"no difference"}
+
+
 def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
     source = read_source(studies["base"])
     assert list(repeated_peaks(source))

@@ -1,9 +1,12 @@
 """Predicted sharing beside what was measured, in tables of a known truth."""
 
+from dataclasses import replace
+
 import pytest
 import synthetic
 from synthetic_files import results_of, tables_of
 
+from perseus.results import predictions
 from perseus.results.check import problems
 from perseus.results.predictions import shared_servers
 from perseus.results.repeats import dedicated_peaks
@@ -122,31 +125,9 @@ def test_a_tenant_without_a_dedicated_peak_is_in_no_pair(tmp_path):
     assert not server.measured and not server.pairs
 
 
-def predicted(record):
-    """The record of a mix that was not measured, since others predict it."""
-    nothing = {"certified_scale": None, "certified_window": -1, "first_failing_scale": None}
-    of_server = {"startup_s": None, "triton_version": None, "round_trip_p50_ms": None}
-    return (
-        record
-        | nothing
-        | of_server
-        | {
-            "outcome": "predicted",
-            "reason": "not measured: B4 predicts it within 12%, by the 6 mixes that were",
-            "speeds_rps": {},
-            "first_inference_ms": {},
-            "relative_errors": {},
-            "unloaded_p50_ms": {},
-            "request_bytes": {},
-            "requests": 0,
-            "measured_s": 0.0,
-        }
-    )
-
-
 def test_a_predicted_mix_is_used_as_an_estimate_told_as_such_and_predicts_no_other():
     made = [
-        predicted(each) if each["cell"]["run"]["name"] == "mix-1-0-0-0-0-1" else each
+        synthetic.predicted(each) if each["cell"]["run"]["name"] == "mix-1-0-0-0-0-1" else each
         for each in synthetic.records(SIX, mixes=MIXES, holds=())
     ]
     tables = tables_of(made)
@@ -158,3 +139,85 @@ def test_a_predicted_mix_is_used_as_an_estimate_told_as_such_and_predicts_no_oth
     mixes = tables["predictions"].to_pandas().set_index("mix")
     assert mixes.loc["a 1 : f 1", "measured_ratio"] != mixes.loc["a 1 : f 1", "measured_ratio"]
     assert set(mixes["mixes_known"]) == {3, 4}
+
+
+@pytest.fixture(scope="module")
+def with_infeasible():
+    """Of six measured pairs one carried nothing within its SLAs."""
+    mixes = [pair(0, 1), pair(2, 3), pair(4, 5), pair(0, 5), pair(1, 2), pair(0, 4)]
+    return [
+        synthetic.spoil(each, "infeasible", "the SLA fails at every rate tested")
+        if each["cell"]["run"]["name"] == "mix-1-0-0-0-1-0"
+        else each
+        for each in synthetic.records(SIX, mixes=mixes, holds=())
+    ]
+
+
+def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell_it(
+    with_infeasible,
+):
+    made = tables_of(with_infeasible)
+    assert not problems(made, {})
+    mixes = made["predictions"].to_pandas().set_index("mix")
+    assert "a 1 : e 1" not in mixes.index and len(mixes) == 14
+    # Of six mixes one is more than one in ten.
+    assert mixes["predicted_ratio"].isna().all()
+    told = "1 of the other mixes carried nothing within their SLAs, which no step foretells"
+    assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {told}
+    assert set(made["prediction_errors"].to_pandas()["infeasible"]) == {1}
+
+
+def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(tmp_path):
+    def with_preset(each, preset):
+        names = {name: f"{each['cell'][name]}-{preset}" for name in ("cell", "scenario")}
+        return each | {"cell": each["cell"] | {"preset": preset} | names}
+
+    first = synthetic.records(SIX, mixes=MIXES, holds=())
+    other = synthetic.records(SIX, mixes=[pair(1, 2)], holds=())
+    for presets in (("quick", "standard"), ("quick", "smoke")):
+        both = [
+            with_preset(each, preset)
+            for made, preset in zip((first, other), presets, strict=True)
+            for each in made
+        ]
+        peaks = list(results_of(tmp_path / presets[1], both).peaks.values())
+        servers = {each.preset: each for each in shared_servers(peaks, dedicated_peaks(peaks), {})}
+        pairs = {weights for weights, _ in servers["quick"].pairs}
+        assert ((("b", 1), ("c", 1)) in pairs) == ("smoke" in presets)
+
+
+def test_a_measured_pair_is_one_however_many_were(monkeypatch):
+    """Of very many only some are predicted from; none of them is said not to be measured."""
+    monkeypatch.setattr(predictions, "MOST", 4)
+    made = tables_of(synthetic.records(SIX, mixes=MIXES, holds=()))["predictions"].to_pandas()
+    assert made["measured_ratio"].notna().sum() == 4
+    measured = {"a 1 : b 1", "c 1 : d 1", "e 1 : f 1", "a 1 : f 1"}
+    assert not measured & set(made["mix"][made["measured_ratio"].isna()])
+
+
+def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
+    made = [
+        synthetic.spoil(each, "disturbed", "others ran")
+        if each["cell"]["repeat"] == 2 and len(each["cell"]["tenants"]) > 1
+        else each
+        for each in synthetic.records(replace(SIX, repeats=2), mixes=MIXES, holds=())
+    ]
+    mixes = tables_of(made)["predictions"].to_pandas()
+    assert mixes["predicted_ratio"].isna().all() and mixes["within"].isna().all()
+    assert set(mixes["reason"]) == {"no measured mix has an interval that ends"}
+
+
+def test_a_prediction_says_whether_measuring_tells_more():
+    """The mixes that were measured differ by less than each is uncertain, or by much more."""
+    alike = (0.9, 0.9, 0.9, 0.9, 0.9)
+    for gains, is_enough in ((alike, True), ((0.6, 0.8, 1.0, 1.2, 1.4), False)):
+        made = synthetic.records(SIX, mixes=MIXES, holds=())
+        for each in made:
+            (name, *others) = [tenant["name"] for tenant in each["cell"]["tenants"]]
+            true = gains[MIXES.index(tuple(each["weights"]))] if others else SIX.capacities[name]
+            off = true / each["estimate_scale"]
+            each["estimate_scale"] = true
+            each["posterior_scales"] = [off * scale for scale in each["posterior_scales"]]
+        rows = tables_of(made)["predictions"].to_pandas()
+        assert rows["predicted_ratio"].notna().all()
+        assert set(rows["as_measured"]) == {is_enough}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from pydantic import Field
@@ -17,13 +17,19 @@ from perseus.measurement.peaks.dedicated_peaks import (
 )
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.models.working_sets import working_sets_bytes
+from perseus.peak.between_repeats import limit_draws
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of, of_steps_for
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
+from perseus.peak.stats import TAIL, Floats, Interval
+from perseus.study.tasks.measure import MeasuredTenant
 from perseus.traffic.arrivals import Arrivals
 
-DRAWS = 200
+DRAWS = 2000
+
+TOLD = 200
+"""Draws of a prediction, as of the posterior of a measured peak."""
 
 
 def predicted_peak(
@@ -41,16 +47,20 @@ def predicted_peak(
     if any(name not in solos for name in task.tenant_names):
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
-    noise = {tenant: _log_variance(repeats) for tenant, repeats in alone.items()}
-    known = list(_known(cell, solos, noise, process))
+    mixes = list(_mixes(cell, solos))
+    rng = np.random.default_rng(0)
+    found_alone = {tenant: _relative_draws(repeats, rng) for tenant, repeats in alone.items()}
+    known = [_known(mix, solos, found_alone, process, rng) for mix in mixes if mix.repeats]
+    missed = sum(mix.is_infeasible and len(mix.models) > 1 for mix in mixes)
     shared = Shared.of([solos[name] for name in task.tenant_names], weights, process)
-    found = best(of_steps_for(shared, known, errors_by_step(known)), noise_of(known))
+    errors = of_steps_for(shared, known, errors_by_step(known))
+    found = best(errors, noise_of(known), missed)
     if found is None or not _is_enough(found, within_percent):
         if found is not None:
             cell.say(f"to be measured: {found.step} predicts it within {found.half_width:.0%}")
         return None
     ratio = predicted(found.step, shared, known)
-    levels = cell.own_stream.permutation(DRAWS) + 0.5
+    levels = cell.own_stream.permutation(TOLD) + 0.5
     reason = (
         f"not measured: {found.step} predicts it within {found.half_width:.0%}, by the"
         f" {found.n} mixes that were"
@@ -58,7 +68,7 @@ def predicted_peak(
     return replace(
         no_peak(Outcome.PREDICTED, reason),
         estimate=found.interval(ratio).value,
-        posterior=found.draws(ratio, levels / DRAWS),
+        posterior=found.draws(ratio, levels / TOLD),
     )
 
 
@@ -92,33 +102,71 @@ def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> S
     return Solo.of(repeats, memory_bytes.get(tenant.model, np.nan))
 
 
-def _known(
-    cell: CellUnderTest,
-    solos: Mapping[str, Solo],
-    noise: Mapping[str, float],
-    process: Arrivals,
-) -> Iterator[Known]:
-    """The mixes of its scenario and of copies that were measured before this one; `noise` is the
-    variance of the logarithm of each tenant's dedicated peak."""
+@dataclass(frozen=True)
+class EarlierMix:
+    """A mix of these tenants that was measured before, with its repeats that found a limit."""
+
+    tenants: tuple[MeasuredTenant, ...]
+    weights: tuple[int, ...]
+    repeats: tuple[MixRecord, ...]
+    outcomes: frozenset[Outcome]
+
+    @property
+    def names(self) -> list[str]:
+        return [tenant.name for tenant in self.tenants]
+
+    @property
+    def models(self) -> set[str]:
+        """Those under load."""
+        pairs = zip(self.tenants, self.weights, strict=True)
+        return {tenant.model for tenant, weight in pairs if weight}
+
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether it carried nothing."""
+        return not self.repeats and Outcome.INFEASIBLE in self.outcomes
+
+
+def _mixes(cell: CellUnderTest, solos: Mapping[str, Solo]) -> Iterator[EarlierMix]:
+    """Those of its scenario and of copies, of tenants whose dedicated peaks are known."""
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
-        is_measured = record.limit_scale is not None and record.outcome is not Outcome.PREDICTED
-        if is_measured and all(name in solos for name in record.task.tenant_names):
+        is_known = all(name in solos for name in record.task.tenant_names)
+        if is_known and record.outcome is not Outcome.PREDICTED:
             of_mix.setdefault((record.task.scenario, record.weights), []).append(record)
-    for (_, weights), repeats in of_mix.items():
-        names = repeats[0].task.tenant_names
-        shares = np.array(weights) / sum(weights)
-        of_each = np.array([noise[name] for name in names])
-        ratio = float(np.mean([_ratio(each, names, solos) for each in repeats]))
-        deviation = float(np.sqrt(_log_variance(repeats) + (shares**2 * of_each).sum()))
-        yield Known(Shared.of([solos[name] for name in names], weights, process), ratio, deviation)
+    for (_, weights), records in of_mix.items():
+        yield EarlierMix(
+            records[0].task.tenants,
+            weights,
+            tuple(each for each in records if each.limit_scale is not None),
+            frozenset(each.outcome for each in records),
+        )
 
 
-def _log_variance(repeats: Sequence[SearchRecord]) -> float:
-    """Of the logarithm of their mean limit, by their posteriors."""
-    of_each = [np.var(np.log(each.posterior_scales)) for each in repeats]
-    return float(np.mean(of_each) / len(repeats))
+def _known(
+    mix: EarlierMix,
+    solos: Mapping[str, Solo],
+    found_alone: Mapping[str, Floats],
+    process: Arrivals,
+    rng: np.random.Generator,
+) -> Known:
+    """Its sharing ratio; `found_alone` has draws of each tenant's dedicated peak as multiples."""
+    ratio = float(np.mean([_ratio(each, mix.names, solos) for each in mix.repeats]))
+    shares = np.array(mix.weights) / sum(mix.weights)
+    of_each = sum(share / found_alone[name] for share, name in zip(shares, mix.names, strict=True))
+    low, high = np.quantile(_relative_draws(mix.repeats, rng) * of_each, [TAIL, 1 - TAIL])
+    noise = Interval(1.0, float(low), float(high)).log_deviation
+    shared = Shared.of([solos[name] for name in mix.names], mix.weights, process)
+    return Known(shared, ratio, noise)
+
+
+def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
+    """Of what these repeats found, as multiples of it, as tables draw it; shape (DRAWS,)."""
+    posteriors = [np.array(each.posterior_scales) for each in repeats]
+    found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
+    multiples: Floats = found / np.mean([each.limit_scale or np.nan for each in repeats])
+    return multiples
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:

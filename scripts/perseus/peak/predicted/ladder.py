@@ -26,6 +26,10 @@ REQUESTS = 20_000
 """Of a long run of the queue: its limit scatters by about 1 %, less than any limit is measured."""
 
 
+OF_EACH = 50
+"""Requests of each tenant in it, at least: of fewer it is not told how many are late."""
+
+
 class LadderStep(StrEnum):
     """The steps of the ladder, from the lowest up."""
 
@@ -93,9 +97,9 @@ class Shared:
     def of_slowed_queue(self, slowdowns: Floats) -> float:
         """The same, where each tenant's requests take so many times as long; shape (tenants,).
 
-        NaN where that, or any of the work, is not known.
+        NaN where that, or any of the work, is not known, and where a tenant hardly comes.
         """
-        if not (self._is_seen and np.all(np.isfinite(slowdowns))):
+        if not (self._can_be_simulated and np.all(np.isfinite(slowdowns))):
             return np.nan
         factors = tuple(slowdowns.round(4).tolist())
         if factors not in self._slowed:
@@ -108,8 +112,9 @@ class Shared:
         return {}
 
     @property
-    def _is_seen(self) -> bool:
-        return self.arrivals is not None and all(len(solo.work_s) for solo in self.solos)
+    def _can_be_simulated(self) -> bool:
+        is_seen = self.arrivals is not None and all(len(solo.work_s) for solo in self.solos)
+        return is_seen and REQUESTS * min(self.rates_rps) / sum(self.rates_rps) >= OF_EACH
 
     def _queue_limit(self, slowdowns: tuple[float, ...]) -> float:
         assert self.arrivals is not None
@@ -126,7 +131,7 @@ class Shared:
     @cached_property
     def of_processor(self) -> float:
         """Where the first SLA gives way on a processor that all tenants with work share equally."""
-        if self.arrivals is None or not self._is_seen:
+        if self.arrivals is None or not self._can_be_simulated:
             return np.nan
         return limit_scale(self.solos, self.rates_rps, self.arrivals, self.of_utilisation)
 
@@ -187,7 +192,7 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
     told = [part for part in parts if np.isfinite(part)]
-    return shared.of_processor * (float(np.median(told)) if told else 1.0)
+    return shared.of_processor * float(np.median(told)) if told else np.nan
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:

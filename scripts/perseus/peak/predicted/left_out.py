@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
@@ -72,7 +72,8 @@ class Accuracy:
 
     `bias` and `deviation` are of log(measured / predicted): a step that is always off by the same
     is put right by it. `noise` is how far measured ratios are off themselves: a few that were
-    measured in the same quarter of an hour may scatter by less.
+    measured in the same quarter of an hour may scatter by less. `missed` more mixes carried
+    nothing, which no step says: that many of all predictions are off by more than any interval.
     """
 
     step: LadderStep
@@ -80,25 +81,32 @@ class Accuracy:
     bias: float
     deviation: float
     noise: float = 0.0
+    missed: int = 0
 
     @property
     def is_as_good_as_measuring(self) -> bool:
         """Whether nine of ten predictions are no further off from a measurement than a second
         measurement would be from it."""
-        scatter, noise = self._off(UPPER)
+        scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
         """Of the interval of a prediction, as a share of it: the upper one, which is wider."""
-        return float(np.expm1(np.max(self._off(UPPER))))
+        return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
-    def _off(self, level: float | Floats) -> tuple[Floats, Floats]:
+    @property
+    def _upper(self) -> float:
+        """The level at the upper end of what the scatter says, so that of all mixes, those that
+        carried nothing among them, CONFIDENCE lie within."""
+        return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
+
+    def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
         """Quantiles of log(measured / predicted) about the bias, which is not better known than
         what it is of: by the scatter of n errors, and by the noise of measured ratios."""
         wider = np.sqrt(1 + 1 / self.n)
-        scatter = wider * self.deviation * special.stdtrit(self.n - 1, level)
-        return scatter, wider * self.noise * special.ndtri(level)
+        scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
+        return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
         """Of the measured ratio, where the step predicts `ratio`."""
@@ -107,8 +115,8 @@ class Accuracy:
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
         """Of the measured ratio, at these levels in (0, 1), as `levels` shaped."""
-        scatter, noise = self._off(UPPER)
-        off = self._off(levels)[0 if scatter > noise else 1]
+        scatter, noise = self._off(self._upper, UPPER)
+        off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
         return drawn
 
@@ -131,13 +139,50 @@ def of_steps_for(
     }
 
 
-def best(errors_of: Mapping[LadderStep, Floats], noise: float) -> Accuracy | None:
+def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
     """The step whose predictions scatter least, of equals the lowest; None where too few tell.
 
-    `noise` is that of the mixes whose errors these are (`noise_of`).
+    `noise` is that of the mixes whose errors these are (`noise_of`), None where that is not known,
+    and `missed` how many others carried nothing: None, too, where these are more than may lie
+    outside of any interval. A step that is chosen for its errors has smaller ones among them than
+    it will have. So each mix tells how far that step is off which the others would have chosen,
+    and put right by theirs.
     """
-    found = [_accuracy(step, off, noise) for step, off in errors_of.items()]
-    return min(filter(None, found), key=_scatter, default=None)
+    logs = -np.log1p(np.array(list(errors_of.values())))  # (steps, mixes)
+    scatter = _scatter(logs, FEWEST)
+    if not np.isfinite([noise, scatter.min()]).all():
+        return None
+    chosen = int(np.argmin(scatter))
+    told = logs[chosen][np.isfinite(logs[chosen])]
+    if CONFIDENCE * (len(told) + missed) >= len(told):
+        return None
+    off = _off_without_each(logs)
+    deviation = float(np.sqrt((off**2).mean() * (1 - 1 / len(off)))) if len(off) else np.inf
+    step = list(errors_of)[chosen]
+    return Accuracy(step, len(told), float(told.mean()), deviation, noise, missed)
+
+
+def _scatter(logs: Floats, fewest: int) -> Floats:
+    """Half of the interval of the next error, on a logarithmic scale, by those along the last axis;
+    infinite where fewer are known (the others are NaN)."""
+    n = np.isfinite(logs).sum(axis=-1)
+    known = np.maximum(n, 2)
+    about = logs - np.nansum(logs, axis=-1, keepdims=True) / known[..., None]
+    deviation = np.sqrt(np.nansum(about**2, axis=-1) / (known - 1))
+    half: Floats = np.sqrt(1 + 1 / known) * deviation * special.stdtrit(known - 1, UPPER)
+    return np.where(n < fewest, np.inf, half)
+
+
+def _off_without_each(logs: Floats) -> Floats:
+    """Of each mix that it can predict, how far that step is off which the other mixes choose, less
+    its mean error of these; `logs` has a row for each step."""
+    mixes = np.arange(logs.shape[1])
+    others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
+    chosen = np.argmin(_scatter(others, FEWEST - 1), axis=0)
+    known = np.isfinite(logs[chosen, mixes])
+    bias = np.nanmean(others[chosen, mixes][known], axis=-1)
+    off: Floats = logs[chosen, mixes][known] - bias
+    return off
 
 
 def noise_of(known: Sequence[Known]) -> float:
@@ -147,15 +192,3 @@ def noise_of(known: Sequence[Known]) -> float:
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)
     ]
     return float(np.median(of_each)) if of_each else np.nan
-
-
-def _accuracy(step: LadderStep, off: Floats, noise: float) -> Accuracy | None:
-    logs = -np.log1p(off[np.isfinite(off)])
-    if len(logs) < FEWEST:
-        return None
-    return Accuracy(step, len(logs), float(logs.mean()), float(logs.std(ddof=1)), noise)
-
-
-def _scatter(of: Accuracy) -> float:
-    """Half of the interval that its errors alone give."""
-    return replace(of, noise=0.0).half_width

@@ -5,40 +5,80 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.sharing import QUICK
 from perseus.report.links import to_table
 from perseus.report.numbers import percent
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each server with pairs that were not measured and are predicted."""
+    """An answer for each server, and preset, with pairs that were not measured and are predicted:
+    for those that need no measuring, and for those that are predicted with a larger error."""
     predictions = tables["predictions"]
     told = predictions[
         predictions["measured_ratio"].isna()
         & predictions["predicted_ratio"].notna()
         & np.isfinite(predictions["within"])
+        & (predictions["preset"] != "smoke")
     ]
-    for server, pairs in told.groupby("server", sort=False):
-        ratios = pairs.sort_values("predicted_ratio")
-        worst, best = ratios.iloc[0], ratios.iloc[-1]
-        steps = " and ".join(sorted(set(pairs["step"])))
-        headline = (
-            f"On {server}, {_count(len(pairs))} no measuring at an error of"
-            f" {percent(pairs['within'].max())} (nine of ten)"
-        )
-        yield Answer(
-            "perhaps",
-            headline,
-            (
-                f"{steps} predicts them from {pairs['mixes_known'].max():.0f} mixes that were"
-                " measured.",
-                f"Of these {best['mix']} shares best, {best['predicted_ratio']:.2f} of dedicated"
-                f" servers; {worst['mix']} worst, {worst['predicted_ratio']:.2f}.",
-            ),
-            (to_table("predictions"),),
+    presets = told.groupby("server")["preset"].nunique()
+    for (server, preset, is_enough), pairs in told.groupby(
+        ["server", "preset", "as_measured"], sort=False
+    ):
+        where = f"{server} with the preset {preset}" if presets[server] > 1 else str(server)
+        once = _measured_once(tables["peaks"], str(server), str(preset))
+        yield (_enough if is_enough else _too_far_off)(where, pairs, once)
+
+
+def _enough(where: str, pairs: pd.DataFrame, once: bool) -> Answer:
+    count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
+    within = percent(pairs["within"].max())
+    headline = f"On {where}, {count} no measuring at an error of {within} (nine of ten)"
+    sentences = (*_by_what(pairs), "Two measurements of a mix would differ by as much.")
+    return Answer("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
+
+
+def _too_far_off(where: str, pairs: pd.DataFrame, once: bool) -> Answer:
+    count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
+    within = percent(pairs["within"].max())
+    headline = (
+        f"On {where}, {count} predicted within {within} (nine of ten): measure those that matter"
+    )
+    return Answer("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
+
+
+_BEHIND = (to_table("predictions"),)
+
+
+def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
+    steps = " and ".join(sorted(set(pairs["step"])))
+    known = f"{pairs['mixes_known'].max():.0f} mixes that were measured"
+    ratios = pairs.sort_values("predicted_ratio")
+    worst, best = ratios.iloc[0], ratios.iloc[-1]
+    if len(pairs) == 1:
+        yield f"{steps} predicts it from {known}."
+        yield f"{best['mix']} shares {best['predicted_ratio']:.2f} of dedicated servers."
+    else:
+        yield f"{steps} predicts them from {known}."
+        yield (
+            f"Of these {best['mix']} shares best, {best['predicted_ratio']:.2f} of dedicated"
+            f" servers; {worst['mix']} worst, {worst['predicted_ratio']:.2f}."
         )
 
 
-def _count(pairs: int) -> str:
-    return "one pair needs" if pairs == 1 else f"{pairs} pairs need"
+def _measured_once(peaks: pd.DataFrame, server: str, preset: str) -> bool:
+    """Whether any load line of it was searched on one server only."""
+    mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
+    return bool((mine["repeats_used"] == 1).any())
+
+
+def _caveats(pairs: pd.DataFrame, once: bool) -> Iterator[str]:
+    if once:
+        yield (
+            "What was measured rests on one run of each: the error covers no variation from one"
+            " start of a server to the next but what shows in how far mixes are off."
+        )
+    if "quick" in set(pairs["preset"]):
+        yield QUICK

@@ -78,9 +78,10 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
         lines = to_lines(peaks[peaks["scenario"] == first["scenario"]])
         if (savings["verdict"] == Outcome.INFEASIBLE).all():
             why = "no measured mix can be served within every SLA"
-            headline = f"{who} should not share a {first['server']} server: {why}"
+            headline = f"{who} should not share a {first['server']} server{_as_in(where)}: {why}"
             return Answer("no", headline, tuple(reasons), lines)
-        return Answer("unknown", _without_saving(who, savings, peaks), tuple(reasons), lines)
+        headline = _without_saving(who, where, savings, peaks)
+        return Answer("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
     headline = {
@@ -102,20 +103,26 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
     return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
 
 
-def _without_saving(who: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
+def _without_saving(who: str, where: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
     """What was seen of a scenario whose savings are not known: the highest rate that it reached, or
     how its mixes ended, and what may help."""
     first = savings.iloc[0]
-    server = first["server"]
+    server = f"{first['server']} server{_as_in(where)}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
     for rates, about in ((lines["estimate_rps"], "about"), (lines["certified_rps"], "at least")):
         if rates.notna().any():
             reached = f"{about} {significant(rates.max())} requests/s of {who} together"
-            return f"One {server} server carries {reached}; what that saves, this study cannot say"
+            return f"One {server} carries {reached}; what that saves, this study cannot say"
     ended = ", ".join(f"{row['mix']} ({words(row['verdict'])})" for _, row in savings.iterrows())
     again = list(dict.fromkeys(_worth_again(savings, peaks)))
     then = f"; make again measures {listed(again)} once more" if again else ""
-    return f"No rate of {who} together was certified on one {server} server: {ended}{then}"
+    return f"No rate of {who} together was certified on one {server}: {ended}{then}"
+
+
+def _as_in(where: str) -> str:
+    """Which of several scenarios of the same models on one server is meant, as `_where` says it."""
+    scenario = where.partition(" (")[2]
+    return f" ({scenario}" if scenario else ""
 
 
 def _worth_again(savings: pd.DataFrame, peaks: pd.DataFrame) -> Iterator[str]:

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from perseus.peak.between_repeats import log_moments, shared_deviation_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import TAIL, Floats
-from perseus.results.between_repeats import log_moments, shared_deviation_draws
 from perseus.results.compare.source import Source
 from perseus.results.repeats import key
 

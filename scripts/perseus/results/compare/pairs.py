@@ -10,8 +10,9 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from perseus.peak.between_repeats import shared_deviation_draws
+from perseus.peak.outcome import Outcome
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
-from perseus.results.between_repeats import shared_deviation_draws
 from perseus.results.compare.host_noise import Group, HostNoise
 from perseus.results.compare.lines import ComparedLine, LineKey
 from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
@@ -106,6 +107,8 @@ def _peak(
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
+    if foretold := _where_predicted(base, new):
+        return ComparedPair(PEAK, base, *values, repeats, why_not=foretold)
     if differs := _what_differs(base, new):
         return ComparedPair(PEAK, base, *values, repeats, why_not=differs)
     if unknown := _who_has_no_estimate(base, new):
@@ -117,6 +120,13 @@ def _peak(
     unit = float(base.row["estimate_rps"]) / of_base.value
     floor = noise.floor(base.row["server"], repeats)
     return ComparedPair(PEAK, base, of_base.times(unit), of_new.times(unit), repeats, floor)
+
+
+def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
+    """Predictions rest on other load lines, which are compared themselves."""
+    where = {"base": base, "new": new}
+    told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
+    return f"predicted, not measured, in {' and '.join(told)}" if told else ""
 
 
 def _what_differs(base: ComparedLine, new: ComparedLine) -> str:

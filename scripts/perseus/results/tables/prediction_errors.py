@@ -21,7 +21,8 @@ TITLE = "How far predictions are off"
 NOTE = (
     "Of each measured mix of different models, as if nothing had been measured of the mix, of one"
     " of its models, or on the server at all: |predicted / measured - 1|. Noise: how far the"
-    " measured ratios themselves are uncertain (half of the 95 % interval, median)."
+    " measured ratios themselves are uncertain (half of the 95 % interval, median). Carried"
+    " nothing: mixes that were measured and keep no SLA, of which no error can be stated."
 )
 SHOWN = {
     "server": "server",
@@ -32,6 +33,7 @@ SHOWN = {
     "nine of ten within": "p90_error",
     "bias": "bias",
     "noise": "noise",
+    "carried nothing": "infeasible",
 }
 SCHEMA = Schema(
     [
@@ -51,6 +53,8 @@ SCHEMA = Schema(
                most=inf),
         column("noise", REAL, "share", "half of the 95 % interval of a measured ratio, as a share"
                " of it; median of the mixes whose interval ends", most=inf),
+        column("infeasible", WHOLE, "", "mixes of different models on the server that carried"
+               " nothing within their SLAs, though each tenant did alone"),
     ],
     key=("server", "preset", "step", "left_out"),
     holds=[ascending("median_error", "p90_error")],
@@ -82,4 +86,5 @@ def rows(predictions: Predictions) -> Iterator[Row]:
                         "p90_error": float(np.quantile(np.abs(told), 0.9)),
                         "bias": float(told.mean()),
                         "noise": float(np.median(halves)) if halves else np.nan,
+                        "infeasible": len(server.infeasible),
                     }

@@ -7,9 +7,9 @@ from math import inf
 
 import numpy as np
 
-from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import LadderStep
-from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST
+from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST, noise_of
 from perseus.peak.stats import UNKNOWN
 from perseus.results.columns import CI, with_ends
 from perseus.results.predictions import PredictedMix, Predictions
@@ -17,8 +17,9 @@ from perseus.results.records import Row
 from perseus.results.schema import Schema, ascending, close, column, holds
 
 DESCRIPTION = (
-    "One row per measured mix of a shared server, and per pair of tenants that was not measured; a"
-    " hundred of both at most. A mix that several load lines measured is that of the first."
+    "One row per measured mix of different models on a shared server, and per pair of tenants that"
+    " was not measured; a hundred of both at most. A mix that several load lines measured is that"
+    " of the first; one that carried nothing within its SLAs has none."
 )
 TITLE = "Predicted sharing"
 NOTE = (
@@ -26,8 +27,9 @@ NOTE = (
     " what each tenant did alone, none of them told of the mix itself: "
     + "; ".join(f"{step}, {step.words}" for step in LadderStep)
     + ". The step that predicts the other mixes best is taken, less its usual error; nine of ten"
-    " predictions are to lie within the interval. A pair whose interval is narrow enough for your"
-    " question needs no measuring (predict: true of an experiment frontier leaves it out)."
+    " predictions are to lie within the interval. A pair needs no measuring where predictions are"
+    " no further off than a second measurement would be, or where its interval is narrow enough for"
+    " your question (predict: true of an experiment frontier leaves it out)."
 )
 SHOWN = {
     "server": "server",
@@ -36,6 +38,7 @@ SHOWN = {
     "predicted": ("predicted_ratio", "predicted_low", "predicted_high"),
     "by": "step",
     "within": "within",
+    "as measured": "as_measured",
     "error": "error",
     **{step.value: f"{step.lower()}_ratio" for step in LadderStep},
     "other mixes": "mixes_known",
@@ -58,6 +61,8 @@ SCHEMA = Schema(
         column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
                " ten are at most; never less than measurements leave open", most=inf),
+        column("as_measured", FLAG, "", "whether nine predictions of ten are no further off than a"
+               " second measurement would be"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
                " (docs/method.md, Predicted sharing), or empty", words=("", *LadderStep)),
@@ -65,8 +70,8 @@ SCHEMA = Schema(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
             for step in LadderStep
         ),
-        column("mixes_known", WHOLE, "", "other mixes on the server that were measured; of a pair"
-               " that was not, one of each group of models"),
+        column("mixes_known", WHOLE, "", "other mixes of different models on the server that were"
+               " measured; of a pair that was not, one of each group of models"),
         column("reason", TEXT, "", "why there is no prediction, in words"),
     ],
     key=("server", "preset", "mix"),
@@ -97,18 +102,29 @@ def rows(predictions: Predictions) -> Iterator[Row]:
 
 def _row(of: PredictedMix) -> Row:
     measured = of.measured.interval() if of.measured else UNKNOWN
-    what = "other mixes were" if of.measured else "other groups of models were"
-    others = sum(not each.shared.is_of_copies for each in of.others)
-    few = f"{others} {what} measured, copies not counted; {FEWEST} are needed"
     return {
         "server": of.server,
         "mix": " : ".join(f"{name} {weight}" for name, weight in of.weights),
         **with_ends("measured_ratio", measured, ("measured_low", "measured_high")),
         **with_ends("predicted_ratio", of.predicted, ("predicted_low", "predicted_high")),
         "within": of.best.half_width if of.best else np.nan,
+        "as_measured": of.best is not None and of.best.is_as_good_as_measuring,
         "error": of.predicted.value / measured.value - 1,
         "step": of.best.step if of.best else "",
         **{f"{step.lower()}_ratio": of.ratio(step) for step in LadderStep},
-        "mixes_known": len(of.others),
-        "reason": "" if of.best else few,
+        "mixes_known": of.mixes_known,
+        "reason": "" if of.best else _why_not(of),
     }
+
+
+def _why_not(of: PredictedMix) -> str:
+    """Why there is no prediction."""
+    if of.mixes_known < FEWEST:
+        what = "other mixes were" if of.measured else "other groups of models were"
+        return f"{of.mixes_known} {what} measured, copies not counted; {FEWEST} are needed"
+    if np.isnan(noise_of(of.others)):
+        return "no measured mix has an interval that ends"
+    if of.missed:
+        carried = f"{of.missed} of the other mixes carried nothing within their SLAs"
+        return f"{carried}, which no step foretells"
+    return f"no step can predict it and {FEWEST} of the {of.mixes_known} others"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.repeats import covered, intervals, peak_draws, ratio_draws
-from perseus.results.between_repeats import deviation_draws, limit_draws
+from perseus.peak.between_repeats import deviation_draws, limit_draws
 
 STUDIES = 300
 BINOMIAL = 2.6 * np.sqrt(0.95 * 0.05 / STUDIES)
