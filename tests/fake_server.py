@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
 from concurrent import futures
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -29,7 +28,7 @@ class FakeServer:
     address: str
 
     def __init__(self) -> None:
-        self._at_once = 0
+        self.at_once = 0
         self._counting = threading.Lock()
         self._worker = futures.ThreadPoolExecutor(1)  # as Triton, first come, first served
         self.reset()
@@ -42,19 +41,19 @@ class FakeServer:
         self.most_at_once = 0
         self.received: list[bytes] = []
 
-    def serve(self, request: bytes, wanted: Callable[[], bool]) -> None:
+    def serve(self, request: bytes) -> None:
+        """As Triton, also for a client that has given up."""
         with self._counting:
             self.received.append(request)
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
-        self._worker.submit(self._work, wanted).result()
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        self._worker.submit(self._work).result()
         with self._counting:
-            self._at_once -= 1
+            self.at_once -= 1
 
-    def _work(self, wanted: Callable[[], bool]) -> None:
-        if wanted():
-            time.sleep(self.service_s)
-            self.served += 1
+    def _work(self) -> None:
+        time.sleep(self.service_s)
+        self.served += 1
 
     def stop(self) -> None:
         raise NotImplementedError
@@ -77,7 +76,7 @@ class FakeGrpcServer(FakeServer):
     def _infer(self, request: bytes, context: grpc.ServicerContext) -> bytes:
         if self.fail:
             context.abort(GRPC_ERRORS[self.fail], "the model is on fire")
-        self.serve(request, context.is_active)
+        self.serve(request)
         answer = service_pb2.ModelInferResponse(model_name="tenant")
         answer.outputs.add(name="output", datatype="FP32", shape=[1, 1])
         answer.raw_output_contents.append(bytes(4))
@@ -105,7 +104,7 @@ class FakeHttpServer(FakeServer):
                 request = self.rfile.read(int(self.headers["Content-Length"]))
                 if fake.fail:
                     return self._reply(HTTP_ERRORS[fake.fail], b"the model is on fire")
-                fake.serve(request, lambda: True)
+                fake.serve(request)
                 output = {"name": "output", "datatype": "FP32", "shape": [1, 1]}
                 head = json.dumps({"outputs": [output]}).encode()
                 return self._reply(200, head + bytes(4), len(head))

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 
 from perseus.traffic.connect import connect
 from perseus.traffic.loops import ClosedLoop, LoadLoop, OpenLoop, silent_s
-from perseus.traffic.requests import Requests
+from perseus.traffic.requests import Requests, Status
 from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
 
@@ -133,11 +133,12 @@ def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: floa
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:
         time.sleep(0.005)
-    if not transport.in_flight:
-        return True
+    given_up = bool(transport.in_flight)
     transport.cancel()
-    # The server may still work on what was cancelled; an answer to one more request says that the
-    # queue before it is gone.
+    if not (given_up or loop.requests(time.monotonic_ns()).count(Status.TIMEOUT)):
+        return True
+    # The server may still work on what was cancelled or timed out; an answer to one more request
+    # says that the queue before it is gone.
     try:
         transport.infer(0, idle_s)
     except RequestFailedError:

@@ -123,6 +123,26 @@ def test_stopping_waits_until_the_server_is_idle(server, client):
     assert server.served == before
 
 
+def test_it_waits_for_what_timed_out_too(server, client):
+    """Nobody waits for these any more, but they stand before whatever comes next."""
+    server.service_s = 0.25
+    _, _, result = run(client, np.zeros(16), 2.5, patience_s=0.1)
+    assert result.requests.count(Status.TIMEOUT) >= 8 and result.idle
+    before = server.served
+    time.sleep(0.5)
+    assert server.served == before >= 16
+
+
+def test_a_server_that_is_not_idle_in_time_is_not_called_so(server, client):
+    server.service_s = 0.25
+    client.start(time.monotonic_ns(), np.zeros(16))
+    time.sleep(2.5)
+    client.stop(0.1, idle_s=0.3)
+    assert not client.result().idle
+    while server.at_once:  # the next test has a server that is
+        time.sleep(0.05)
+
+
 def test_a_window_can_end_early_and_the_next_one_is_clean(client):
     client.start(time.monotonic_ns() + 20_000_000, np.arange(0, 60, 0.1))
     time.sleep(0.35)
