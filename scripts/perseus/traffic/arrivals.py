@@ -13,6 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.traffic.renewal import GammaGaps
+
 
 @dataclass(frozen=True)
 class Arrivals:
@@ -45,11 +47,13 @@ class Arrivals:
         if self.process == "trace":
             times = _replayed(np.array(self.gaps_s), duration_s / mean_gap_s, rng) * mean_gap_s
             return times[times < duration_s]
-        shape = 1.0 if self.process == "poisson" else 1 / self.cv**2
+        if self.process == "gamma" and self.cv != 1:
+            return GammaGaps(self.cv).times_s(rate_rps, duration_s, rng)
+        # Poisson arrivals are the same from any moment on.
         chunk = int(duration_s * rate_rps * 1.1) + 16
-        times = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
+        times = np.cumsum(rng.exponential(mean_gap_s, chunk))
         while times[-1] < duration_s:
-            more = np.cumsum(rng.gamma(shape, mean_gap_s / shape, chunk))
+            more = np.cumsum(rng.exponential(mean_gap_s, chunk))
             times = np.concatenate([times, times[-1] + more])
         return times[times < duration_s]
 

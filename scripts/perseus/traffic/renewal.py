@@ -13,7 +13,7 @@ class GammaGaps:
     """A renewal process whose gaps have the coefficient of variation `cv`; 1 is Poisson.
 
     A window begins at a random moment of it, so that its mean rate is the asked one however short
-    it is: `traffic.arrivals` begins at an arrival, after which more come soon.
+    it is: at an arrival, more would come soon.
     """
 
     cv: float

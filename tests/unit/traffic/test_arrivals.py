@@ -43,6 +43,20 @@ def test_a_gamma_process_has_the_asked_variation():
     assert gaps.std() / gaps.mean() == pytest.approx(3, rel=0.1)
 
 
+@pytest.mark.parametrize("cv", [0.3, 4.0])
+def test_short_windows_of_a_gamma_process_have_the_asked_rate(cv):
+    """They begin at a random moment: at an arrival, more would come soon, or for a while none."""
+    draws = rng()
+    windows = [Arrivals("gamma", cv=cv).times_s(20, 1.0, draws) for _ in range(4000)]
+    assert np.mean([len(times) for times in windows]) == pytest.approx(20, rel=0.04)
+
+
+def test_gaps_that_vary_as_much_as_their_mean_are_poissons():
+    expected = np.cumsum(rng().exponential(1 / 20, 38))
+    for arrivals in (Arrivals(), Arrivals("gamma", cv=1.0)):
+        assert np.array_equal(arrivals.times_s(20, 1.0, rng()), expected[expected < 1])
+
+
 def test_constant_arrivals_are_paced_from_a_random_phase():
     first, second = (Arrivals("constant").times_s(10, 5, rng(seed)) for seed in (1, 2))
     assert np.allclose(np.diff(first), 0.1)
