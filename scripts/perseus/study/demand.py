@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from perseus.study.base import Different, Name, Part, Real, Text, Whole
+from perseus.study.recorded import of_times
 from perseus.study.tenant import Tenant
 from perseus.study.traces import read_times_s
 
@@ -22,6 +23,9 @@ Rate = Annotated[Real, Field(ge=0, le=1e9)]
 Percentile = Annotated[Real, Field(ge=0, le=100)]
 LEVELS: Final = ("low", "typical", "peak")
 """Names of the levels of a demand that changes, in the order of their rates."""
+
+ROUNDING: Final = 1e-6
+"""Intervals by which a time may miss their edge: decimals have no exact differences."""
 
 
 class ModelDemand(Part):
@@ -73,7 +77,7 @@ class Demand(Part):
     )
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
-        description="Of the rates of traces: what counts as low, typical and peak.",
+        description="Of the rates of traces, in any order: what counts as low, typical and peak.",
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
         default=60.0, description="Over which the rates of traces are taken."
@@ -129,8 +133,10 @@ def rate_shares(
 
 
 def interval_rates_rps(times_s: NDArray[np.float64], interval_s: float) -> NDArray[np.float64]:
-    """Requests/s in each whole interval from the first arrival on, or in all of a shorter trace."""
-    length_s = min(interval_s, float(times_s[-1] - times_s[0]))
-    intervals = int((times_s[-1] - times_s[0]) / length_s)
-    edges_s = times_s[0] + length_s * np.arange(intervals + 1)
-    return np.histogram(times_s, edges_s)[0] / length_s
+    """Requests/s in each whole interval from the first arrival on, or in all of a shorter trace;
+    what comes at the end of one is of the next."""
+    recorded = of_times(times_s)
+    length_s = min(interval_s, recorded.length_s)
+    count = int(recorded.length_s / length_s + ROUNDING)
+    number = (recorded.starts_s / length_s + ROUNDING).astype(int)
+    return np.bincount(number, minlength=count)[:count] / length_s

@@ -66,8 +66,8 @@ Reader = Callable[[Path, str | None], Recorded]
 """Reads a file; the text is the column of the times, or whose rows count."""
 
 
-def _of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """From the first of them to a mean gap after the last."""
+def of_times(times_s: NDArray[np.float64]) -> Recorded:
+    """Of these times, ascending: from the first of them to a mean gap after the last."""
     times_s = times_s - times_s[0]
     length_s = float(times_s[-1]) * len(times_s) / (len(times_s) - 1)
     return Recorded(times_s, np.ones(len(times_s), np.int64), 0.0, length_s)
@@ -75,7 +75,7 @@ def _of_times(times_s: NDArray[np.float64]) -> Recorded:
 
 def _times(path: Path, column: str | None) -> Recorded:
     """A time per line or, with a column's name, in that column of a CSV."""
-    return _of_times(read_times_s(path) if column is None else read_column_s(path, column))
+    return of_times(read_times_s(path) if column is None else read_column_s(path, column))
 
 
 def _azure_functions(path: Path, function: str | None) -> Recorded:
@@ -90,7 +90,7 @@ def _invocations(path: Path, function: str | None) -> Recorded:
     """By when they began; times count from the first of them all."""
     numbers, (functions, ends, durations) = read_columns(path, AZURE_INVOCATIONS[1:])
     begins_s = to_times_s(path, numbers, ends) - to_numbers(path, numbers, durations)
-    every = _of_times(np.sort(begins_s))
+    every = of_times(np.sort(begins_s))
     mine_s = np.sort(begins_s[np.array([function in (None, each) for each in functions])])
     if not len(mine_s):
         raise TraceError(f"{path} has no function {function!r}")

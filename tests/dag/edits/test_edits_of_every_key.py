@@ -84,8 +84,8 @@ def keys_of(schema: Mapping[str, Any]) -> set[Key]:
 
 
 def write_traces(folder: Path) -> None:
-    """A request a second in each, of two functions and of two models."""
-    seconds = range(200)
+    """A request a second in each, of two functions and of two models; in one soon two a second."""
+    seconds = [*range(100), *(100 + half / 2 for half in range(200))]
     (folder / "times.csv").write_text("time_s\n" + "".join(f"{second}\n" for second in seconds))
     head = f"HashOwner,HashApp,HashFunction,Trigger,{','.join(map(str, range(1, 5)))}"
     rows = "".join(f"o,a,{function},http,60,60,60,60\n" for function in ("f1", "f2"))

@@ -57,7 +57,31 @@ STEPS = ((0, 1), (60, 10), (120, 4))
 
 
 def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
-    assert interval_rates_rps(np.linspace(0, 10, 101), 60.0) == pytest.approx([10.1])
+    """Its 101 arrivals stand for 10.1 s: the last has a gap after it, too."""
+    assert interval_rates_rps(np.linspace(0, 10, 101), 60.0) == pytest.approx([10.0])
+
+
+@pytest.mark.parametrize(
+    ("times_s", "interval_s", "expected_rps"),
+    [
+        (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 60),
+        (np.arange(120.0), 60.0, [1.0, 1.0]),
+        (np.arange(120.0), 50.0, [1.0, 1.0]),
+        (0.3 + np.arange(10), 1.0, [1.0] * 10),  # 2.3 - 0.3 < 2
+        (1.7e9 + 0.1 * np.arange(100), 1.0, [10.0] * 10),
+    ],
+)
+def test_what_comes_at_the_end_of_an_interval_is_of_the_next(times_s, interval_s, expected_rps):
+    assert interval_rates_rps(times_s, interval_s).tolist() == expected_rps
+
+
+def test_percentiles_may_be_in_any_order(tmp_path):
+    (tmp_path / "day.txt").write_text("0\n1\n2\n3\n3.5\n4\n5\n")
+    settings = {"folder": tmp_path, "interval_s": 1}
+    trace = {"name": A, "trace": "day.txt"}
+    assert planned(trace, percentiles=[100, 50, 0], **settings) == planned(
+        trace, percentiles=[0, 50, 100], **settings
+    )
 
 
 BATCHES = {"model": B, "name": "batches", "request_batch_size": 4}
