@@ -33,21 +33,19 @@ class Replayed:
         arrivals in the part.
         """
         copies, rest = divmod(rate_rps / self.rate_rps(duration_s), 1.0)
-        shares = [1.0] * int(copies) + ([rest] if rest else [])
-        parts = [self._kept_s(duration_s, share, rng) for share in shares]
-        turned = [(part + rng.uniform(0, duration_s)) % duration_s for part in parts[1:]]
-        return np.sort(np.concatenate([parts[0], *turned]))
+        shares = np.append(np.ones(int(copies)), rest)
+        turns_s = np.append(0.0, rng.uniform(0, duration_s, int(copies)))
+        touched = self._expected(duration_s) > 0
+        # A day of all functions has a billion invocations: only those that are kept get a time.
+        kept = rng.binomial(self.recorded.counts[touched], shares[:, np.newaxis])
+        starts_s = np.broadcast_to(self.recorded.starts_s[touched], kept.shape)
+        times_s = np.repeat(starts_s, kept.ravel())
+        times_s += self.recorded.interval_s * rng.random(len(times_s))
+        offered_s = (times_s - self.begin_s) * self.time_scale
+        inside = (offered_s >= 0) & (offered_s < duration_s)
+        turned_s = (offered_s + np.repeat(turns_s, kept.sum(axis=1))) % duration_s
+        return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
         """Arrivals of each interval of the recording that lie in the part, on average."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)
-
-    def _kept_s(self, duration_s: float, share: float, rng: np.random.Generator) -> Floats:
-        """Times of the part's arrivals, each kept with that probability."""
-        touched = self._expected(duration_s) > 0
-        # A day of all functions has a billion invocations: only those that are kept get a time.
-        kept = rng.binomial(self.recorded.counts[touched], share)
-        times_s = np.repeat(self.recorded.starts_s[touched], kept)
-        times_s += self.recorded.interval_s * rng.random(len(times_s))
-        offered_s = (times_s - self.begin_s) * self.time_scale
-        return np.sort(offered_s[(offered_s >= 0) & (offered_s < duration_s)])
