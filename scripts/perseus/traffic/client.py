@@ -68,7 +68,7 @@ class Client:
     A process is about a core's worth of load. Requests are dealt out to the processes in turn, so
     that together they send exactly what was asked, and are merged again in order of their times.
     `steps` are the Triton models that its requests pass, where it is not one of its own name.
-    Raises ClientError when a process dies or does not answer within 30 s.
+    Raises ClientError when a process has no connection, dies, or does not answer within 30 s.
     """
 
     def __init__(
@@ -192,11 +192,14 @@ class _Process:
 
     def receive(self, more_s: float = 0.0) -> Any:
         try:
-            if self._pipe.poll(30 + more_s):
-                return self._pipe.recv()
+            if not self._pipe.poll(30 + more_s):
+                raise ClientError(f"the client of {self._name} does not answer")
+            answer = self._pipe.recv()
         except (EOFError, OSError) as error:
             raise self._died() from error
-        raise ClientError(f"the client of {self._name} does not answer")
+        if isinstance(answer, RequestFailedError):
+            raise ClientError(f"the client of {self._name}: {answer}")
+        return answer
 
     def _died(self) -> ClientError:
         return ClientError(f"the client of {self._name} died")

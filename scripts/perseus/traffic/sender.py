@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
@@ -53,7 +54,7 @@ class Result:
 
 def main(pipe: Connection) -> None:
     """The child: this thread sends, a second one obeys the parent, the transport's own take the
-    answers."""
+    answers. Without a connection the parent gets the reason, and nothing more."""
     # A scheduler may signal all processes of a job; the parent decides when this one ends.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -62,7 +63,12 @@ def main(pipe: Connection) -> None:
     # The sender must get the interpreter within its send-lag budget, not after the default 5 ms.
     sys.setswitchinterval(0.0005)
     prompt = _run_promptly()
-    with connect(setup.route) as transport:
+    with ExitStack() as stack:
+        try:
+            transport = stack.enter_context(connect(setup.route))
+        except RequestFailedError as error:
+            pipe.send(error)
+            return
         loops: queue.SimpleQueue[LoadLoop | None] = queue.SimpleQueue()
         arguments = (pipe, loops, transport, setup.route, prompt)
         threading.Thread(target=_obey, args=arguments, daemon=True).start()
