@@ -37,6 +37,7 @@ NO_ERROR, REFUSED_STREAM, CANCEL = 0, 7, 8
 
 MOST = 2**31 - 1  # of a window, and of the number of a stream
 FRAME_BYTES, WINDOW_BYTES = 2**14, 2**16 - 1  # unless settings say otherwise
+MOST_FRAME_BYTES = 2**24 - 1
 TOLD_BYTES = 2**30  # received before the server's window is opened again
 AT_ONCE_BYTES = 2**20  # that are handed out to be sent
 MOST_REFUSALS = 3  # of a request, before it has failed
@@ -311,6 +312,8 @@ class Http2(Generic[S]):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
             elif name == MAX_FRAME_SIZE:
+                if not FRAME_BYTES <= value <= MOST_FRAME_BYTES:
+                    raise Http2Error(f"settings that ask for frames of {value} bytes")
                 self._frame_bytes = value
             elif name == INITIAL_WINDOW_SIZE:
                 for stream in self._open.values():
