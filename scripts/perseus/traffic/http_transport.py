@@ -27,6 +27,9 @@ from perseus.traffic.transport import Answered, RequestFailedError
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
 CONNECT_S = 5.0
+NOT_TAKEN: Final = (429, 503)
+"""Answers to what a server did not take: too many requests, and service unavailable (RFC 6585 and
+9110)."""
 T = TypeVar("T")
 
 
@@ -157,7 +160,7 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     if answer.status == 200:
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
         return Reply(done_ns, Status.OK, "", body, json_bytes)
-    status = Status.REFUSED if answer.status == 503 else Status.ERROR
+    status = Status.REFUSED if answer.status in NOT_TAKEN else Status.ERROR
     return Reply(done_ns, status, f"HTTP {answer.status}: {body[:500].decode(errors='replace')}")
 
 
