@@ -6,11 +6,17 @@ import ssl
 from pathlib import Path
 
 
+def pem_text(path: Path) -> str:
+    """A PEM file, in ASCII as `ssl` wants it: what else there is can only be a comment. Raises
+    OSError."""
+    return path.read_text("ascii", errors="ignore")
+
+
 def certificates(path: Path) -> str:
     """A PEM file. Raises OSError, and ValueError when it holds no certificate that can be used."""
-    text = path.read_text()
+    text = pem_text(path)
     try:
-        ssl.create_default_context(cadata=text)
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)
     except (ssl.SSLError, ValueError):
         raise ValueError("it holds no certificates in PEM format") from None
     return text

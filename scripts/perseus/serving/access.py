@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import grpc
 import tritonclient.grpc as triton
 
-from perseus.host.certificates import certificates
+from perseus.host.certificates import certificates, pem_text
 from perseus.serving.failures import ServerError
 from perseus.study.remote import Remote
 
@@ -195,7 +195,7 @@ def system_cas() -> str:
     """The certificates that this system trusts. gRPC would take its own otherwise."""
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
-    found = "\n".join(path.read_text() for path in files)
+    found = "\n".join(map(pem_text, files))
     if not found:
         raise OSError("this system has no certificates; name a file")
     return found

@@ -60,6 +60,23 @@ def certificate(tmp_path_factory):
     return make_certificate(tmp_path_factory.mktemp("ours"))
 
 
+@pytest.mark.parametrize("comment", ["# Tanúsítvány\n".encode(), "# Zürich\n".encode("latin-1")])
+def test_comments_of_a_bundle_need_not_be_ascii(comment, certificate, tmp_path, monkeypatch):
+    bundle = tmp_path / "bundle.pem"
+    bundle.write_bytes(comment + certificate[1].read_bytes())
+    monkeypatch.setenv("SSL_CERT_FILE", str(bundle))
+    for tls in (str(bundle), "system"):
+        access = read_access(Remote(host="127.0.0.1", tls=tls), {})
+        assert access.ssl_context().cert_store_stats()["x509_ca"] == 1
+
+
+def test_a_system_without_certificates_is_told_so(tmp_path, monkeypatch):
+    (tmp_path / "bundle.pem").write_text("# čekáme")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "bundle.pem"))
+    with pytest.raises(ServerError, match=r"tls: system cannot be used: .*certificate"):
+        read_access(Remote(host="127.0.0.1", tls="system"), {})
+
+
 @pytest.fixture(scope="module")
 def stranger(tmp_path_factory):
     """An authority that has not signed `certificate`, in PEM format."""

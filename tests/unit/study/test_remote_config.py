@@ -93,6 +93,7 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(metrics="file:///etc/passwd"), "metrics: 'file:///etc/passwd' is not what"),
         (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),
         (remote(tls="config/prices.csv"), "it holds no certificates in PEM format"),
+        (remote(tls="/dev/null"), "it holds no certificates in PEM format"),
         (remote(tls="system", headers=[TOKEN, TOKEN]), "'authorization' is listed twice"),
         (
             remote(tls="system", headers=[TOKEN | {"name": "grpc-timeout"}]),
