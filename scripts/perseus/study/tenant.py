@@ -62,7 +62,9 @@ class Tenant(Part):
         " rate limiter): 1 is served twice as often as 2.",
     )
     intra_op_threads: Threads | None = Field(
-        default=None, description="Threads of one inference. Default, the server's cores."
+        default=None,
+        description="Threads of one inference; with a priority, at most the server's cores."
+        " Default, the server's cores.",
     )
     preprocessing: PreprocessedBy | None = Field(
         default=None,

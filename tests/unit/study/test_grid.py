@@ -392,6 +392,15 @@ def test_an_impossible_combination_is_left_out_and_said(vary, left_out, why):
     assert [setting.why_not for setting in question.settings].count(gone.why_not) == 1
 
 
+def test_threads_of_a_tenant_with_a_priority_are_no_more_than_the_cores():
+    vary = {"cores": [2, 1], "intra_op_threads": [1, 2]}
+    (grid,) = load(alone(vary, {"priority": 1})).grids
+    (line,) = list(grid.said())[1:]
+    assert line.startswith("  left out: cores 1, threads 2 (")
+    assert "intra_op_threads: must be <= 1, the cores of server 'cpu1" in line
+    assert not any(each.why_not for each in load(alone(vary)).grids[0].variants)
+
+
 def test_an_onnx_file_is_not_served_by_torch():
     own = {"name": "own", "onnx": "README.md", "sla": {"latency_ms": 100}}  # a file, for its form
     item = scenario("own", name="own")

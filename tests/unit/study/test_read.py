@@ -563,6 +563,10 @@ def background(**keys):
             r"tenants\[0\]\.preprocessing: pictures are preprocessed out of turn, .*priority",
         ),
         (
+            scenario({"model": "squeezenet1_1", "priority": 1, "intra_op_threads": 4}, PAIR[1]),
+            r"tenants\[0\]\.intra_op_threads: must be <= 1, the cores of server 'cpu1', .*priority",
+        ),
+        (
             scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
             r"dynamic_batching: joins requests, and max_batch_size: 1 leaves nothing to join",
         ),

@@ -114,6 +114,12 @@ def tenant_problems(
                 f"server {server.name!r} is remote, and priorities need a server that is started"
                 " here",
             )
+        elif tenant.priority is not None and (tenant.intra_op_threads or 0) > server.cores:
+            yield (
+                (*at, "intra_op_threads"),
+                f"must be <= {server.cores}, the cores of server {server.name!r}, which tenants"
+                " with a priority: take turns on",
+            )
     if tenant.request_batch_size > tenant.max_batch_size:
         yield (
             (*at, "request_batch_size"),
