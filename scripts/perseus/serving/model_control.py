@@ -168,19 +168,26 @@ class Control:
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models and wait until they are gone. What cannot be done is said."""
-        left = list(names)
-        try:
-            for name in names:
+        """Unload models, each whatever becomes of the others, and wait until they are gone. What
+        cannot be done is said."""
+        refused: dict[str, list[str]] = {}
+        for name in names:
+            try:
                 self._call("unload_model", name)
-            deadline_s = time.monotonic() + UNLOAD_S
-            while left := [name for name in self.loaded() if name in names]:
+            except ServerError as error:
+                refused.setdefault(str(error), []).append(name)
+        kept = [name for which in refused.values() for name in which]
+        going, deadline_s = set(names).difference(kept), time.monotonic() + UNLOAD_S
+        try:
+            while going and (going := going.intersection(self.loaded())):
                 if time.monotonic() > deadline_s:
                     break
                 time.sleep(_POLL_S)
         except ServerError as error:
-            say(f"models could not be unloaded: {error}")
-        if left:
+            refused.setdefault(str(error), []).extend(sorted(going))
+        for why, which in refused.items():
+            say(f"{', '.join(which)} could not be unloaded: {why}")
+        if left := [*kept, *sorted(going)]:
             say(f"still on {self._server.grpc_address}: {', '.join(left)}. See docs/remote.md")
 
 

@@ -1,0 +1,42 @@
+"""Models of a server elsewhere are unloaded, as far as it lets us."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from perseus.serving import model_control
+from perseus.serving.access import PLAIN
+from perseus.serving.failures import ServerError
+from perseus.serving.model_control import Control
+from perseus.serving.running_server import RunningServer
+
+
+class Elsewhere(Control):
+    """Answers as a server that has models and refuses to unload some of them."""
+
+    def __init__(self, loaded, refuses):
+        super().__init__(RunningServer("far:1", "far:2", "http://far:3/metrics", None, PLAIN))
+        self.models, self.refuses = list(loaded), refuses
+
+    def _call(self, method, *arguments, **more):
+        if method == "unload_model":
+            (name,) = arguments
+            if name in self.refuses:
+                raise ServerError("not now")
+            self.models.remove(name)
+        ready = [SimpleNamespace(name=name) for name in self.models]
+        return SimpleNamespace(models=[], model_stats=ready)
+
+
+@pytest.mark.parametrize("refuses", ["a", "b", "ab"])
+def test_a_model_that_stays_keeps_no_other(refuses, monkeypatch):
+    monkeypatch.setattr(model_control, "UNLOAD_S", 0.0)
+    said = []
+    with Elsewhere("abc", refuses) as control:
+        control.unload(list("abc"), said.append)
+        assert control.loaded() == list(refuses)
+    names = ", ".join(refuses)
+    assert said == [
+        f"{names} could not be unloaded: not now",
+        f"still on far:1: {names}. See docs/remote.md",
+    ]
