@@ -29,10 +29,12 @@ class UnpricedError(ValueError):
 
 @dataclass(frozen=True)
 class Bought:
-    """`usd_per_hour` is by pricing, None where there is no such price. A machine has `vcpus`, None
-    where the list does not say; `accelerators` are those that are in the price."""
+    """`usd_per_hour` is by pricing, None where there is no such price; it was stated in `currency`.
+    A machine has `vcpus`, None where the list does not say; `accelerators` are those that are in
+    the price."""
 
     usd_per_hour: Mapping[str, float | None]
+    currency: str
     vcpus: float | None
     accelerators: float
     zone: str
@@ -170,6 +172,7 @@ def _of_row(
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
     return Bought(
         usd_per_hour=_with_discount(usd, costs),
+        currency=costs.currency,
         vcpus=row.vcpus,
         accelerators=_devices(row) if row.accelerator else 0.0,
         zone=row.zone,
@@ -196,16 +199,16 @@ def _custom(of: CustomMachine, costs: Costs) -> Bought:
         return of.vcpus * rates.usd_per_vcpu_hour + of.memory_gib * rates.usd_per_gib_hour
 
     source = f"own rates for {of.vcpus} vCPUs and {of.memory_gib:g} GiB"
+    rates = {"on_demand": usd(of.on_demand), "spot": usd(of.spot), "committed": usd(of.committed)}
     return Bought(
-        usd_per_hour=_with_discount(
-            {"on_demand": usd(of.on_demand), "spot": usd(of.spot), "committed": usd(of.committed)},
-            costs,
-        ),
+        usd_per_hour=_with_discount(rates, costs),
+        currency="USD",
         vcpus=float(of.vcpus),
         accelerators=0.0,
         zone="",
         source=f"{source} ({of.source})" if of.source else source,
         date=costs.priced_on,
+        doubts=tuple(f"own rates: {doubt}" for doubt in _unlikely(rates)),
     )
 
 
@@ -222,16 +225,24 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)}: the same price in each"
-    on_demand, spot = row.prices["on_demand"] or 0.0, row.prices["spot"]
-    if spot is not None and spot >= on_demand:
-        yield f"line {row.line}: the spot price is not below the on-demand price"
-    elif spot is not None and spot < SUSPICIOUS_SPOT * on_demand:
-        yield f"line {row.line}: the spot price is {spot / on_demand:.0%} of the on-demand price"
+    for doubt in _unlikely(row.prices):
+        yield f"line {row.line}: {doubt}"
+    on_demand = row.prices["on_demand"] or 0.0
     elsewhere = {each.region: each.prices["on_demand"] or on_demand for each in rows}
     elsewhere.pop(row.region)
     usual = median(elsewhere.values()) if elsewhere else on_demand
     if not usual / SUSPICIOUS_REGION < on_demand < usual * SUSPICIOUS_REGION:
         yield f"line {row.line}: {on_demand:g} an hour, and {usual:g} in other regions"
+
+
+def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
+    """What is doubtful about prices by pricing, of which that on demand is known."""
+    on_demand, spot = prices["on_demand"] or 0.0, prices["spot"]
+    for pricing in ("spot", "committed"):
+        if (prices[pricing] or 0.0) >= on_demand:
+            yield f"the {pricing} price is not below the on-demand price"
+    if spot is not None and spot < SUSPICIOUS_SPOT * on_demand:
+        yield f"the spot price is {spot / on_demand:.0%} of the on-demand price"
 
 
 def _lines(rows: Sequence[ListedPrice]) -> str:

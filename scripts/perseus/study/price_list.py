@@ -70,7 +70,8 @@ def read_price_list(path: Path, name: str) -> PriceList:
     price that is negative or no number."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [(reader.line_num, row) for reader in [csv.reader(file)] for row in reader]
+            reader = csv.reader(file)
+            lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
         raise ConfigError([f"{name}: {why} (a CSV file with SkyPilot's columns)"]) from None
@@ -80,11 +81,9 @@ def read_price_list(path: Path, name: str) -> PriceList:
         raise ConfigError([f"{name}: has no column {', '.join(missing)} (it needs {needed})"])
     rows, problems = [], []
     for line, cells in lines[1:]:
-        if not any(cells) or cells[0].startswith("#"):
-            continue
         try:
             if len(cells) != len(columns):
-                raise ValueError(f"has {len(cells)} fields, and the first line {len(columns)}")
+                raise ValueError(f"has {len(cells)} fields, and the header {len(columns)}")
             rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
         except ValueError as error:
             problems.append(f"{name} line {line}: {error} (mend or delete the line)")
@@ -93,6 +92,10 @@ def read_price_list(path: Path, name: str) -> PriceList:
         problems[MOST_SAID:] = [f"{name}: and {more} lines more"] if more > 0 else []
         raise ConfigError(problems)
     return PriceList(name, tuple(rows))
+
+
+def _is_left_out(cells: Sequence[str]) -> bool:
+    return not any(cells) or cells[0].startswith("#")
 
 
 def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:

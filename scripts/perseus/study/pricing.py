@@ -30,7 +30,7 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
         on_demand_usd_per_hour=on_demand,
         spot_usd_per_hour=_usd(parts, "spot", share),
         committed_usd_per_hour=_usd(parts, "committed", share),
-        currency=costs.currency,
+        currency="; ".join(dict.fromkeys(part.currency for part in parts)),
         date=_date(parts),
         source="; ".join(dict.fromkeys(part.source for part in parts)),
     )

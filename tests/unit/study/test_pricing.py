@@ -94,6 +94,12 @@ def at(instance, region, **more):
     return {"instance": instance, "region": region, **more}
 
 
+def own(**rates):
+    """Rates of a machine of one vCPU, in USD per hour."""
+    each = {"on_demand": 0.1, **rates}
+    return {"vcpus": 1, **{key: {"usd_per_vcpu_hour": usd} for key, usd in each.items()}}
+
+
 # Catalogues as they are
 
 
@@ -280,6 +286,16 @@ def test_another_currency_is_converted_at_the_stated_rate(price):
     assert (found.currency, found.source) == ("EUR", "list.csv, in EUR at 1.1 USD")
 
 
+def test_own_rates_are_in_usd_whatever_the_list_is_in(price):
+    costs = {"currency": "EUR", "usd_per_currency_unit": 1.1}
+    row = at("mine", "us-central1", custom=own())
+    found = price(GCP, row, costs=costs)
+    assert (found.on_demand_usd_per_hour, found.currency) == (0.1, "USD")
+    with_gpu = price(GCP, {**row, "accelerator": "P4"}, costs=costs, **GPU | {"cores": 1})
+    assert with_gpu.on_demand_usd_per_hour == pytest.approx(0.1 + 1.1 * 0.6)
+    assert with_gpu.currency == "USD; EUR"
+
+
 def test_the_day_is_that_of_the_row_or_of_the_list(price, study):
     listed = "InstanceType,Region,vCPUs,Price,SpotPrice,Date\nbig,here,1,2,1,2025-12-31\n"
     assert price(listed, at("big", "here")).date == "2025-12-31"
@@ -316,7 +332,7 @@ def test_all_lines_that_are_wrong_are_named_at_once_beside_all_else(refused):
         "list.csv line 3: Price 'cheap' is no number (mend or delete the line)",
         "list.csv line 4: SpotPrice must not be nan (mend or delete the line)",
         "list.csv line 5: vCPUs 'many' is no number (mend or delete the line)",
-        "list.csv line 6: has 4 fields, and the first line 6 (mend or delete the line)",
+        "list.csv line 6: has 4 fields, and the header 6 (mend or delete the line)",
         "list.csv line 7: Date '2026-13-01' is no day such as 2026-09-01 (mend or delete the line)",
     ]
 
@@ -378,10 +394,17 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
          "list.csv line 2: the spot price is 11% of the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="H100:8", share=1), GPU,
          "list.csv line 10: 33.6061 an hour, and 78.3724 in other regions"),
+        (GCP, at("mine", "here", custom=own(spot=0.2)), {},
+         "own rates: the spot price is not below the on-demand price"),
+        (GCP, at("mine", "here", custom=own(spot=0.01)), {},
+         "own rates: the spot price is 10% of the on-demand price"),
+        (GCP, at("mine", "here", custom=own(committed=0.1)), {},
+         "own rates: the committed price is not below the on-demand price"),
         (GCP, at("n1-standard-4", "us-central1", accelerator="P100"), GPU,
          "list.csv has P100 in other zones than the machine"),
     ],
-    ids=["spot above", "spot at a ninth", "cheap region", "other zone"],
+    ids=["spot above", "spot at a ninth", "cheap region", "own spot above", "own spot at a tenth",
+         "own commitment", "other zone"],
 )  # fmt: skip
 def test_what_is_doubtful_is_said_and_kept(study, catalogue, row, more, doubt):
     found = study(catalogue, row, **more)
@@ -407,6 +430,13 @@ def test_our_own_list_says_of_which_catalogue_it_is():
 def test_notes_and_empty_lines_of_a_list_are_left_out(price):
     catalogue = LAMBDA.replace("\n", "\n\n# ours\n")
     assert price(catalogue, at("cpu_4x_general", "us-east-1"), cores=4).vcpus == 4
+
+
+def test_so_are_those_before_the_columns(price, refused):
+    catalogue = "# ours, of today\n\n" + LAMBDA
+    assert price(catalogue, at("cpu_4x_general", "us-east-1"), cores=4).vcpus == 4
+    (said,) = refused(catalogue + "a\n", at("cpu_4x_general", "us-east-1"), cores=4)
+    assert said.startswith("list.csv line 6: has 1 fields, and the header 9")
 
 
 def test_the_usual_prices_of_clouds_are_not_doubted(price):

@@ -16,8 +16,8 @@ class Price(Part):
 
     It has a `share` of the instance with so many `vcpus`, and of the accelerators that are bought
     with it, and costs as large a share of them; `vcpus` is None where the list does not say.
-    `currency` is that of the list, `date` the day on which it was valid, None where that is not
-    known. `doubts` say in words why a price may be wrong.
+    `currency` is that in which it was stated, `date` the day on which it was valid, None where that
+    is not known. `doubts` say in words why a price may be wrong.
     """
 
     instance: str
