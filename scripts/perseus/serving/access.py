@@ -28,6 +28,8 @@ from perseus.study.remote import Remote
 
 MOST_BYTES = 2**24  # of an answer that is not an inference's
 HIDDEN = "<hidden>"
+LEAST_HIDDEN = 4
+"""Characters of a secret: a shorter one is none, and stands in many words."""
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
@@ -100,9 +102,10 @@ class Access:
             raise OSError(f"no HTTP answer ({type(error).__name__})") from None
 
     def hide(self, text: str) -> str:
-        """`text` without the secrets."""
+        """`text` without the secrets that are long enough to be some."""
         for header in self.headers:
-            text = text.replace(header.secret, HIDDEN)
+            if len(header.secret) >= LEAST_HIDDEN:
+                text = text.replace(header.secret, HIDDEN)
         return text
 
 

@@ -38,6 +38,11 @@ def test_no_repr_and_no_message_shows_a_token():
     assert WITH_TOKEN.hide(f"denied: Bearer {SECRET}") == f"denied: Bearer {HIDDEN}"
 
 
+def test_what_is_too_short_for_a_secret_garbles_no_message():
+    access = Access(headers=(Header("authorization", "", "a"), Header("key", "", "four")))
+    assert access.hide("a fatal error of four") == f"a fatal error of {HIDDEN}"
+
+
 def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
     other = TOKEN | {"name": "x-team", "env": "TEAM", "prefix": ""}
     with pytest.raises(ServerError) as caught:
