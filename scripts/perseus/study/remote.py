@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated, Any, Final, Literal
 
@@ -11,6 +12,15 @@ from perseus.study.base import Part, Text, Whole
 
 ADDRESS: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):[0-9]{1,5}$"
 Address = Annotated[Text, Field(pattern=ADDRESS)]
+
+
+def one_name(host: str) -> str:
+    """One way to write a name or address; localhost for all that are this host's own."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host.lower().rstrip(".")
+    return "localhost" if address.is_loopback else str(address)
 
 
 def _at(given: dict[str, Any], port: int) -> str:
@@ -41,7 +51,8 @@ class Remote(Part):
         Text,
         Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|[0-9A-Fa-f:.]{2,45})$"),
     ] = Field(
-        description="Name or IP address. Servers of one host are never measured at the same time.",
+        description="Name or IP address. Servers of one host are never measured at the same time;"
+        " 127.0.0.1, localhost and the like are one.",
         examples=["127.0.0.1"],
     )
     grpc: Address = Field(
@@ -81,4 +92,4 @@ class Remote(Part):
     @property
     def slot(self) -> str:
         """The name, as Snakemake's resource, of what one cell at a time may use."""
-        return "remote_" + re.sub(r"[^A-Za-z0-9]", "_", self.host)
+        return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

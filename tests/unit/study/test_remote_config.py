@@ -72,6 +72,19 @@ def test_each_host_has_a_slot_and_its_client_cores_are_its_threads():
     assert slots.slots(study) == ["local_server", "remote_10_0_0_7", "remote_triton_example_org"]
 
 
+@pytest.mark.parametrize(
+    ("hosts", "slot"),
+    [
+        (("localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1", "0::1"), "remote_localhost"),
+        (("triton.example.org", "Triton.Example.org."), "remote_triton_example_org"),
+        (("fd00::1", "FD00:0::1"), "remote_fd00__1"),
+    ],
+)
+def test_a_host_has_one_slot_however_it_is_written(hosts, slot):
+    servers = [remote(host=host) | {"name": f"s{i}"} for i, host in enumerate(hosts)]
+    assert slots.slots(load(study_on(*servers))) == ["local_server", slot]
+
+
 def test_the_gpus_of_a_remote_server_are_its_own():
     price = {**remote()["price"], "accelerator": "T4:2"}
     study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3], "price": price}))
@@ -89,6 +102,18 @@ def test_the_gpus_of_a_remote_server_are_its_own():
         (remote(host="a/../b"), "servers[0].remote.host: 'a/../b' is not what this can be"),
         (remote(host="-oProxyCommand=x"), "is not what this can be"),
         (remote(host="one\n"), "is not what this can be"),
+        (remote(host="a..b"), "remote.host: 'a..b' is no address"),
+        (remote(host="...."), "remote.host: '....' is no address"),
+        (remote(host=":::"), "remote.host: '[:::]' is no address"),
+        (remote(host="a" * 70), "remote.host: 'aaa"),
+        (remote(grpc="a..b:80"), "remote.grpc: 'a..b:80' is no address"),
+        (remote(http="[1:2]:80"), "remote.http: '[1:2]:80' is no address"),
+        (remote(grpc="a:65536"), "remote.grpc: 'a:65536' is no address (parts of a name have 1"),
+        (remote(grpc="a:0"), "remote.grpc: 'a:0' is no address"),
+        (
+            remote(metrics="http://a:70000/metrics"),
+            "remote.metrics: 'http://a:70000/metrics' is no",
+        ),
         (remote(grpc="triton.example.org"), "is not what this can be (use host:port)"),
         (remote(metrics="file:///etc/passwd"), "metrics: 'file:///etc/passwd' is not what"),
         (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),

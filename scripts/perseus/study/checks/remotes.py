@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from perseus.host.certificates import certificates
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.problems import Place, Problems
-from perseus.study.remote import Remote
+from perseus.study.remote import Remote, one_name
 from perseus.study.server import Server
 
 # Of HTTP and gRPC themselves: the libraries write these.
@@ -26,8 +26,40 @@ def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
     if not elsewhere and server.remote is not None:
         yield at, f"is of the launcher remote only, and launcher is {server.launcher!r}"
     if server.remote is not None:
+        yield from _address_problems(at, server.remote)
         yield from _tls_problems((*at, "tls"), server.remote, folder)
         yield from _header_problems((*at, "headers"), server.remote)
+
+
+def _address_problems(at: Place, remote: Remote) -> Problems:
+    for key, address in _given(remote).items():
+        if not _can_be_reached(address):
+            yield (
+                (*at, key),
+                f"{address!r} is no address (parts of a name have 1 to 63 characters, ports end at"
+                " 65535)",
+            )
+
+
+def _given(remote: Remote) -> dict[str, str]:
+    """Addresses by their keys; those that are not given are the host's."""
+    found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
+    keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
+    return found | {key: getattr(remote, key) for key in keys}
+
+
+def _can_be_reached(address: str) -> bool:
+    """Whether a host, host:port or URL is one that a socket takes."""
+    try:
+        parts = urlsplit(address if "://" in address else f"//{address}")
+        host, port = parts.hostname or "", parts.port
+        if ":" in host:
+            ipaddress.ip_address(host)
+        else:
+            host.encode("idna")
+    except ValueError:  # UnicodeError is one
+        return False
+    return bool(host) and port != 0
 
 
 def _tls_problems(at: Place, remote: Remote, folder: Path) -> Problems:
@@ -43,10 +75,8 @@ def _tls_problems(at: Place, remote: Remote, folder: Path) -> Problems:
 
 def _header_problems(at: Place, remote: Remote) -> Problems:
     if remote.headers and remote.tls == "none":
-        given = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
-        hosts = {"host": remote.host} | {key: _host(getattr(remote, key)) for key in given}
-        for key, host in hosts.items():
-            if not _on_loopback(host):
+        for key, address in _given(remote).items():
+            if not _on_loopback(host := _host(address)):
                 yield (
                     at,
                     f"tls is none, and would send their values to {host!r} ({key}:) for all to"
@@ -69,7 +99,4 @@ def _host(address: str) -> str | None:
 
 
 def _on_loopback(host: str | None) -> bool:
-    try:
-        return ipaddress.ip_address(str(host)).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return host is not None and one_name(host) == "localhost"
