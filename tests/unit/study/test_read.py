@@ -577,6 +577,26 @@ def test_a_scenario_that_cannot_be_measured_is_refused(item, expected):
     assert any(re.search(expected, problem) for problem in found), "\n".join(found)
 
 
+def many(tenants, **experiment):
+    """A scenario of so many tenants of one model."""
+    each = [{"model": "squeezenet1_1", "name": f"t{i}"} for i in range(tenants)]
+    return {"models": [model()], "scenarios": [scenario(*each, experiments=[experiment])]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("peak", {"mixes": [[1] * 60, [*range(101, 160), 997]]}),
+        ("soak", {"rates_rps": [100.25] * 60}),
+        ("background", {"search": "t0", "rates_rps": [[100.25] * 59]}),
+    ],
+    ids=["mixes", "soak", "background"],
+)
+def test_a_cell_has_a_name_that_a_file_may_have(kind, keys):
+    said = "\n".join(problems(many(60, kind=kind, **keys)))
+    assert re.search(r"experiments\[0\]: names a cell with \d{3} characters, more than 240", said)
+
+
 def test_one_name_cannot_stand_for_two_settings_of_a_tenant():
     twice = [
         scenario("squeezenet1_1", "mobilenet_v3_small"),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from perseus.host import powercap
-from perseus.study.checks.scenarios import tenant_problems
+from perseus.study.checks.scenarios import cell_name, cell_name_problems, tenant_problems
 from perseus.study.checks.servers import device_problems
 from perseus.study.definition import Definition
 from perseus.study.experiments import peak
@@ -19,8 +19,6 @@ from perseus.study.server import Server
 from perseus.study.variants import Variant, variants
 
 MOST_SETTINGS: Final = 300
-LONGEST_NAME: Final = 240
-"""Of a cell: a file's name may have 255 bytes, and those of logs end with more than its own."""
 
 
 def problems(study: Definition, most_cores: int | None) -> Problems:
@@ -69,13 +67,8 @@ def _grid_problems(
     reasons = [why_not(variant, models, most_cores) for variant in made]
     if all(reasons):
         yield at, f"none of its settings can be measured: {'; '.join(dict.fromkeys(reasons))}"
-    longest = max((name for each in made for name in _cell_names(each)), key=len)
-    if len(longest) > LONGEST_NAME:
-        yield (
-            at,
-            f"names a cell with {len(longest)} characters, more than {LONGEST_NAME}: {longest}"
-            " (vary fewer keys, or shorten names)",
-        )
+    names = [name for each in made for name in _cell_names(each)]
+    yield from cell_name_problems(at, names, "vary fewer keys, or shorten names")
 
 
 def _tells_energy(server: Server) -> bool:
@@ -108,7 +101,7 @@ def _reasons(
 def _cell_names(variant: Variant) -> Iterator[str]:
     server, scenario = variant.server, variant.scenario
     for run in (run for experiment in scenario.experiments for run in experiment.runs()):
-        yield f"{server.name}.{scenario.name}.{run.name}.r100"
+        yield cell_name(server.name, scenario.name, run.name)
     for tenant in scenario.tenants:
         alone = peak.Run.dedicated(scenario.preset)
-        yield f"{server.name}.{tenant.name}.{alone.name}.r100"
+        yield cell_name(server.name, tenant.name, alone.name)

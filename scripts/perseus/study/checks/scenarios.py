@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from perseus.study.checks.files import brace_problems
 from perseus.study.definition import Definition
@@ -17,6 +18,9 @@ from perseus.study.runtimes import PROGRAM, RUNTIMES
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
 from perseus.study.tenant import Tenant
+
+LONGEST_NAME: Final = 240
+"""Of a cell: a file's name may have 255 bytes, and those of logs end with more than its own."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
@@ -208,7 +212,25 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
         for run in experiment.runs():
             for file in run.files:
                 yield from brace_problems((*at, i), file)
+            cells = [cell_name(server, item.name, run.name) for server in item.servers]
+            yield from cell_name_problems((*at, i), cells, "shorten names, or round numbers")
             if run.name in seen:
                 hint = " (give one a name:)" if "name" in type(experiment).model_fields else ""
                 yield (*at, i), f"the load line {run.name!r} is listed twice{hint}"
             seen.add(run.name)
+
+
+def cell_name(server: str, scenario: str, run: str) -> str:
+    """That of a late repeat."""
+    return f"{server}.{scenario}.{run}.r100"
+
+
+def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
+    """Of names that are too long for files."""
+    longest = max(names, key=len, default="")
+    if len(longest) > LONGEST_NAME:
+        yield (
+            at,
+            f"names a cell with {len(longest)} characters, more than {LONGEST_NAME}:"
+            f" {longest[:60]}... ({hint})",
+        )
