@@ -175,8 +175,8 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             yield f"{where}: must be <= {_number(part['maximum'])}, not {value}"
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
-        case "too_short" if len(value) >= context["min_length"]:
-            return  # its items are what is wrong
+        case "too_short" if not _is_short(value, part):
+            return  # its items, or its key, are what is wrong
         case "too_short" | "too_long":
             bound, least = ("at least", "min") if kind == "too_short" else ("at most", "max")
             count = context[f"{least}_length"]

@@ -72,7 +72,7 @@ def read_price_list(path: Path, name: str) -> PriceList:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
             lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+    except (OSError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
         raise ConfigError([f"{name}: {why} (a CSV file with SkyPilot's columns)"]) from None
     columns = lines[0][1] if lines else []

@@ -32,6 +32,8 @@ AZURE_INVOCATIONS: Final = ["app", "func", "end_timestamp", "duration"]
 """Of an invocation per line, in seconds (AzureFunctionsInvocationTrace2021.md, ibid.)."""
 
 COUNTS: Final = re.compile("[0-9,]+")
+MOST_COUNT: Final = 10**9
+"""Of invocations in a minute: what is more overflows a sum."""
 NOTHING: Final = np.empty(0, np.int64)
 
 BURSTGPT: Final = ["Timestamp", "Model"]
@@ -116,7 +118,7 @@ def _invocations_per_minute(path: Path, function: str | None) -> Recorded:
             found += 1
             text = line.split(",", len(AZURE_FUNCTIONS))[-1]
             mine = np.fromstring(text, np.int64, sep=",") if COUNTS.fullmatch(text) else NOTHING
-            if len(mine) == minutes:
+            if len(mine) == minutes and mine.max() <= MOST_COUNT:
                 counts += mine
             else:
                 bad.append(f"line {number}: {_amiss(line, minutes)}")
@@ -129,11 +131,15 @@ def _invocations_per_minute(path: Path, function: str | None) -> Recorded:
 def _amiss(line: str, minutes: int) -> str:
     """What is wrong with the row of a function."""
     texts = line.split(",")[len(AZURE_FUNCTIONS) :]
-    wrong = ((i, text) for i, text in enumerate(texts, start=1) if not text.isdecimal())
+    wrong = ((i, text) for i, text in enumerate(texts, start=1) if not _is_count(text))
     for minute, text in wrong if len(texts) == minutes else ():
         return f"{text[:40]!r} in minute {minute} is no count"
     columns = line.count(",") + 1
     return f"has {columns} columns, not {len(AZURE_FUNCTIONS) + minutes}"
+
+
+def _is_count(text: str) -> bool:
+    return text.isdecimal() and int(text) <= MOST_COUNT
 
 
 def _burstgpt(path: Path, llm: str | None) -> Recorded:

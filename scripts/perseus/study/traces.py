@@ -16,6 +16,10 @@ MOST_TOLD: Final = 3
 """Lines of a file that are told of; of the others only how many they are."""
 
 
+LATEST_S: Final = 1e11
+"""As seconds since 1970, in the year 5138: a larger number is of milliseconds, or finer."""
+
+
 class TraceError(ValueError):
     """A file is no trace of arrivals; the message says where."""
 
@@ -52,6 +56,9 @@ def to_times_s(path: Path, numbers: Sequence[int], texts: Sequence[str]) -> NDAr
     bad = np.flatnonzero(~np.isfinite(times_s)).tolist()
     what = "is not a time in s, nor are all of them dates with times (ISO 8601)"
     refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} {what}" for i in bad])
+    late = np.flatnonzero(np.abs(times_s) > LATEST_S).tolist()
+    what = "is too large for a time in s (divide milliseconds by 1000)"
+    refuse(path, [f"line {numbers[i]}: {texts[i][:40]!r} {what}" for i in late])
     if len(times_s) == 0 or times_s.min() == times_s.max():
         raise TraceError(f"{path} needs arrivals at two different times, at least")
     return times_s

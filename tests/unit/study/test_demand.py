@@ -53,6 +53,22 @@ def test_the_rates_of_a_trace(tmp_path):
     assert [each.rps[A] for each in levels] == pytest.approx([1, 4, 10], rel=0.02)
 
 
+@pytest.mark.parametrize(
+    ("last", "interval_s", "expected"),
+    [
+        (1e12, 60, "day.txt line 2: '1000000000000.0' is too large for a time in s"),
+        (1.1e7, 1, "'day.txt' lasts 127 days, more than 10,000,000 times interval_s"),
+        ("2026-11-25", 60, "'day.txt' lasts 739,944 days, more than"),
+    ],
+)
+def test_a_trace_that_cannot_be_in_seconds_is_refused(last, interval_s, expected, tmp_path):
+    first = "0001-01-01" if isinstance(last, str) else 0.0
+    (tmp_path / "day.txt").write_text(f"{first}\n{last}\n")
+    with pytest.raises(ConfigError, match=r"demand\.models\[0\]\.trace: ") as caught:
+        asked([{"name": A, "trace": "day.txt"}], tmp_path, interval_s=interval_s)
+    assert expected in str(caught.value)
+
+
 STEPS = ((0, 1), (60, 10), (120, 4))
 
 

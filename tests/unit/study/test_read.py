@@ -422,6 +422,18 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             {"measurement": {"arrivals": {"process": "trace", "trace": "config"}}},
             r"arrivals\.trace: .*directory",
         ),
+        ({"models": [model(weights="w" * 300)]}, r"weights: there is no file 'www"),
+        (
+            {"models": [{"name": "own", "onnx": "o" * 300, "sla": {"latency_ms": 5}}]},
+            r"onnx: there is no file 'ooo",
+        ),
+        ({"models": [model(weights="a\0b")]}, r"weights: there is no file 'a\\x00b'"),
+        ({"models": [model(images="a\0b")]}, r"images: 'a\\x00b' cannot be used"),
+        ({"costs": {"prices": "a\0b"}}, r"a\0b: it is no CSV file"),
+        (
+            {"models": [model(served_model="m", shape={None: []})]},
+            r"models\[0\]\.shape.*: must be a string",
+        ),
         ({"costs": {"pricing": ["spto"]}}, r"costs\.pricing\[0\]: 'spto' .*mean 'spot'"),
     ],
 )
@@ -692,6 +704,9 @@ MALFORMED = [
     {},
     {"a": 1},
     {1: 2},
+    {None: []},
+    "a" * 300,
+    "a\0b",
     float("nan"),
 ]
 

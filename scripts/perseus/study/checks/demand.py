@@ -24,7 +24,7 @@ def problems(study: Definition, folder: Path) -> Problems:
     for i, item in enumerate(study.demand.models):
         at: Place = ("demand", "models", i)
         yield from _unknown((*at, "name"), item.name, measured, "a model of a scenario")
-        yield from _rate_problems(at, item, folder)
+        yield from _rate_problems(at, item, study.demand.interval_s, folder)
     used = list(dict.fromkeys(name for item in study.scenarios for name in item.servers))
     for i, name in enumerate(study.demand.servers or ()):
         yield from _unknown(("demand", "servers", i), name, used, "a server of a scenario")
@@ -37,7 +37,7 @@ def _unknown(at: Place, name: str, known: Sequence[str], what: str) -> Problems:
         yield at, f"{name!r} is not {what}{meant_or_known(name, known)}"
 
 
-def _rate_problems(at: Place, item: ModelDemand, folder: Path) -> Problems:
+def _rate_problems(at: Place, item: ModelDemand, interval_s: float, folder: Path) -> Problems:
     three = item.low_rps, item.typical_rps, item.peak_rps
     given = [item.rps is not None, any(rate is not None for rate in three), item.trace is not None]
     if sum(given) != 1:
@@ -47,4 +47,4 @@ def _rate_problems(at: Place, item: ModelDemand, folder: Path) -> Problems:
     elif item.levels_rps and list(item.levels_rps) != sorted(item.levels_rps):
         yield at, "must have low_rps <= typical_rps <= peak_rps"
     if item.trace is not None:
-        yield from trace_problems((*at, "trace"), item.trace, folder)
+        yield from trace_problems((*at, "trace"), item.trace, folder, interval_s=interval_s)

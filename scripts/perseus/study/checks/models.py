@@ -7,7 +7,7 @@ import importlib.util
 import re
 from pathlib import Path
 
-from perseus.study.checks.files import brace_problems
+from perseus.study.checks.files import brace_problems, found
 from perseus.study.definition import Definition
 from perseus.study.hints import did_you_mean, meant_or_known
 from perseus.study.image_files import image_files
@@ -75,7 +75,7 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
             yield at, f"{model.architecture} has no weights {model.weights!r}{hint}"
         return
     yield from brace_problems(at, model.weights)
-    if not (folder / model.weights).is_file():
+    if not found((folder / model.weights).is_file):
         yield (
             at,
             f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
@@ -98,7 +98,7 @@ def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems
         if key in model.model_fields_set:
             yield (*at, key), "is of torchvision's models, and onnx: is given (leave one out)"
     yield from brace_problems((*at, "onnx"), file)
-    if not (folder / file).is_file():
+    if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"
 
 

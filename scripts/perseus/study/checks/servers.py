@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perseus.study.bought import UnpricedError
-from perseus.study.checks.files import brace_problems
+from perseus.study.checks.files import brace_problems, found
 from perseus.study.checks.remotes import remote_problems
 from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
@@ -62,7 +62,7 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
             yield at, f"{launcher} takes names without '://' (say {rest!r})"
     if server.image_file is not None:
         yield from brace_problems(at, image)
-        if scheme == "" and not (folder / image).exists():
+        if scheme == "" and not found((folder / image).exists):
             yield (
                 at,
                 f"there is no file {image!r} (make it with 'apptainer pull"

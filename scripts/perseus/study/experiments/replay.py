@@ -12,7 +12,6 @@ from perseus.study.base import Name, Part, Real, Text, Whole
 from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 from perseus.study.problems import Problems
 from perseus.study.recorded import read_recorded
-from perseus.study.traces import TraceError
 
 MOST_RPS: Final = 50_000
 """More than one process can send."""
@@ -248,7 +247,7 @@ class Settings(ExperimentSettings):
         except FileNotFoundError:
             yield f"there is no file {file!r} (of recorded arrivals)"
             return
-        except (OSError, TraceError) as error:
+        except (OSError, ValueError) as error:
             yield str(error)
             return
         scale = self._trace.time_scale
