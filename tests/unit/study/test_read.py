@@ -9,6 +9,7 @@ import yaml
 
 from perseus.study import files, planning
 from perseus.study.checks.models import torchvision_weights
+from perseus.study.definition import Definition
 from perseus.study.generated_docs import EXAMPLES, readme, schema_json
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -559,6 +560,14 @@ def background(**keys):
         ),
         (scenario(*PAIR, preset="standart"), r"preset: 'standart' is not known.*mean 'standard'"),
         (
+            shared(kind="replay", process="trace", traces=["a\0b"]),
+            r"traces\[0\]: embedded null byte",
+        ),
+        (shared(kind="slowdown", rate_rps=50_001), r"rate_rps: must be <= 50000, not 50001"),
+        (shared(kind="soak", rates_rps=[1, 50_001]), r"rates_rps\[1\]: must be <= 50000"),
+        (background(rates_rps=[50_001]), r"rates_rps\[0\]: 50001 does not fit"),
+        (shared(kind="frontier", predict="no"), r"predict: must be a boolean, not 'no'"),
+        (
             scenario("squeezenet1_1", name="alone"),
             r"name: 'alone' has one tenant, 'squeezenet1_1', and is",
         ),
@@ -683,6 +692,23 @@ def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, s
     found = "\n".join(problems({"scenarios": [shared(kind="concurrency", concurrencies=listed)]}))
     assert "concurrencies[0]: must be" in found
     assert said in found and ("twice" in found) == bool(said)
+
+
+def test_no_value_is_taken_for_one_of_another_type():
+    """Such as "no" for false: a definition has the strict types of study.base."""
+    found = list(scalars(Definition.__pydantic_core_schema__))
+    assert {each["type"] for each in found} == {"bool", "int", "float", "str"}
+    assert all(each.get("strict") for each in found)
+
+
+def scalars(schema):
+    """Of pydantic's schema of a model, the parts that read one value."""
+    if isinstance(schema, dict):
+        if schema.get("type") in ("bool", "int", "float", "str"):
+            yield schema
+        schema = [part for key, part in schema.items() if key != "metadata"]
+    for part in schema if isinstance(schema, list) else ():
+        yield from scalars(part)
 
 
 def test_a_configuration_that_contains_itself():

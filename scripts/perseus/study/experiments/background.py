@@ -8,13 +8,12 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from perseus.study.base import Real, Text
+from perseus.study.base import Text
 from perseus.study.experiments import peak
-from perseus.study.experiments.base import ExperimentSettings
+from perseus.study.experiments.base import ExperimentSettings, Rate
 from perseus.study.hints import meant_or_known
 from perseus.study.problems import Problems
 
-Rate = Annotated[Real, Field(gt=0, le=1_000_000)]
 Rates = Annotated[
     Rate | tuple[Rate, ...],
     Field(

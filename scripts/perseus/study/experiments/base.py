@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Final, Self
 
-from perseus.study.base import Part
+from pydantic import Field
+
+from perseus.study.base import Part, Real
 from perseus.study.problems import Problems
+
+MOST_RPS: Final = 50_000
+"""More than one process can send."""
+
+Rate = Annotated[Real, Field(gt=0, le=MOST_RPS)]
 
 
 class ExperimentRun(Part):

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Real, Whole
+from perseus.study.base import Flag, Real, Whole
 from perseus.study.experiments import peak
 from perseus.study.experiments.base import ExperimentSettings
 from perseus.study.problems import Problems
@@ -61,7 +61,7 @@ class Settings(ExperimentSettings):
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
         default=5, description="Mixes, each a cell of its own (times the repeats)."
     )
-    predict: bool = Field(
+    predict: Flag = Field(
         default=False,
         description="Measure no mix whose sharing is predicted well enough from what each tenant"
         " did alone, from the mixes measured before it, and from what its models do beside copies"

@@ -9,16 +9,12 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 from pydantic import Field
 
 from perseus.study.base import Name, Part, Real, Text, Whole
-from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.experiments.base import MOST_RPS, ExperimentRun, ExperimentSettings, Rate
 from perseus.study.problems import Problems
 from perseus.study.recorded import read_recorded
 
-MOST_RPS: Final = 50_000
-"""More than one process can send."""
-
 T = TypeVar("T")
 Format = Literal["times", "azure_functions", "burstgpt"]
-Rate = Annotated[Real, Field(gt=0, le=MOST_RPS)]
 Percent = Annotated[Whole, Field(ge=1, le=1000)]
 Begin = Annotated[Real, Field(ge=0)]
 Words = Annotated[Text, Field(min_length=1)]

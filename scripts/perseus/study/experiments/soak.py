@@ -7,8 +7,8 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Real, Whole
-from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
+from perseus.study.base import Whole
+from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Rate
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
@@ -18,7 +18,6 @@ SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
 """A percentile needs some requests, and the client keeps those of one window in memory."""
 
 Percent = Annotated[Whole, Field(ge=1, le=99)]
-Rate = Annotated[Real, Field(gt=0, le=1_000_000)]
 
 
 class Run(ExperimentRun):
