@@ -27,6 +27,7 @@ from perseus.serving.running_server import RunningServer
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
 from perseus.traffic.connect import connect
+from perseus.traffic.requests import Status
 from perseus.traffic.route import Route, inline, shared
 from perseus.traffic.transport import RequestFailedError
 
@@ -45,9 +46,9 @@ def server(tmp_path: Path, backends: Path) -> Iterator[RunningServer]:
         yield server
 
 
-def route(server: RunningServer, inputs, protocol: str = "grpc") -> Route:
+def route(server: RunningServer, inputs, protocol: str = "grpc", timeout_s: float = 10) -> Route:
     address = {"grpc": server.grpc_address, "http": server.http_address}[protocol]
-    return Route(protocol, address, "tiny", inputs, timeout_s=10)
+    return Route(protocol, address, "tiny", inputs, timeout_s)
 
 
 def answers(way: Route, requests: int = len(BATCHES)) -> list[np.ndarray]:
@@ -108,9 +109,11 @@ def test_load_from_shared_memory(server, protocol):
 
 
 @contextmanager
-def live_system(server: RunningServer, folder: Path, longest_sla_s: float = 0.1):
+def live_system(
+    server: RunningServer, folder: Path, longest_sla_s: float = 0.1, timeout_s: float = 10
+):
     with (
-        Client("tiny", route(server, inline(BATCHES)), [0]) as client,
+        Client("tiny", route(server, inline(BATCHES), timeout_s=timeout_s), [0]) as client,
         RequestsWriter(folder / "requests.parquet") as writer,
     ):
         yield LiveSystem(
@@ -148,6 +151,22 @@ def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
         system.offer([50], 60.0) as load,
     ):
         load.until(60.0)
+
+
+def test_a_server_that_is_offered_twice_what_it_carries_is_late_and_not_silent(tmp_path, backends):
+    """Each of its answers is to what has timed out; the next window begins when it is done."""
+    repository = write_repository(tmp_path, execute_s=0.1)
+    with (
+        embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
+        live_system(server, tmp_path, timeout_s=1.5) as system,
+    ):
+        with system.offer([20], 11.0) as load:
+            seen = load.until(11.0)
+        assert np.mean(seen.requests[0].status == Status.TIMEOUT) > 0.5
+        with system.offer([4], 2.0) as load:
+            (requests,) = load.until(2.0).requests
+        latency_ms = requests.latency_ms(time.monotonic_ns())
+        assert 100 < np.median(latency_ms) < 300
 
 
 def test_a_brief_stop_shows_in_the_latencies(server, tmp_path):

@@ -80,6 +80,8 @@ class LiveLoad:
                 return
             self._life.heard()
             old = self._times[i]
+            if new.requests > old.requests:
+                self._life.served()
             if new.requests > old.requests and new.queue_ns >= old.queue_ns:
                 seconds = (time.monotonic_ns() - self._start_ns) / 1e9
                 served = new.requests - old.requests

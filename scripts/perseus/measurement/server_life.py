@@ -25,10 +25,15 @@ class ServerLife:
         self._server, self._clients = server, clients
         self._silent_s = max(SILENT_S, SILENT_SLAS * longest_sla_s)
         self._heard_s = time.monotonic()
+        self._served_s = self._heard_s
 
     def heard(self) -> None:
         """The server has told its statistics."""
         self._heard_s = time.monotonic()
+
+    def served(self) -> None:
+        """By its statistics it has executed more requests, perhaps such as were given up."""
+        self._served_s = time.monotonic()
 
     def require(self) -> None:
         """Raises ServerError when the server is dead, stopped or silent."""
@@ -38,7 +43,9 @@ class ServerLife:
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has told no statistics for {unheard_s:.0f} s")
-        silent_s = max(client.silent_s() for client in self._clients)
+        # One that is far behind answers only what nobody waits for any more.
+        idle_s = time.monotonic() - self._served_s
+        silent_s = min(idle_s, max(client.silent_s() for client in self._clients))
         if silent_s > SILENT_S and self._server.stopped():
             raise ServerError("the server is stopped (SIGSTOP?)")
         if silent_s > self._silent_s:

@@ -2,10 +2,13 @@
 
 import subprocess
 import threading
+import time
+from types import SimpleNamespace
 
 import pytest
 
-from perseus.measurement.server_life import naming_death
+from perseus.measurement import server_life
+from perseus.measurement.server_life import ServerLife, naming_death
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
@@ -45,3 +48,21 @@ def test_a_refused_connection_of_a_living_server_is_told_as_it_is(process, lives
     server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", pid)
     with pytest.raises(ServerError, match="no statistics of tenant"), naming_death(server):
         server_times(server, "tenant")
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_a_server_far_behind_is_not_silent_while_it_works_on_what_was_given_up(
+    process, monkeypatch, serves
+):
+    """All that it answers has timed out in the client."""
+    monkeypatch.setattr(server_life, "SILENT_S", 0.2)
+    started_s = time.monotonic()
+    waiting = SimpleNamespace(silent_s=lambda: time.monotonic() - started_s)
+    life = ServerLife(RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", process.pid), [waiting], 0)
+    time.sleep(0.3)
+    if serves:
+        life.served()
+        life.require()
+        time.sleep(0.3)
+    with pytest.raises(ServerError, match="answered nothing for 0 s"):
+        life.require()
