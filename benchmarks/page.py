@@ -155,7 +155,8 @@ the five others; all together and all pairs, each with the preset `quick`. A pai
 as if it, or all mixes with one of its models, or all of the server had not been measured.
 *Noise* is how far the measured ratios themselves are uncertain.
 And each study is gone through in 25 orders of its models, as a frontier would that measures so many
-mixes and states in what interval nine of ten of the others are to lie: *known* is what it measured.
+mixes and states in what interval nine of ten of the others are to lie: *known* is what it measured,
+and *by their scatter alone* the same as if measured mixes were said to be exact.
 """,
 }
 
