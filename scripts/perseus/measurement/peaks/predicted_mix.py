@@ -20,7 +20,14 @@ from perseus.models.working_sets import working_sets_bytes
 from perseus.peak.between_repeats import limit_draws
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
-from perseus.peak.predicted.left_out import Accuracy, best, errors_by_step, noise_of, of_steps_for
+from perseus.peak.predicted.left_out import (
+    FEWEST,
+    Accuracy,
+    best,
+    errors_by_step,
+    noise_of,
+    of_steps_for,
+)
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.study.tasks.measure import MeasuredTenant
@@ -56,8 +63,7 @@ def predicted_peak(
     errors = of_steps_for(shared, known, errors_by_step(known))
     found = best(errors, noise_of(known), missed)
     if found is None or not _is_enough(found, within_percent):
-        if found is not None:
-            cell.say(f"to be measured: {found.step} predicts it within {found.half_width:.0%}")
+        cell.say(f"to be measured: {_why_measured(found, missed, len(mixes))}")
         return None
     ratio = predicted(found.step, shared, known)
     levels = cell.own_stream.permutation(TOLD) + 0.5
@@ -76,6 +82,14 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
     if within_percent is None:
         return found.is_as_good_as_measuring
     return found.half_width <= within_percent / 100
+
+
+def _why_measured(found: Accuracy | None, missed: int, mixes: int) -> str:
+    if found is not None:
+        return f"{found.step} predicts it within {found.half_width:.0%}"
+    if missed:
+        return f"{missed} of {mixes} mixes before it carried nothing"
+    return f"{mixes} mixes were before it, which let no step predict it ({FEWEST} are needed)"
 
 
 class SoloRecord(DedicatedRecord):
