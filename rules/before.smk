@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+from snakemake.caching.local import OutputFileCache
 from snakemake.exceptions import WorkflowError
 from snakemake.io import IOFile
 from snakemake.logging import logger
@@ -31,8 +32,7 @@ workflow_lock.hold(Path.cwd())
 MADE_AGAIN = []
 if workflow.is_main_process:
     for path in cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY]):
-        print(f"{path} has lost its end since it was written: it is made again.", file=sys.stderr)
-        cut_files.remove_link(path)
+        print(cut_files.SAID.format(path), file=sys.stderr)
         MADE_AGAIN.append(path)
 if IS_ALONE:
     for path in cut_files.with_cut_record(Path.cwd(), [RESULTS, REPOSITORY]):
@@ -63,6 +63,28 @@ if refused := [name for name in workflow.workflow_settings.cache or () if name i
         f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
         " no cache; exports do: --cache alone"
     )
+
+
+async def are_whole(cache, job, exist=OutputFileCache.exists):
+    """Whether all that a job makes is in the cache, and nothing of it has lost its end."""
+    if not await exist(cache, job):
+        return False
+    pairs = await cache.get_outputfiles_and_cachefiles(job)
+    cut = [cached for _, cached in pairs if cut_files.is_cut(str(cached))]
+    for path in cut:
+        print(cut_files.SAID.format(path), file=sys.stderr)
+    return not cut
+
+
+async def fetch_whole(cache, job, fetch=OutputFileCache.fetch):
+    """Take what a job makes from the cache, all of it or nothing."""
+    if not await cache.exists(job):
+        cache.raise_cache_miss_exception(job)
+    await fetch(cache, job)
+
+
+# Nothing is removed from the cache: what is made anew takes the place of what is cut there.
+OutputFileCache.exists, OutputFileCache.fetch = are_whole, fetch_whole
 
 
 def require_machine(jobs):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import zipfile
@@ -22,6 +23,8 @@ EXPORTS = {"export": 2}
 COUNTED = """
 with open({runs!r}, "a") as file:
     file.write(snakemake.rule + "\\n")
+for path in snakemake.output:
+    perseus.host.files.seal(Path(path))
 """
 
 
@@ -80,6 +83,46 @@ def test_both_precisions_of_a_model_are_entries_of_their_own(counted, tmp_path):
     workflow.run(*models, *CACHED)
     fp16, int8 = ((workflow.root / model).resolve() for model in models)
     assert fp16 != int8 and fp16.parent == int8.parent == tmp_path / "cache"
+
+
+def cut_in_the_cache(tmp_path: Path, name: str) -> Path:
+    (path,) = (tmp_path / "cache").glob(f"*_{name}")
+    os.truncate(path, path.stat().st_size // 2)
+    return path
+
+
+RECORD = "results/default/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "check.json"])
+def test_what_lost_its_end_in_the_cache_is_not_taken(counted, tmp_path, name):
+    first, second = counted("first"), counted("second")
+    first.run(RECORD, *CACHED)
+    everything = runs(tmp_path)
+    cached = cut_in_the_cache(tmp_path, name)
+    assert f"{cached} has lost its end" in second.plan(RECORD, *CACHED)[2]
+    second.run(RECORD, *CACHED)
+    assert runs(tmp_path) == everything
+    exported = second.root / "results/default/models/squeezenet1_1" / name
+    assert exported.resolve() == cached and cached.read_text().endswith("}")
+    counted("third").run(RECORD, *CACHED)
+    assert "export" not in runs(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [CACHED, CACHED[:2]], ids=["cache", "no cache"])
+def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_path, arguments):
+    """With what was made of it: it may have lost it before."""
+    workflow = counted("first")
+    workflow.run(RECORD, *CACHED)
+    everything = runs(tmp_path)
+    cut_in_the_cache(tmp_path, "model.onnx")
+    for _ in range(2):  # however often one looks
+        _, output, errors = workflow.plan(RECORD, *arguments)
+        assert "models/squeezenet1_1/model.onnx has lost its end" in errors
+        assert set(re.findall(r"^(\w+) +1$", output + errors, re.MULTILINE)) == set(everything)
+    workflow.run(RECORD, *arguments)
+    assert runs(tmp_path) == everything
+    assert "Nothing to be done" in "".join(workflow.plan(RECORD, *arguments)[1:])
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,8 @@ RECORDS: Final = Path(".snakemake/metadata")
 """Snakemake's records of how files were made, one of each: without it no edit is seen to concern
 the file. They are named after the path in base64, in folders where that is long."""
 
+SAID: Final = "{} has lost its end since it was written: it is made again."
+
 
 def find(places: Iterable[str]) -> list[str]:
     """Those of these files, and of all in these folders, that are cut."""
@@ -82,14 +84,6 @@ def _of_record(name: Path) -> str:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:
         return ""
-
-
-def remove_link(path: str) -> None:
-    """Where this is a link, remove it and what it leads to, from where it would be had again."""
-    link = Path(path)
-    if link.is_symlink():
-        link.resolve().unlink(missing_ok=True)
-        link.unlink()
 
 
 def _files(place: str) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -18,8 +17,10 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
 """How whole files of a format begin, in lower case, and end, white space behind them aside."""
 
 ONNX: Final = ".onnx"
-NUMPY: Final = ".npz"
+ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
+ZIP_END: Final = b"PK\x05\x06"
+ZIP_END_BYTES: Final = 22  # a comment, which would follow, is not written by NumPy and torch
 TAIL_BYTES: Final = 64
 
 
@@ -29,7 +30,7 @@ def is_without_its_end(path: Path) -> bool:
     Of any other file nothing is known, nor of an ONNX model that is cut between two of its fields.
     Raises OSError where it cannot be read.
     """
-    if path.suffix not in {ONNX, NUMPY, *ENDS}:
+    if path.suffix not in {ONNX, *ZIPPED, *ENDS}:
         return False
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
@@ -37,13 +38,19 @@ def is_without_its_end(path: Path) -> bool:
             return True
         if path.suffix == ONNX:
             return _is_cut_message(file, size_bytes)
-        if path.suffix == NUMPY:
-            return ZIP.startswith(file.read(4)) and not zipfile.is_zipfile(file)
+        if path.suffix in ZIPPED:
+            return ZIP.startswith(file.read(len(ZIP))) and not _has_zip_end(file, size_bytes)
         head, end = ENDS[path.suffix]
         if not head.startswith(file.read(len(head)).lower()):
             return False
         file.seek(max(size_bytes - TAIL_BYTES, len(head)))
         return not file.read().rstrip().endswith(end)
+
+
+def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
+    """Whether an archive ends in its directory. One within it, as torch has, ends so before."""
+    file.seek(max(size_bytes - ZIP_END_BYTES, 0))
+    return file.read().startswith(ZIP_END)
 
 
 def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
