@@ -28,19 +28,29 @@ INTERRUPTION = Interruption()
 logger.addFilter(INTERRUPTION)
 workflow_lock.hold(Path.cwd())
 
-# Files that Snakemake takes for whole and up to date, and that are not.
-MADE_AGAIN = []
-if workflow.is_main_process:
-    for path in cut_files.find([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY]):
+
+def make_again(paths):
+    """Have Snakemake take these files for unfinished, not for whole and up to date."""
+    if paths:
+        made = SimpleNamespace(output=[IOFile(path) for path in paths])
+        FilePersistence(nolock=True).started(made)
+
+
+def make_again_what_is_cut(places):
+    """Those of these files, and of all in these folders, that have lost their end."""
+    cut = cut_files.find(places) if workflow.is_main_process else []
+    of_cut_records = cut_files.with_cut_record(Path.cwd(), places) if IS_ALONE else []
+    for path in cut:
         print(cut_files.SAID.format(path), file=sys.stderr)
-        MADE_AGAIN.append(path)
-if IS_ALONE:
-    for path in cut_files.with_cut_record(Path.cwd(), [RESULTS, REPOSITORY]):
+    for path in of_cut_records:
         print(
             f"Snakemake's record of how {path} was made has lost its end: it is made again.",
             file=sys.stderr,
         )
-        MADE_AGAIN.append(path)
+    make_again(cut + of_cut_records)
+
+
+make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]
@@ -50,10 +60,7 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
                 f"{server.image} is another image than {path} tells of: measured again.",
                 file=sys.stderr,
             )
-        MADE_AGAIN += moved
-if MADE_AGAIN:
-    made = SimpleNamespace(output=[IOFile(path) for path in MADE_AGAIN])
-    FilePersistence(nolock=True).started(made)
+        make_again(moved)
 
 # What is measured on this host, or made of that: Snakemake, which hashes only what leads there, cannot
 # tell.

@@ -47,6 +47,10 @@ rule compare:
         "../scripts/compare.py"
 
 
+if COMPARED:
+    make_again_what_is_cut(list(rules.compare.output))
+
+
 rule compare_gate:
     """The same; and the run fails if something got worse. What was written stays."""
     input:

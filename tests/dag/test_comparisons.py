@@ -14,6 +14,8 @@ import synthetic
 import synthetic_files
 from workflow_files import ROOT
 
+from perseus.host.files import seal
+
 TRUTH = synthetic.Truth(synthetic.TRUTH.capacities, repeats=2)
 SLOWER = {name: rps / 2 for name, rps in TRUTH.capacities.items()}
 
@@ -70,6 +72,41 @@ def test_a_comparison_is_made_again_only_when_what_it_reads_has_changed(edited, 
     synthetic_files.write_study(copy, synthetic.records(TRUTH, 4, mixes=[(1, 1)], holds=()))
     code, output, errors = edited.plan("compare", *keys)
     assert counts(output + errors) == {"compare": 1}
+
+
+@pytest.mark.parametrize("name", ["comparison.parquet", "comparison.csv", "summary.md"])
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_comparison_in_part_is_made_again_also_for_the_gate(
+    empty, studies, tmp_path, name, elsewhere
+):
+    workflow = empty.copy(tmp_path / "workflow")
+    workflow.fake("compare_gate", "")
+    keys = (*asked(studies), *([f"out={tmp_path}/here"] if elsewhere else []))
+    workflow.run("--cores", "1", "compare", *keys)
+    folder = f"{tmp_path}/here" if elsewhere else "results/compare/base-same"
+    file = workflow.root / folder / name
+    seal(file)
+    os.truncate(file, file.stat().st_size // 2)
+    for target, jobs in (("compare", {}), ("compare_gate", {"compare_gate": 1})):
+        code, output, errors = workflow.plan(target, *keys)
+        assert code == 0 and f"{folder}/{name} has lost its end" in errors
+        assert counts(output + errors) == {"compare": 1, **jobs}
+    workflow.run("--cores", "1", "compare_gate", *keys)
+    assert file.read_text().endswith("}")
+    code, output, errors = workflow.plan("compare", *keys)
+    assert "Nothing to be done" in output + errors
+
+
+def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
+    empty, studies, tmp_path
+):
+    workflow = empty.copy(tmp_path / "workflow")
+    workflow.run("--cores", "1", "compare", *asked(studies))
+    for record in (workflow.root / ".snakemake/metadata").iterdir():
+        os.truncate(record, 10)
+    code, output, errors = workflow.plan("compare", *asked(studies))
+    assert "how results/compare/base-same/summary.md was made has lost its end" in errors
+    assert code == 0 and counts(output + errors) == {"compare": 1}
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def _noted(path: str) -> tuple[int, bytes] | None:
 
 
 def with_cut_record(folder: Path, places: Iterable[str]) -> list[str]:
-    """Those files below these places in a workflow's folder whose record is cut.
+    """Those of these files, and of all in these places, whose record in a workflow's folder is cut.
 
     One that a run which lives there is about to write looks as if it were.
     """
@@ -64,7 +64,9 @@ def with_cut_record(folder: Path, places: Iterable[str]) -> list[str]:
     return [
         path
         for path, record in each
-        if path.startswith(starts) and _is_cut_record(Path(record)) and (folder / path).exists()
+        if f"{path}/".startswith(starts)
+        and _is_cut_record(Path(record))
+        and (folder / path).exists()
     ]
 
 
