@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from perseus.host.workflow_lock import remove_dead
+from perseus.host.workflow_lock import hold, remove_dead
 
 ROOT = Path(__file__).parents[2]
 LONG = """
@@ -127,15 +127,24 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
     assert not remove_dead(tmp_path) and locks(tmp_path)
 
 
+def test_that_a_run_lives_here_is_on_the_disk_before_it_locks(tmp_path, monkeypatch):
+    """A power failure takes both or the lock alone: it would stay for good otherwise."""
+    synced = set()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.add(os.fstat(descriptor).st_ino))
+    hold(tmp_path)
+    live = tmp_path / ".snakemake/perseus.live"
+    assert {path.stat().st_ino for path in (live, live.parent, tmp_path)} <= synced
+
+
 def test_two_runs_live_until_the_last_one_ends(tmp_path):
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
-    hold = (
+    holds = (
         "from pathlib import Path; from perseus.host.workflow_lock import hold;"
         " hold(Path.cwd()); print(); input()"
     )
     runs = [
         subprocess.Popen(
-            [sys.executable, "-c", hold],
+            [sys.executable, "-c", holds],
             cwd=tmp_path,
             env=os.environ | {"PYTHONPATH": str(ROOT / "scripts")},
             stdin=subprocess.PIPE,

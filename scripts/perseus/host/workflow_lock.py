@@ -20,12 +20,16 @@ LIVE: Final = Path(".snakemake/perseus.live")
 def hold(folder: Path) -> None:
     """Say that a run lives in this folder, until this process ends; several may at once.
 
-    Nothing is said where the file system has no locks, and nothing will be removed there.
+    Nothing is said where the file system has no locks, and nothing will be removed there. The file
+    is on the disk before Snakemake makes its lock, so that no power failure leaves that alone.
     """
+    live = folder / LIVE
     with suppress(OSError):
-        (folder / LIVE).parent.mkdir(exist_ok=True)
-        descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        live.parent.mkdir(exist_ok=True)
+        descriptor = os.open(live, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
+        for path in (live, live.parent, folder):
+            _bring_to_disk(path)
 
 
 def is_live(folder: Path) -> bool:
@@ -50,6 +54,14 @@ def remove_dead(folder: Path) -> bool:
         except OSError:
             return False
         return bool(dead)
+
+
+def _bring_to_disk(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
