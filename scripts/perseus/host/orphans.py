@@ -1,4 +1,4 @@
-"""What a server leaves on its host, found by name: processes, shared memory, a temporary folder.
+"""What a server or a job leaves on its host, found by name: processes, shared memory, folders.
 
 All of it carries one name, which tells the process that owns it. So what belongs to an owner that
 was killed can be told from what is in use, and nobody else's is ever touched.

@@ -6,7 +6,6 @@ Inputs and outputs stay fp32, so that clients and checks are those of the fp32 f
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perseus.host.files import whole
+from perseus.host.orphans import temporary_folder
 from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import check_onnx, in_batches, sha256
@@ -89,8 +89,8 @@ def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
             batch = next(self._left, None)
             return None if batch is None else {"input": batch}
 
-    with tempfile.TemporaryDirectory() as folder:
-        prepared, quantised = Path(folder, "prepared.onnx"), Path(folder, "quantised.onnx")
+    with temporary_folder() as folder:
+        prepared, quantised = folder / "prepared.onnx", folder / "quantised.onnx"
         quant_pre_process(str(onnx_path), str(prepared))
         quantization.quantize_static(
             str(prepared),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from perseus.host.files import whole
+from perseus.host.orphans import temporary_folder
 from perseus.models.images import random_pictures
 from perseus.models.networks import preset
 from perseus.models.onnx_export import answered, require_signal
@@ -24,8 +24,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     Raises ExportError for what torch refuses, an image that cannot be read, and answers that do not
     depend on the picture.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        names = task.images or random_pictures(Path(folder), MIN_IMAGES, task.seed)
+    with temporary_folder() as folder:
+        names = task.images or random_pictures(folder, MIN_IMAGES, task.seed)
         _, tensors, output = answered(task.model_copy(update={"images": names}))
         files = [np.fromfile(name, np.uint8) for name in names]
     require_signal(output, task.architecture)

@@ -6,7 +6,6 @@ import csv
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 from pandera.errors import SchemaError, SchemaErrorReason, SchemaErrors
 
 from perseus.host import parquet
+from perseus.host.orphans import temporary_folder
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.results.between_tables import Images, equations
 from perseus.results.compare import table as compared
@@ -218,9 +218,9 @@ def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
     """Where the CSV file of a table is not the one that belongs to it."""
-    with TemporaryDirectory() as folder:
-        twin = Path(folder) / path.name
-        parquet.write(table, Path(folder) / f"{name}.parquet", twin)
+    with temporary_folder() as folder:
+        twin = folder / path.name
+        parquet.write(table, folder / f"{name}.parquet", twin)
         (header, *rows), found = _lines(twin), _lines(path)
     if len(found) != len(rows) + 1 or found[0] != header:
         yield (

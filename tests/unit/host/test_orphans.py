@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,29 @@ with temporary_folder() as folder:
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
+KILLED_JOBS = {
+    "pictures": """
+from perseus.models import picture_export
+
+picture_export.random_pictures = killed
+picture_export.export_pictures(SimpleNamespace(images=(), seed=1), Path("pictures.npz"))
+""",
+    "precision": """
+from onnxruntime.quantization import shape_inference
+from perseus.models import onnx_precision
+
+shape_inference.quant_pre_process = killed
+onnx_precision.CONVERTERS["int8"](Path("model.onnx"), [])
+""",
+    "check": """
+from perseus.results import check
+
+check.parquet.write = killed
+list(check.csv_problems("peaks", None, Path("peaks.csv")))
+""",
+}
+"""Jobs that are killed while they write to a temporary folder."""
+
 
 @pytest.fixture
 def temporary(tmp_path, monkeypatch):
@@ -39,12 +63,34 @@ def test_a_folder_goes_with_its_context(temporary):
     assert not folder.exists()
 
 
-def test_the_folder_of_a_process_that_was_killed_is_swept_and_no_other(temporary):
+def run(temporary: Path, code: str) -> str:
+    """What a Python says that is to be killed, whose temporary folder this is."""
     environment = os.environ | {"PYTHONPATH": str(SCRIPTS), "TMPDIR": str(temporary)}
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED], env=environment, capture_output=True, text=True
-    )
-    left = Path(killed.stdout.strip())
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("job", KILLED_JOBS)
+def test_what_a_killed_job_left_goes_before_the_next_server_starts(temporary, job):
+    killed = """
+import os, signal
+from pathlib import Path
+from types import SimpleNamespace
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    run(temporary, killed + KILLED_JOBS[job])
+    folders = [path for path in temporary.iterdir() if path.is_dir()]
+    assert folders
+    orphans.sweep_dead_owners()
+    assert not [path for path in folders if path.exists()]
+
+
+def test_the_folder_of_a_process_that_was_killed_is_swept_and_no_other(temporary):
+    left = Path(run(temporary, KILLED).strip())
     assert left.parent == temporary and left.is_dir()
     with orphans.temporary_folder() as mine:
         orphans.sweep_dead_owners()
