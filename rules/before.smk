@@ -2,6 +2,7 @@
 files are good for.
 """
 
+import atexit
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,7 @@ from snakemake.io import IOFile
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
 
-from perseus.host import cores, cut_files, gpu, starter, workflow_lock
+from perseus.host import cores, cut_files, gpu, room, starter, workflow_lock
 from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
@@ -21,6 +22,10 @@ from perseus.study.launchers import LAUNCHERS
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
     print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
+
+# At the very end, below Snakemake's own traceback: where it cannot lock a folder it calls no hook.
+if workflow.is_main_process:
+    atexit.register(room.say_if_full, Path.cwd())
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()

@@ -1,7 +1,8 @@
-"""Snakemake on a terminal: the view of the cell that is measured, and Ctrl-C."""
+"""Snakemake on a terminal: the view of the cell that is measured, Ctrl-C, and a full disk."""
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -68,3 +69,28 @@ def test_a_request_to_end_lets_a_job_finish_and_is_no_failure(workflow):
     assert on.process.returncode == 1 and "Finished jobid" in said
     assert "Interrupted. Run the same command again: what has been measured is kept." in said
     assert "failed" not in said and "did not complete" not in said
+
+
+FULL = """
+import errno
+import os
+
+from snakemake.cli import main
+from snakemake.persistence.file import FilePersistence
+
+
+def refuse(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+os.posix_fallocate = FilePersistence._write_locks = refuse
+main(["--cores", "1", "measurements"])
+"""
+
+
+def test_a_disk_without_room_for_snakemake_itself_is_told_at_the_end(workflow):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL], cwd=workflow.root, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("The disk is full. What is finished is kept: ")
