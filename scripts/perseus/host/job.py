@@ -18,6 +18,8 @@ from perseus.host.starter import end_with_starter
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room, or none for this user."""
 
+MAKE_ROOM: Final = "What is finished is kept: make room, and the same command goes on."
+
 
 @contextmanager
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
@@ -39,10 +41,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
     except OSError as error:  # also of the log itself, when it is closed
         if error.errno not in FULL:
             raise
-        message = (
-            f"\n{path.stem}: the disk is full ({error}). What is finished is kept: make room, and"
-            " the same command goes on."
-        )
+        message = f"\n{path.stem}: the disk is full ({error}). {MAKE_ROOM}"
         with suppress(OSError):
             failure.write_text(message + "\n")
         sys.exit(message)

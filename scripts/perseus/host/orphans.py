@@ -27,7 +27,7 @@ _POLL_S = 0.01
 
 
 def make_folder() -> Path:
-    """Make a temporary folder that tells its owner, as that of one server.
+    """Make a temporary folder that tells its owner, of one server or job.
 
     Its name is unique on the host and also the prefix of the server's shared memory.
     """
@@ -81,7 +81,7 @@ def unlink_memory(name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove what a server leaves on the host, after its last process has gone."""
+    """Remove what a server or a job leaves on the host, after its last process has gone."""
     deadline = time.monotonic() + _REMOVE_S
     while (left := _processes_of(folder)) and time.monotonic() < deadline:
         for process in left:

@@ -11,12 +11,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Final
 
-from perseus.host.job import FULL
+from perseus.host.job import FULL, MAKE_ROOM
 
 NEEDED_BYTES: Final = 1_000_000
-SAID: Final = (
-    "\nThe disk is full. What is finished is kept: make room, and the same command goes on."
-)
+SAID: Final = f"\nThe disk is full. {MAKE_ROOM}"
 
 
 def say_if_full(folder: Path) -> None:

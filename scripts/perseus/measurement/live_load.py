@@ -80,10 +80,11 @@ class LiveLoad:
                 return
             self._life.heard()
             old = self._times[i]
-            if new.requests > old.requests:
-                self._life.served()
-            if new.requests > old.requests and new.queue_ns >= old.queue_ns:
+            if new.requests <= old.requests:
+                continue
+            self._times[i] = new
+            self._life.served(i)
+            if new.queue_ns >= old.queue_ns:
                 seconds = (time.monotonic_ns() - self._start_ns) / 1e9
                 served = new.requests - old.requests
                 self._queue_ms[i].append((seconds, (new.queue_ns - old.queue_ns) / served / MS))
-                self._times[i] = new

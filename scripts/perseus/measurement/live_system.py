@@ -25,8 +25,8 @@ from perseus.traffic.requests import Status
 
 LEAD_S = 0.05  # from the decision to start a window to its start
 IDLE_S = 20.0
-"""For the server to work off its queue after a window, at least; it may take as long as that did,
-which it does where it was offered twice what it can answer."""
+"""For the server to work off its queue after a window, at least: a longer window leaves it as much
+time as it took, which is what it needs after twice the load that it carries."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +149,14 @@ class LiveSystem:
 
     def _require_answers(self, results: Sequence[Result], idle_s: float) -> None:
         for client, result in zip(self._clients, results, strict=True):
-            if not result.idle:
-                raise ServerError(
-                    f"{client.name}: the server did not work off its queue within {idle_s:.0f} s"
-                )
             status = result.requests.status
             failed = int(np.sum((status == Status.ERROR) | (status == Status.REFUSED)))
             if failed > len(result.requests) / 2:
                 raise ServerError(
                     f"{client.name}: {failed} of {len(result.requests)} requests failed:"
                     f" {'; '.join(result.errors.values())}"
+                )
+            if not result.idle:
+                raise ServerError(
+                    f"{client.name}: the server did not work off its queue within {idle_s:.0f} s"
                 )

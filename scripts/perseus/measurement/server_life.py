@@ -25,15 +25,16 @@ class ServerLife:
         self._server, self._clients = server, clients
         self._silent_s = max(SILENT_S, SILENT_SLAS * longest_sla_s)
         self._heard_s = time.monotonic()
-        self._served_s = self._heard_s
+        self._served_s = [self._heard_s] * len(clients)
 
     def heard(self) -> None:
         """The server has told its statistics."""
         self._heard_s = time.monotonic()
 
-    def served(self) -> None:
-        """By its statistics it has executed more requests, perhaps such as were given up."""
-        self._served_s = time.monotonic()
+    def served(self, client: int) -> None:
+        """By its statistics it has executed more of a client's requests, perhaps such as were given
+        up."""
+        self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
         """Raises ServerError when the server is dead, stopped or silent."""
@@ -44,8 +45,11 @@ class ServerLife:
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
             raise ServerError(f"the server has told no statistics for {unheard_s:.0f} s")
         # One that is far behind answers only what nobody waits for any more.
-        idle_s = time.monotonic() - self._served_s
-        silent_s = min(idle_s, max(client.silent_s() for client in self._clients))
+        now_s = time.monotonic()
+        silent_s = max(
+            min(client.silent_s(), now_s - served_s)
+            for client, served_s in zip(self._clients, self._served_s, strict=True)
+        )
         if silent_s > SILENT_S and self._server.stopped():
             raise ServerError("the server is stopped (SIGSTOP?)")
         if silent_s > self._silent_s:

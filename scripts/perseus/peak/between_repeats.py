@@ -12,6 +12,9 @@ import numpy as np
 
 from perseus.peak.stats import Floats
 
+DRAWS = 2000
+"""Of a limit, for the ends of its interval."""
+
 PRIOR = 0.25
 """Standard deviation of the half-normal prior on the deviation between repeats, of log(limit).
 

@@ -78,7 +78,7 @@ CELL = [
 CI = "of the 95 % interval (docs/method.md, Repeats)"
 
 PRICED = [
-    column("currency", TEXT, "", "in which it was stated, converted into USD"),
+    column("currency", TEXT, "", "in which the price was stated; all are converted into USD"),
     column(
         "price_date", TEXT, "", "day on which the price was valid; null where not known", null=True
     ),

@@ -64,7 +64,7 @@ class PredictedMix:
     measured that carried nothing.
 
     `measured` is its own sharing ratio, None where it was not measured; `best` the step that
-    predicts the others best, None where they are too few to tell.
+    predicts the others best, None as `left_out.why_none` says.
     """
 
     server: str
@@ -184,7 +184,8 @@ def shared_servers(
             for mix in _answered(of_preset)
         }
         pairs = tuple(islice(_pairs(of_server, answered, solos), MOST))
-        yield SharedServer(server, preset, measured, tuple(_infeasible(of_server, solos)), pairs)
+        infeasible = tuple(_infeasible(of_server, solos, {_mix(each.weights) for each in measured}))
+        yield SharedServer(server, preset, measured, infeasible, pairs)
 
 
 def _measured(
@@ -204,9 +205,12 @@ def _measured(
                 yield MeasuredRatio(weights, Known(shared, ratio.value, noise), ratio)
 
 
-def _infeasible(lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo]) -> Iterator[Shared]:
-    """The mixes of different models that carried nothing, though each tenant did alone."""
-    found = set[Mix]()
+def _infeasible(
+    lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
+) -> Iterator[Shared]:
+    """The mixes of different models that carried nothing, though each tenant did alone; not those
+    of which another line measured what they carry."""
+    found = set(measured)
     for peak in lines:
         weights = _weights(peak)
         if peak.is_infeasible and weights and all(name in solos for name, _ in weights):

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from perseus.peak.between_repeats import limit_draws
+from perseus.peak.between_repeats import DRAWS, limit_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.predicted.solo import speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
@@ -25,7 +25,6 @@ from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
-DRAWS = 2000
 SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY)
 """Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = (

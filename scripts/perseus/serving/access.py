@@ -199,6 +199,6 @@ def system_cas() -> str:
     paths = ssl.get_default_verify_paths()
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))
-    if not found:
+    if not found.strip():
         raise OSError("this system has no certificates; name a file")
     return found

@@ -171,24 +171,28 @@ class Control:
         """Unload models, each whatever becomes of the others, and wait until they are gone. What
         cannot be done is said."""
         refused: dict[str, list[str]] = {}
+        deadline_s = time.monotonic() + UNLOAD_S
         for name in names:
             try:
-                self._call("unload_model", name)
+                # One that does not answer is not waited for once for each model.
+                left_s = max(0.1, min(ANSWER_S, deadline_s - time.monotonic()))
+                self._call("unload_model", name, timeout_s=left_s)
             except ServerError as error:
                 refused.setdefault(str(error), []).append(name)
-        kept = [name for which in refused.values() for name in which]
-        going, deadline_s = set(names).difference(kept), time.monotonic() + UNLOAD_S
-        try:
-            while going and (going := going.intersection(self.loaded())):
-                if time.monotonic() > deadline_s:
-                    break
-                time.sleep(_POLL_S)
-        except ServerError as error:
-            refused.setdefault(str(error), []).extend(sorted(going))
         for why, which in refused.items():
             say(f"{', '.join(which)} could not be unloaded: {why}")
-        if left := [*kept, *sorted(going)]:
-            say(f"still on {self._server.grpc_address}: {', '.join(left)}. See docs/remote.md")
+        kept = {name for which in refused.values() for name in which}
+        try:
+            left = set(names).intersection(self.loaded())
+            while left - kept and time.monotonic() < deadline_s:
+                time.sleep(_POLL_S)
+                left = set(names).intersection(self.loaded())
+        except ServerError as error:
+            say(f"which models it still has is not known: {error}")
+            left = kept
+        if left:
+            still = f"still on {self._server.grpc_address}: {', '.join(sorted(left))}"
+            say(f"{still}. See docs/remote.md")
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:

@@ -21,6 +21,7 @@ from perseus.traffic.route import Route
 from perseus.traffic.transport import RequestFailedError, Transport
 
 GIB = 2**30
+PROBE_S = 0.1  # between questions whether a server that has refused one takes requests again
 
 
 @dataclass(frozen=True)
@@ -144,9 +145,13 @@ def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: floa
     if not (given_up or loop.requests(time.monotonic_ns()).count(Status.TIMEOUT)):
         return True
     # The server may still work on what was cancelled or timed out; an answer to one more request
-    # says that the queue before it is gone.
-    try:
-        transport.infer(0, idle_s)
-    except RequestFailedError:
-        return False
-    return True
+    # says that the queue before it is gone. A full queue refuses it, at once.
+    end_s = time.monotonic() + idle_s
+    while (left_s := end_s - time.monotonic()) > 0:
+        try:
+            transport.infer(0, left_s)
+        except RequestFailedError:
+            time.sleep(PROBE_S)
+        else:
+            return True
+    return False

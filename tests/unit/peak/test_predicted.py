@@ -214,6 +214,27 @@ def test_a_step_that_is_chosen_for_its_errors_is_not_said_to_be_closer_than_it_i
     assert np.mean(inside) >= 0.865
 
 
+def test_a_step_that_knows_few_mixes_has_no_part_in_how_far_the_chosen_one_is_off(unlike):
+    """It could not be chosen, and would be chosen for each of those that it cannot predict."""
+    known = [
+        Known(shared, 0.85 * factor)
+        for shared, factor in zip(unlike, (0.7, 1.3, 0.8, 1.25, 0.75, 1.2, 1.3, 0.7), strict=False)
+    ]
+    alone = {LadderStep.SHARES: errors_by_step(known)[LadderStep.SHARES]}
+    few = np.full(len(known), np.nan)
+    few[:3] = 0.01, -0.01, 0.0
+    beside = best({**alone, LadderStep.MEMORY: few}, 0.0)
+    assert beside == best(alone, 0.0) and beside.half_width > 0.4
+    hopeless = np.array([-1.0, np.inf, 0.1, -0.1, 0.2, -0.2, 0.1, -0.1])
+    assert best({LadderStep.MEMORY: hopeless}, 0.0).n == 6
+
+
+def test_what_missed_mixes_leave_open_makes_no_draw_surer_than_a_measurement():
+    of = Accuracy(LadderStep.SHARES, 10, 0.0, deviation=0.08, noise=0.1, missed=1)
+    levels = (np.arange(2000) + 0.5) / 2000
+    assert np.array_equal(of.draws(1.0, levels), replace(of, missed=0).draws(1.0, levels))
+
+
 def test_mixes_that_carried_nothing_are_outside_of_every_interval():
     known = pairs(lambda each: each.of_utilisation)[:12]
     rng = np.random.default_rng(1)

@@ -20,11 +20,11 @@ def row(mix, measured, ratio, within=0.08, server="cpu1", preset="standard", eno
     }
 
 
-PEAK = {"server": "cpu1", "preset": "standard", "repeats_used": 3}
+PEAK = {"server": "cpu1", "preset": "standard", "mix": "a", "verdict": "ok", "repeats_used": 3}
 
 
-def said(*rows, peak=PEAK):
-    return list(answers({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame([peak])}))
+def said(*rows, peaks=(PEAK,)):
+    return list(answers({"predictions": pd.DataFrame(rows), "peaks": pd.DataFrame(peaks)}))
 
 
 MEASURED = row("a 1 : b 1", 0.9, 0.91)
@@ -81,8 +81,13 @@ def test_each_preset_of_a_server_is_told_apart_and_a_smoke_run_tells_nothing():
     assert not said(row("a 1 : b 1", np.nan, 0.8, preset="smoke"))
 
 
-def test_what_rests_on_one_run_of_each_is_said_to():
-    (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peak=PEAK | {"repeats_used": 1})
-    assert any("one run of each" in sentence for sentence in answer.sentences)
-    (answer,) = said(row("a 1 : b 1", np.nan, 0.8))
-    assert not any("one run of each" in sentence for sentence in answer.sentences)
+def test_what_was_measured_in_one_run_is_said_to_be():
+    once, foretold = PEAK | {"mix": "b", "repeats_used": 1}, PEAK | {"verdict": "predicted"}
+
+    def caveats(*peaks):
+        (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
+        return [each for each in answer.sentences if "was measured in one run" in each]
+
+    assert not caveats(PEAK) and not caveats(PEAK, foretold | {"repeats_used": 1})
+    assert caveats(once, foretold)[0].startswith("All of it was measured in one run: ")
+    assert caveats(PEAK, once)[0].startswith("Of it, b was measured in one run: ")

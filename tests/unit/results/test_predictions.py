@@ -162,9 +162,24 @@ def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell
     assert "a 1 : e 1" not in mixes.index and len(mixes) == 14
     # Of six mixes one is more than one in ten.
     assert mixes["predicted_ratio"].isna().all()
-    told = "1 of the other mixes carried nothing within their SLAs, which no step foretells"
-    assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {told}
+    told = "carried nothing within their SLAs, which no step foretells"
+    assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {
+        f"1 of the other mixes {told}",
+        f"1 of the other groups of models {told}",
+    }
     assert set(made["prediction_errors"].to_pandas()["infeasible"]) == {1}
+
+
+def test_a_mix_of_which_another_line_found_the_limit_did_not_carry_nothing(with_infeasible):
+    """As where a frontier chose one that was also asked for."""
+    again = [
+        each
+        for each in synthetic.records(SIX, mixes=[tuple(2 * w for w in pair(0, 4))], holds=())
+        if each["weights"] != [1]
+    ]
+    made = tables_of([*with_infeasible, *again])
+    assert set(made["prediction_errors"].to_pandas()["infeasible"]) == {0}
+    assert made["predictions"].to_pandas()["predicted_ratio"].notna().all()
 
 
 def test_a_pair_that_another_preset_measured_is_not_said_to_lack_a_measurement(tmp_path):
@@ -204,7 +219,10 @@ def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
     ]
     mixes = tables_of(made)["predictions"].to_pandas()
     assert mixes["predicted_ratio"].isna().all() and mixes["within"].isna().all()
-    assert set(mixes["reason"]) == {"no measured mix has an interval that ends"}
+    assert set(mixes["reason"]) == {
+        "none of the other mixes has an interval that ends",
+        "none of the other groups of models has an interval that ends",
+    }
 
 
 def test_a_prediction_says_whether_measuring_tells_more():

@@ -80,6 +80,12 @@ def test_a_system_without_certificates_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "bundle.pem"))
     with pytest.raises(ServerError, match=r"tls: system cannot be used: .*certificate"):
         read_access(Remote(host="127.0.0.1", tls="system"), {})
+    (tmp_path / "other.pem").touch()
+    (tmp_path / "bundle.pem").write_text("")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
+    with pytest.raises(ServerError, match=r"this system has no certificates"):
+        read_access(Remote(host="127.0.0.1", tls="system"), {})
 
 
 @pytest.fixture(scope="module")

@@ -40,3 +40,10 @@ def test_a_model_that_stays_keeps_no_other(refuses, monkeypatch):
         f"{names} could not be unloaded: not now",
         f"still on far:1: {names}. See docs/remote.md",
     ]
+
+
+def test_a_model_that_has_gone_is_not_said_to_be_there():
+    said = []
+    with Elsewhere("b", "a") as control:
+        control.unload(list("ab"), said.append)
+    assert said == ["a could not be unloaded: not now"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -131,6 +132,17 @@ def test_it_waits_for_what_timed_out_too(server, client):
     before = server.served
     time.sleep(0.5)
     assert server.served == before >= 16
+
+
+def test_a_full_queue_that_refuses_the_question_is_asked_again(server, client):
+    client.start(time.monotonic_ns(), np.zeros(1))
+    server.service_s = 5.0
+    time.sleep(2.5)  # it has timed out
+    server.service_s, server.fail = 0.005, "refused"
+    threading.Timer(0.5, setattr, (server, "fail", "")).start()
+    client.stop(0.1, idle_s=20.0)
+    assert client.result().idle
+    assert server.fail == ""
 
 
 def test_a_server_that_is_not_idle_in_time_is_not_called_so(server, client):

@@ -17,26 +17,21 @@ from perseus.measurement.peaks.dedicated_peaks import (
 )
 from perseus.measurement.peaks.measured_mixes import MixRecord
 from perseus.models.working_sets import working_sets_bytes
-from perseus.peak.between_repeats import limit_draws
+from perseus.peak import search
+from perseus.peak.between_repeats import DRAWS, limit_draws
 from perseus.peak.outcome import Outcome, Peak, no_peak
 from perseus.peak.predicted.ladder import Known, Shared, predicted
 from perseus.peak.predicted.left_out import (
-    FEWEST,
     Accuracy,
     best,
     errors_by_step,
     noise_of,
     of_steps_for,
+    why_none,
 )
 from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
-from perseus.study.tasks.measure import MeasuredTenant
 from perseus.traffic.arrivals import Arrivals
-
-DRAWS = 2000
-
-TOLD = 200
-"""Draws of a prediction, as of the posterior of a measured peak."""
 
 
 def predicted_peak(
@@ -54,19 +49,21 @@ def predicted_peak(
     if any(name not in solos for name in task.tenant_names):
         return None
     process = arrivals(task.arrivals, cell.inputs.trace)
-    mixes = list(_mixes(cell, solos))
+    mixes = list(_mixes(cell, solos, process))
     rng = np.random.default_rng(0)
     found_alone = {tenant: _relative_draws(repeats, rng) for tenant, repeats in alone.items()}
-    known = [_known(mix, solos, found_alone, process, rng) for mix in mixes if mix.repeats]
-    missed = sum(mix.is_infeasible and len(mix.models) > 1 for mix in mixes)
+    known = [_known(mix, solos, found_alone, rng) for mix in mixes if mix.repeats]
+    missed = sum(mix.is_infeasible for mix in mixes)
     shared = Shared.of([solos[name] for name in task.tenant_names], weights, process)
-    errors = of_steps_for(shared, known, errors_by_step(known))
-    found = best(errors, noise_of(known), missed)
+    errors, noise = of_steps_for(shared, known, errors_by_step(known)), noise_of(known)
+    found = best(errors, noise, missed)
     if found is None or not _is_enough(found, within_percent):
-        cell.say(f"to be measured: {_why_measured(found, missed, len(mixes))}")
+        different = sum(not each.shared.is_of_copies for each in known)
+        none = why_none("mixes before it", different, noise, missed)
+        cell.say(f"to be measured: {_how_far_off(found, within_percent) if found else none}")
         return None
     ratio = predicted(found.step, shared, known)
-    levels = cell.own_stream.permutation(TOLD) + 0.5
+    levels = cell.own_stream.permutation(search.DRAWS) + 0.5
     reason = (
         f"not measured: {found.step} predicts it within {found.half_width:.0%}, by the"
         f" {found.n} mixes that were"
@@ -74,7 +71,7 @@ def predicted_peak(
     return replace(
         no_peak(Outcome.PREDICTED, reason),
         estimate=found.interval(ratio).value,
-        posterior=found.draws(ratio, levels / TOLD),
+        posterior=found.draws(ratio, levels / search.DRAWS),
     )
 
 
@@ -84,12 +81,9 @@ def _is_enough(found: Accuracy, within_percent: float | None) -> bool:
     return found.half_width <= within_percent / 100
 
 
-def _why_measured(found: Accuracy | None, missed: int, mixes: int) -> str:
-    if found is not None:
-        return f"{found.step} predicts it within {found.half_width:.0%}"
-    if missed:
-        return f"{missed} of {mixes} mixes before it carried nothing"
-    return f"{mixes} mixes were before it, which let no step predict it ({FEWEST} are needed)"
+def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
+    asked = "as a measurement" if within_percent is None else f"within {within_percent:g}%"
+    return f"{found.step} predicts it within {found.half_width:.0%}, not {asked}"
 
 
 class SoloRecord(DedicatedRecord):
@@ -120,28 +114,21 @@ def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> S
 class EarlierMix:
     """A mix of these tenants that was measured before, with its repeats that found a limit."""
 
-    tenants: tuple[MeasuredTenant, ...]
+    shared: Shared
     weights: tuple[int, ...]
     repeats: tuple[MixRecord, ...]
     outcomes: frozenset[Outcome]
 
     @property
-    def names(self) -> list[str]:
-        return [tenant.name for tenant in self.tenants]
-
-    @property
-    def models(self) -> set[str]:
-        """Those under load."""
-        pairs = zip(self.tenants, self.weights, strict=True)
-        return {tenant.model for tenant, weight in pairs if weight}
-
-    @property
     def is_infeasible(self) -> bool:
-        """Whether it carried nothing."""
-        return not self.repeats and Outcome.INFEASIBLE in self.outcomes
+        """Whether it carried nothing, of different models."""
+        nothing = not self.repeats and Outcome.INFEASIBLE in self.outcomes
+        return nothing and not self.shared.is_of_copies
 
 
-def _mixes(cell: CellUnderTest, solos: Mapping[str, Solo]) -> Iterator[EarlierMix]:
+def _mixes(
+    cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
+) -> Iterator[EarlierMix]:
     """Those of its scenario and of copies, of tenants whose dedicated peaks are known."""
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
@@ -150,8 +137,9 @@ def _mixes(cell: CellUnderTest, solos: Mapping[str, Solo]) -> Iterator[EarlierMi
         if is_known and record.outcome is not Outcome.PREDICTED:
             of_mix.setdefault((record.task.scenario, record.weights), []).append(record)
     for (_, weights), records in of_mix.items():
+        names = records[0].task.tenant_names
         yield EarlierMix(
-            records[0].task.tenants,
+            Shared.of([solos[name] for name in names], weights, process),
             weights,
             tuple(each for each in records if each.limit_scale is not None),
             frozenset(each.outcome for each in records),
@@ -162,24 +150,23 @@ def _known(
     mix: EarlierMix,
     solos: Mapping[str, Solo],
     found_alone: Mapping[str, Floats],
-    process: Arrivals,
     rng: np.random.Generator,
 ) -> Known:
     """Its sharing ratio; `found_alone` has draws of each tenant's dedicated peak as multiples."""
-    ratio = float(np.mean([_ratio(each, mix.names, solos) for each in mix.repeats]))
+    names = mix.repeats[0].task.tenant_names
+    ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
     shares = np.array(mix.weights) / sum(mix.weights)
-    of_each = sum(share / found_alone[name] for share, name in zip(shares, mix.names, strict=True))
-    low, high = np.quantile(_relative_draws(mix.repeats, rng) * of_each, [TAIL, 1 - TAIL])
-    noise = Interval(1.0, float(low), float(high)).log_deviation
-    shared = Shared.of([solos[name] for name in mix.names], mix.weights, process)
-    return Known(shared, ratio, noise)
+    parts = sum(share / found_alone[name] for share, name in zip(shares, names, strict=True))
+    low, high = np.quantile(_relative_draws(mix.repeats, rng) * parts, [TAIL, 1 - TAIL])
+    return Known(mix.shared, ratio, Interval(1.0, float(low), float(high)).log_deviation)
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
     """Of what these repeats found, as multiples of it, as tables draw it; shape (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
-    multiples: Floats = found / np.mean([each.limit_scale or np.nan for each in repeats])
+    limits = np.array([each.limit_scale for each in repeats], float)
+    multiples: Floats = found / limits.mean()
     return multiples
 
 

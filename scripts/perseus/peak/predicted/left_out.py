@@ -114,8 +114,9 @@ class Accuracy:
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Of the measured ratio, at these levels in (0, 1), as `levels` shaped."""
-        scatter, noise = self._off(self._upper, UPPER)
+        """Of the measured ratio, at these levels in (0, 1), as `levels` shaped; of a mix that
+        carries anything."""
+        scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
         return drawn
@@ -140,49 +141,57 @@ def of_steps_for(
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """The step whose predictions scatter least, of equals the lowest; None where too few tell.
+    """The step whose predictions scatter least, of equals the lowest; None as `why_none` says.
 
-    `noise` is that of the mixes whose errors these are (`noise_of`), None where that is not known,
-    and `missed` how many others carried nothing: None, too, where these are more than may lie
-    outside of any interval. A step that is chosen for its errors has smaller ones among them than
-    it will have. So each mix tells how far that step is off which the others would have chosen,
-    and put right by theirs.
+    `noise` is that of the mixes whose errors these are (`noise_of`), and `missed` how many others
+    carried nothing. A step that is chosen for its errors has smaller ones among them than it will
+    have. So each mix tells how far that step is off which the others would have chosen, and put
+    right by theirs.
     """
-    logs = -np.log1p(np.array(list(errors_of.values())))  # (steps, mixes)
-    scatter = _scatter(logs, FEWEST)
-    if not np.isfinite([noise, scatter.min()]).all():
+    with np.errstate(divide="ignore"):
+        logs = -np.log1p(np.array(list(errors_of.values())))  # (steps, mixes)
+    logs[~np.isfinite(logs)] = np.nan
+    enough = np.flatnonzero(np.isfinite(logs).sum(axis=1) >= FEWEST)
+    if not len(enough) or np.isnan(noise):
         return None
-    chosen = int(np.argmin(scatter))
-    told = logs[chosen][np.isfinite(logs[chosen])]
+    of_steps = logs[enough]
+    chosen = int(np.argmin(_scatter(of_steps)))
+    told = of_steps[chosen][np.isfinite(of_steps[chosen])]
     if CONFIDENCE * (len(told) + missed) >= len(told):
         return None
-    off = _off_without_each(logs)
-    deviation = float(np.sqrt((off**2).mean() * (1 - 1 / len(off)))) if len(off) else np.inf
-    step = list(errors_of)[chosen]
+    off = _off_without_each(of_steps)
+    deviation = float(np.sqrt((off**2).mean() * (1 - 1 / len(off))))
+    step = list(errors_of)[enough[chosen]]
     return Accuracy(step, len(told), float(told.mean()), deviation, noise, missed)
 
 
-def _scatter(logs: Floats, fewest: int) -> Floats:
-    """Half of the interval of the next error, on a logarithmic scale, by those along the last axis;
-    infinite where fewer are known (the others are NaN)."""
+def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
+    """Why `best` has none for so many measured mixes of different models, which are `what`."""
+    if mixes < FEWEST:
+        return f"{mixes} {what} were measured, copies not counted; {FEWEST} are needed"
+    if np.isnan(noise):
+        return f"none of the {what} has an interval that ends"
+    return f"{missed} of the {what} carried nothing within their SLAs, which no step foretells"
+
+
+def _scatter(logs: Floats) -> Floats:
+    """Half of the interval of the next error, on a logarithmic scale, by those along the last axis,
+    of which two at least are known (the others are NaN)."""
     n = np.isfinite(logs).sum(axis=-1)
-    known = np.maximum(n, 2)
-    about = logs - np.nansum(logs, axis=-1, keepdims=True) / known[..., None]
-    deviation = np.sqrt(np.nansum(about**2, axis=-1) / (known - 1))
-    half: Floats = np.sqrt(1 + 1 / known) * deviation * special.stdtrit(known - 1, UPPER)
-    return np.where(n < fewest, np.inf, half)
+    about = logs - np.nanmean(logs, axis=-1, keepdims=True)
+    deviation = np.sqrt(np.nansum(about**2, axis=-1) / (n - 1))
+    half: Floats = np.sqrt(1 + 1 / n) * deviation * special.stdtrit(n - 1, UPPER)
+    return half
 
 
 def _off_without_each(logs: Floats) -> Floats:
     """Of each mix that it can predict, how far that step is off which the other mixes choose, less
-    its mean error of these; `logs` has a row for each step."""
+    its mean error of these; `logs` has a row for each step, with FEWEST errors at least."""
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
-    chosen = np.argmin(_scatter(others, FEWEST - 1), axis=0)
-    known = np.isfinite(logs[chosen, mixes])
-    bias = np.nanmean(others[chosen, mixes][known], axis=-1)
-    off: Floats = logs[chosen, mixes][known] - bias
-    return off
+    chosen = np.argmin(_scatter(others), axis=0)
+    off = logs[chosen, mixes] - np.nanmean(others[chosen, mixes], axis=-1)
+    return off[np.isfinite(off)]
 
 
 def noise_of(known: Sequence[Known]) -> float:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from perseus.peak.outcome import Outcome
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import QUICK
 from perseus.report.links import to_table
-from perseus.report.numbers import percent
+from perseus.report.numbers import listed, percent
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -32,7 +33,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         yield (_enough if is_enough else _too_far_off)(where, pairs, once)
 
 
-def _enough(where: str, pairs: pd.DataFrame, once: bool) -> Answer:
+def _enough(where: str, pairs: pd.DataFrame, once: str) -> Answer:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
     headline = f"On {where}, {count} no measuring at an error of {within} (nine of ten)"
@@ -40,7 +41,7 @@ def _enough(where: str, pairs: pd.DataFrame, once: bool) -> Answer:
     return Answer("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
 
-def _too_far_off(where: str, pairs: pd.DataFrame, once: bool) -> Answer:
+def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Answer:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
@@ -68,17 +69,21 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _measured_once(peaks: pd.DataFrame, server: str, preset: str) -> bool:
-    """Whether any load line of it was searched on one server only."""
+def _measured_once(peaks: pd.DataFrame, server: str, preset: str) -> str:
+    """What of it rests on one run, in words; empty where nothing does."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
-    return bool((mine["repeats_used"] == 1).any())
+    measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
+    once = measured[measured["repeats_used"] == 1]
+    if once.empty:
+        return ""
+    return "All of it" if len(once) == len(measured) else f"Of it, {listed(list(once['mix']))}"
 
 
-def _caveats(pairs: pd.DataFrame, once: bool) -> Iterator[str]:
+def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            "What was measured rests on one run of each: the error covers no variation from one"
-            " start of a server to the next but what shows in how far mixes are off."
+            f"{once} was measured in one run: the error covers no variation from one start of a"
+            " server to the next but what shows in how far mixes are off."
         )
     if "quick" in set(pairs["preset"]):
         yield QUICK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
@@ -31,13 +31,14 @@ def answers(tables: Tables) -> list[Answer]:
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
     """An answer per shared scenario, either of copies of one model or of different ones."""
     peaks, costs, savings = tables["peaks"], tables["costs"], tables["savings"]
-    smoke, where = set(peaks["scenario"][peaks["preset"] == "smoke"]), _where(savings)
+    smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
+    where = _where(savings, which)
     for scenario, part in savings.groupby("scenario", sort=False):
         if (len(_counted(part)) == 1) == copies:
             if scenario in smoke:
                 yield _no_measurement(f" of {scenario}")
             else:
-                yield _sharing(part, peaks, costs, where[str(scenario)])
+                yield _sharing(part, peaks, costs, where[str(scenario)], which[str(scenario)])
 
 
 def _counted(savings: pd.DataFrame) -> Counter[str]:
@@ -51,16 +52,23 @@ def _who(savings: pd.DataFrame) -> str:
     return listed([f"{n} copies of {name}" if n > 1 else name for name, n in counted])
 
 
-def _where(savings: pd.DataFrame) -> dict[str, str]:
+def _which(savings: pd.DataFrame) -> dict[str, str]:
+    """By scenario, which one is meant, where others have the same models on the same server."""
+    rows = savings.drop_duplicates("scenario")
+    several = rows.duplicated(["models", "server"], keep=False)
+    pairs = zip(rows["scenario"], several, strict=True)
+    return {str(name): f" (as in {name})" if is_one else "" for name, is_one in pairs}
+
+
+def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
     """By scenario, what tells its headline from those of the same models: the server or, of the
     same server, the scenario."""
-    rows, found = savings.drop_duplicates("scenario"), {}
-    for _, row in rows.iterrows():
-        others = rows[rows["models"] == row["models"]]
-        where = "full servers" if len(others) == 1 else f"full {row['server']} servers"
-        if (others["server"] == row["server"]).sum() > 1:
-            where = f"full servers (as in {row['scenario']})"
-        found[str(row["scenario"])] = where
+    rows = savings.drop_duplicates("scenario")
+    found = {}
+    for name, server, models in zip(rows["scenario"], rows["server"], rows["models"], strict=True):
+        others = (rows["models"] == models).sum() - 1
+        of_server = f" {server}" if others and not which[name] else ""
+        found[str(name)] = f"full{of_server} servers{which[name]}"
     return found
 
 
@@ -69,7 +77,9 @@ def _no_measurement(of: str) -> Answer:
     return Answer("unknown", text, ("Run it with preset quick or standard.",))
 
 
-def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, where: str) -> Answer:
+def _sharing(
+    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, where: str, which: str
+) -> Answer:
     first = savings.iloc[0]
     who = _who(savings)
     known = savings[savings["saving"].notna()]
@@ -78,9 +88,9 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
         lines = to_lines(peaks[peaks["scenario"] == first["scenario"]])
         if (savings["verdict"] == Outcome.INFEASIBLE).all():
             why = "no measured mix can be served within every SLA"
-            headline = f"{who} should not share a {first['server']} server{_as_in(where)}: {why}"
+            headline = f"{who} should not share a {first['server']} server{which}: {why}"
             return Answer("no", headline, tuple(reasons), lines)
-        headline = _without_saving(who, where, savings, peaks)
+        headline = _without_saving(who, which, savings, peaks)
         return Answer("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
@@ -103,11 +113,11 @@ def _sharing(savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, wh
     return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
 
 
-def _without_saving(who: str, where: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
+def _without_saving(who: str, which: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
     """What was seen of a scenario whose savings are not known: the highest rate that it reached, or
     how its mixes ended, and what may help."""
     first = savings.iloc[0]
-    server = f"{first['server']} server{_as_in(where)}"
+    server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
     for rates, about in ((lines["estimate_rps"], "about"), (lines["certified_rps"], "at least")):
         if rates.notna().any():
@@ -117,12 +127,6 @@ def _without_saving(who: str, where: str, savings: pd.DataFrame, peaks: pd.DataF
     again = list(dict.fromkeys(_worth_again(savings, peaks)))
     then = f"; make again measures {listed(again)} once more" if again else ""
     return f"No rate of {who} together was certified on one {server}: {ended}{then}"
-
-
-def _as_in(where: str) -> str:
-    """Which of several scenarios of the same models on one server is meant, as `_where` says it."""
-    scenario = where.partition(" (")[2]
-    return f" ({scenario}" if scenario else ""
 
 
 def _worth_again(savings: pd.DataFrame, peaks: pd.DataFrame) -> Iterator[str]:

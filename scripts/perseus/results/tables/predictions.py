@@ -9,7 +9,7 @@ import numpy as np
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.predicted.ladder import LadderStep
-from perseus.peak.predicted.left_out import CONFIDENCE, FEWEST, noise_of
+from perseus.peak.predicted.left_out import CONFIDENCE, noise_of, why_none
 from perseus.peak.stats import UNKNOWN
 from perseus.results.columns import CI, with_ends
 from perseus.results.predictions import PredictedMix, Predictions
@@ -19,7 +19,7 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 DESCRIPTION = (
     "One row per measured mix of different models on a shared server, and per pair of tenants that"
     " was not measured; a hundred of both at most. A mix that several load lines measured is that"
-    " of the first; one that carried nothing within its SLAs has none."
+    " of the first; one that carried nothing within its SLAs has no row."
 )
 TITLE = "Predicted sharing"
 NOTE = (
@@ -102,6 +102,7 @@ def rows(predictions: Predictions) -> Iterator[Row]:
 
 def _row(of: PredictedMix) -> Row:
     measured = of.measured.interval() if of.measured else UNKNOWN
+    what = "other mixes" if of.measured else "other groups of models"
     return {
         "server": of.server,
         "mix": " : ".join(f"{name} {weight}" for name, weight in of.weights),
@@ -113,18 +114,5 @@ def _row(of: PredictedMix) -> Row:
         "step": of.best.step if of.best else "",
         **{f"{step.lower()}_ratio": of.ratio(step) for step in LadderStep},
         "mixes_known": of.mixes_known,
-        "reason": "" if of.best else _why_not(of),
+        "reason": "" if of.best else why_none(what, of.mixes_known, noise_of(of.others), of.missed),
     }
-
-
-def _why_not(of: PredictedMix) -> str:
-    """Why there is no prediction."""
-    if of.mixes_known < FEWEST:
-        what = "other mixes were" if of.measured else "other groups of models were"
-        return f"{of.mixes_known} {what} measured, copies not counted; {FEWEST} are needed"
-    if np.isnan(noise_of(of.others)):
-        return "no measured mix has an interval that ends"
-    if of.missed:
-        carried = f"{of.missed} of the other mixes carried nothing within their SLAs"
-        return f"{carried}, which no step foretells"
-    return f"no step can predict it and {FEWEST} of the {of.mixes_known} others"
