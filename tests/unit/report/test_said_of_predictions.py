@@ -86,8 +86,10 @@ def test_what_was_measured_in_one_run_is_said_to_be():
 
     def caveats(*peaks):
         (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
-        return [each for each in answer.sentences if "was measured in one run" in each]
+        return [each for each in answer.sentences if "measured in one run" in each]
 
     assert not caveats(PEAK) and not caveats(PEAK, foretold | {"repeats_used": 1})
     assert caveats(once, foretold)[0].startswith("All of it was measured in one run: ")
     assert caveats(PEAK, once)[0].startswith("Of it, b was measured in one run: ")
+    two = caveats(PEAK, once, once | {"mix": "c"})
+    assert two[0].startswith("Of it, b and c were measured in one run: ")

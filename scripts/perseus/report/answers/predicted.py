@@ -13,6 +13,8 @@ from perseus.report.answers.sharing import QUICK
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, percent
 
+_BEHIND = (to_table("predictions"),)
+
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each server, and preset, with pairs that were not measured and are predicted:
@@ -29,7 +31,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         ["server", "preset", "as_measured"], sort=False
     ):
         where = f"{server} with the preset {preset}" if presets[server] > 1 else str(server)
-        once = _measured_once(tables["peaks"], str(server), str(preset))
+        once = _in_one_run(tables["peaks"], str(server), str(preset))
         yield (_enough if is_enough else _too_far_off)(where, pairs, once)
 
 
@@ -50,9 +52,6 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Answer:
     return Answer("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
 
-_BEHIND = (to_table("predictions"),)
-
-
 def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
     steps = " and ".join(sorted(set(pairs["step"])))
     known = f"{pairs['mixes_known'].max():.0f} mixes that were measured"
@@ -69,20 +68,22 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
         )
 
 
-def _measured_once(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """What of it rests on one run, in words; empty where nothing does."""
+def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
+    """What of it was measured in one run only, in words; empty where nothing was."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]
     if once.empty:
         return ""
-    return "All of it" if len(once) == len(measured) else f"Of it, {listed(list(once['mix']))}"
+    if len(once) == len(measured):
+        return "All of it was"
+    return f"Of it, {listed(list(once['mix']))} {'was' if len(once) == 1 else 'were'}"
 
 
 def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            f"{once} was measured in one run: the error covers no variation from one start of a"
+            f"{once} measured in one run: the error covers no variation from one start of a"
             " server to the next but what shows in how far mixes are off."
         )
     if "quick" in set(pairs["preset"]):
