@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,12 +105,43 @@ def test_load_from_shared_memory(server, protocol):
     assert np.all(result.requests.answered) and len(result.requests) > 20
 
 
+# A host that others use
+
+
+def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
+    """Which of them worked most is left open: there may be more on the host of this test."""
+    said: list[str] = []
+    code = "import os; os.sched_setaffinity(0, [0])\nprint(flush=True)\nwhile True: pass"
+    with (
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as other,
+        live_system(server, tmp_path, say=said.append) as system,
+    ):
+        try:
+            assert other.stdout.readline()
+            with system.offer([20], 3.0) as load:
+                seen = load.until(3.0)
+            assert system.until_quiet(1.0) and not said  # no more than what is put up with
+            with ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(system.until_quiet, 0.3)
+                wait_until(lambda: said)
+                assert not waiting.done()
+                other.kill()
+        finally:
+            other.kill()
+    assert seen.foreign_cpu > 0.5 and re.fullmatch(r".+ \(process \d+\)", seen.foreign_who)
+    assert re.search(r"mostly .+ \(process \d+\): waiting until they leave", said[0])
+
+
 # A server that stops answering in mid-window
 
 
 @contextmanager
 def live_system(
-    server: RunningServer, folder: Path, longest_sla_s: float = 0.1, timeout_s: float = 10
+    server: RunningServer,
+    folder: Path,
+    longest_sla_s: float = 0.1,
+    timeout_s: float = 10,
+    say: Callable[[str], None] = print,
 ):
     with (
         Client("tiny", route(server, inline(BATCHES), timeout_s=timeout_s), [0]) as client,
@@ -125,6 +156,7 @@ def live_system(
             server_cores=[0],
             client_cores=[0],
             longest_sla_s=longest_sla_s,
+            say=say,
         )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -127,12 +128,15 @@ def busy_shares(
     return shares
 
 
-class CpuReading(NamedTuple):
-    """Ticks since boot: of some cores busy and in all, and of a process and its descendants."""
+@dataclass(frozen=True)
+class CpuReading:
+    """Ticks since boot: of some cores busy and in all, of a process and its descendants, and of
+    each other process, on any core."""
 
     busy: int
     total: int
     used: int
+    others: Mapping[int, int]
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
@@ -141,16 +145,39 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
     None stands for a server on another host, of whose cores nothing is known.
     """
     if root is None:
-        return CpuReading(0, 0, 0)
+        return CpuReading(0, 0, 0, {})
     ticks, table = core_ticks(), process_table()
     busy, total = (sum(ticks[core][i] for core in cores if core in ticks) for i in (0, 1))
-    return CpuReading(busy, total, sum(table[pid].cpu_ticks for pid in tree(table, root)))
+    ours = tree(table, root)
+    return CpuReading(
+        busy,
+        total,
+        sum(table[pid].cpu_ticks for pid in ours),
+        {pid: process.cpu_ticks for pid, process in table.items() if pid not in ours},
+    )
 
 
 def foreign_share(before: CpuReading, after: CpuReading) -> float:
     """The share (0..1) of the cores' time that others than the process tree used, or stole."""
-    busy, total, used = (b - a for a, b in zip(before, after, strict=True))
-    return max(0.0, (busy - used) / total) if total > 0 else 0.0
+    busy, total = after.busy - before.busy, after.total - before.total
+    return max(0.0, (busy - (after.used - before.used)) / total) if total > 0 else 0.0
+
+
+def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
+    """Which other process that may run on these cores worked most, as "name (process id)"; empty
+    where none that can be seen worked for over a tenth of a core's time."""
+    worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
+    least = 0.1 * (after.total - before.total) / max(len(cores), 1)
+    for pid in sorted(worked, key=lambda each: -worked[each]):
+        if worked[pid] <= least:
+            return ""
+        try:
+            if not os.sched_getaffinity(pid).isdisjoint(cores):
+                name = (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
+                return f"{name} (process {pid})"
+        except OSError:  # it has ended meanwhile
+            continue
+    return ""
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:

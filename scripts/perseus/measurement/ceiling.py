@@ -30,6 +30,7 @@ from perseus.host.procfs import foreign_share, read_cpu
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
 from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.quiet import HostPatience
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
 from perseus.serving.launchers.embedded import embedded_triton
@@ -122,6 +123,7 @@ def measure(
         stack.enter_context(exclusive(locks, f"the client's ceiling beside {task.server}", say))
         os.sched_setaffinity(0, client_cores)
         started_unix_ns, measured = time.time_ns(), []
+        patience = HostPatience([*server_cores, *client_cores], os.getpid(), say)
         for i, (shape, models) in enumerate(shapes.items()):
             with temporary_folder() as folder:
                 write_null_model(folder, shape)
@@ -132,6 +134,7 @@ def measure(
                     tolerance = QUIET
                     closed, tried, disturbed = bench.run(process, tolerance, say)
                     if disturbed:  # there may be no quiet to wait for
+                        patience.until_quiet(CLOSED_FOREIGN_CPU)
                         say("once more, with more tolerance")
                         tolerance = NO_QUIET
                         closed, tried, disturbed = bench.run(process, tolerance, say)

@@ -65,6 +65,7 @@ def under_load(
             client_cores=cell.client_cores,
             longest_sla_s=longest_sla_s(task.slas),
             on_gpus=on_gpus,
+            say=cell.say,
         )
         try:
             yield system

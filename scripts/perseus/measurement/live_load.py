@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perseus.host.gpu import ForeignWork
-from perseus.host.procfs import TICKS_PER_S, foreign_share, read_cpu
+from perseus.host.procfs import TICKS_PER_S, foreign_share, most_at_work, read_cpu
 from perseus.measurement.server_life import ServerLife
 from perseus.peak.system import Observation
 from perseus.serving.failures import ServerError
@@ -50,6 +50,7 @@ class LiveLoad:
             self._life.require()
             self._read_queues()
         seen = [client.look(look_ns) for client in self._clients]
+        cpu = read_cpu(self._server_cores, self._server.pid)
         used_s = sum(sum(snapshot.cpu_s) for snapshot in seen)
         shared = used_s / elapsed_s / self._client_core_count
         return Observation(
@@ -59,7 +60,8 @@ class LiveLoad:
             client_cpu=tuple(
                 max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
             ),
-            foreign_cpu=foreign_share(self._cpu, read_cpu(self._server_cores, self._server.pid)),
+            foreign_cpu=foreign_share(self._cpu, cpu),
+            foreign_who=most_at_work(self._cpu, cpu, self._server_cores),
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
             foreign_gpu=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),
         )

@@ -13,6 +13,7 @@ from perseus.host.gpu import ForeignWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
 from perseus.measurement.live_load import LiveLoad
+from perseus.measurement.quiet import HostPatience
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.server_life import naming_death
 from perseus.peak.stats import Floats
@@ -43,7 +44,7 @@ class LiveSystem:
     """Offers windows of load to a running server and keeps every request.
 
     `longest_sla_s` is also how long answers are waited for when a window has ended; `on_gpus` tells
-    what others do on the server's GPUs, if it has some.
+    what others do on the server's GPUs, if it has some, and `say` hears for whom it waits.
     """
 
     def __init__(
@@ -58,11 +59,13 @@ class LiveSystem:
         client_cores: Sequence[int],
         longest_sla_s: float,
         on_gpus: ForeignWork | None = None,
+        say: Callable[[str], None] = lambda text: None,
     ) -> None:
         self.server, self._clients, self._writer = server, clients, writer
         self.arrivals, self._streams = arrivals, streams
         self._server_cores, self._client_cores = server_cores, client_cores
         self._longest_sla_s, self._on_gpus = longest_sla_s, on_gpus
+        self._patience = HostPatience(server_cores, server.pid, say, on_gpus)
         self.ended: list[EndedWindow] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
         """By tenant, the first message of each kind of error."""
@@ -98,6 +101,10 @@ class LiveSystem:
                 client.start_closed(start_ns, duration_s, concurrency)
 
         return self._window(start)
+
+    def until_quiet(self, foreign: float) -> bool:
+        """As of any `System`: PATIENCE_S for all calls together."""
+        return self._patience.until_quiet(foreign)
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:

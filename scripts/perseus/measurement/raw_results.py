@@ -75,6 +75,8 @@ WINDOWS_SCHEMA = pa.schema(
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
+        column("foreign_who", TEXT, "", "of those that may run there, the process that worked most;"
+               " empty where none that can be seen worked for over a tenth of a core's time"),
         column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server worked"
                " for others, of the GPU where it is highest; null without GPUs, or where NVML does"
                " not tell"),

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from perseus.peak.durations import ATTEMPTS
 from perseus.peak.outcome import Outcome
-from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict
+from perseus.peak.system import System
+from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict
 from perseus.peak.window import Window
 
 
@@ -18,15 +19,31 @@ class SpoiltError(RuntimeError):
         self.outcome = outcome
 
 
-def unspoilt(offer: Callable[[Tolerance], Window]) -> Window:
-    """The first window that is not spoilt, of so many attempts. Raises SpoiltError.
+def tried_again(
+    system: System, offer: Callable[[Tolerance], Window], quiet: Tolerance = QUIET
+) -> Window:
+    """The first window that is not spoilt, of so many attempts, or the last.
 
-    The last of them is made where there is no quiet to wait for, as a search makes it.
+    That is made where there is no quiet to wait for, as a search makes it, and once more when
+    others, who left too little of the host even for that, have gone.
     """
     for attempts_left in reversed(range(ATTEMPTS)):
-        window = offer(QUIET if attempts_left else NO_QUIET)
-        spoilt = [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]
-        if not spoilt:
+        window = offer(quiet if attempts_left else NO_QUIET)
+        if not spoilt_in(window):
             return window
+    if window.crowded_out and system.until_quiet(NO_QUIET.foreign):
+        window = offer(NO_QUIET)
+    return window
+
+
+def unspoilt(system: System, offer: Callable[[Tolerance], Window]) -> Window:
+    """As `tried_again`; raises SpoiltError where the last window is spoilt, too."""
+    window = tried_again(system, offer)
+    if not (spoilt := spoilt_in(window)):
+        return window
     by_host = all(tenant.disturbed for tenant in spoilt)
     raise SpoiltError(spoilt[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED)
+
+
+def spoilt_in(window: Window) -> list[TenantWindow]:
+    return [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]

@@ -26,6 +26,10 @@ MOST_ROOT = 2
 narrow: a burst on the host can end a window that the server would have passed, and the windows
 after it then find nothing that fails."""
 
+PATIENCE_S = 120.0
+"""For all that is waited beside one server until others leave its host: a build or a backup may end
+within that, and a host where nothing ends is told of within minutes."""
+
 SPEEDS = 4
 """Times that the speed of a busy server is looked at in a search."""
 
@@ -114,7 +118,7 @@ def loop_s(settings: SearchSettings, slas: Sequence[Sla]) -> float:
 
 def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]) -> float:
     """Seconds of load that a search takes at most around such rates: all windows are as long as
-    they may be, and tried as often."""
+    they may be, tried as often, and once more when others have left the host."""
     s, overhead_s = settings, settle_s(settings, slas) + grace_s(slas)
     most = {
         Phase.BRACKET: s.max_windows,
@@ -128,4 +132,4 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         for much in (effort(phase, settings),)
     )
     speeds_s = (SPEEDS + 1) * len(slas) * speed.LONGEST_S
-    return 2 * s.warm_up_s + speeds_s + ATTEMPTS * windows_s
+    return 2 * s.warm_up_s + speeds_s + (ATTEMPTS + 1) * windows_s + PATIENCE_S

@@ -128,6 +128,7 @@ class _Search:
         self.speeds: list[tuple[Speed, ...]] = []
         self.usual: UsualSpeed | None = None
         self.tolerance = QUIET
+        self.never_quiet = False
 
     # Phases, in their order
 
@@ -213,6 +214,8 @@ class _Search:
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
             if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break
+            if self.never_quiet:
+                break
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
@@ -297,23 +300,34 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """By the loads that were tried: what others spoil must not end a search too early."""
-        return len({window.scale for window in self.on_the_line}) < self.settings.max_windows
+        """By the loads that were tried: what others spoil must not end a search too early, unless
+        they never leave."""
+        return (
+            not self.never_quiet
+            and len({window.scale for window in self.on_the_line}) < self.settings.max_windows
+        )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
         """A window; one that the client or the host spoilt is tried again: it says nothing.
 
         Where all attempts but the last are spoilt there is no quiet to wait for, and from then on
-        more of it is tolerated. A server that was slower than usual each time may be so by itself,
-        under such a load.
+        more of it is tolerated. Where even that is too little, others are waited for; if they never
+        leave, nothing is tried twice. A server that was slower than usual each time may be so by
+        itself, under such a load.
         """
         rates_rps = self.model.line.rates_rps(scale)
-        for _ in range(ATTEMPTS - 1):
+        for _ in range(0 if self.never_quiet else ATTEMPTS - 1):
             window = self._counted_window(phase, scale, rates_rps, self.tolerance)
             if window.verdict is not Verdict.INVALID:
                 return window
         self.tolerance = NO_QUIET
-        return self._counted_window(phase, scale, rates_rps, replace(NO_QUIET, slowed=np.inf))
+        last = replace(NO_QUIET, slowed=np.inf)
+        window = self._counted_window(phase, scale, rates_rps, last)
+        if window.crowded_out and not self.never_quiet:
+            self.never_quiet = not self.system.until_quiet(NO_QUIET.foreign)
+            if not self.never_quiet:
+                window = self._counted_window(phase, scale, rates_rps, last)
+        return window
 
     def _counted_window(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance

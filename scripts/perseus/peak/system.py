@@ -19,8 +19,9 @@ class Observation:
     """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
 
     `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
-    the share of the server's cores that processes other than the server used, `foreign_gpu` that of
-    the time in which its GPU worked for them (None: not known, or no GPU). `queue_ms` has, per
+    the share of the server's cores that processes other than the server used, `foreign_who` names
+    the one that worked most, and `foreign_gpu` is the share of the time in which its GPU worked for
+    others (None: not known, or no GPU). `queue_ms` has, per
     tenant, readings of the server's own queue time: (seconds since the start, mean queue time in ms
     of the requests since the reading before), shape (k, 2); none when the server tells none.
     """
@@ -30,6 +31,7 @@ class Observation:
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
     foreign_cpu: float = 0.0
+    foreign_who: str = ""
     queue_ms: tuple[NDArray[np.float64], ...] = ()
     foreign_gpu: float | None = None
 
@@ -58,3 +60,7 @@ class System(Protocol):
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[Load]:
         """Start a window with so many requests of each tenant always in flight."""
+
+    def until_quiet(self, foreign: float) -> bool:
+        """Wait until others use at most that share of the server's cores, and of its GPU's time;
+        False where they still do when PATIENCE_S have been spent on all calls together."""

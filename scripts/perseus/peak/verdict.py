@@ -103,6 +103,7 @@ class TenantWindow:
     send_lag_p99_ms: float
     client_cpu: float
     foreign_cpu: float
+    foreign_who: str
     foreign_gpu: float | None
     slowed: float
     verdict: Verdict
@@ -122,6 +123,12 @@ class TenantWindow:
         by_others = others > QUIET.foreign or self.slowed > QUIET.slowed
         return self.verdict is Verdict.INVALID and (by_others or held_up)
 
+    @property
+    def crowded_out(self) -> bool:
+        """Whether it is invalid by others who use more of the host than is ever tolerated."""
+        others, _ = used_by_others(self)
+        return self.verdict is Verdict.INVALID and others > NO_QUIET.foreign
+
     def as_dict(self) -> dict[str, object]:
         """The figures, flat; of the exceedances only their share and its bounds."""
         values = asdict(self) | {"verdict": str(self.verdict)}
@@ -132,7 +139,8 @@ class TenantWindow:
 def used_by_others(seen: Observation | TenantWindow) -> tuple[float, str]:
     """The share of the server's cores, or of its GPU if that is more, and how that is said."""
     share, what = max((seen.foreign_cpu, "cores"), (seen.foreign_gpu or 0.0, "GPU"))
-    return share, f"other processes used {share:.0%} of the server's {what}"
+    who = f", mostly {seen.foreign_who}" if seen.foreign_who and what == "cores" else ""
+    return share, f"other processes used {share:.0%} of the server's {what}{who}"
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
@@ -225,6 +233,7 @@ def judge(
         send_lag_p99_ms=lags_ms[tenant],
         client_cpu=seen.client_cpu[tenant],
         foreign_cpu=seen.foreign_cpu,
+        foreign_who=seen.foreign_who,
         foreign_gpu=seen.foreign_gpu,
         slowed=slowed,
         verdict=verdict,

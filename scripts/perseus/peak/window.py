@@ -81,6 +81,11 @@ class Window:
         return all(tenant.punctual for tenant in self.tenants)
 
     @property
+    def crowded_out(self) -> bool:
+        """Whether others used more of the host than is ever tolerated."""
+        return any(tenant.crowded_out for tenant in self.tenants)
+
+    @property
     def passes_roughly(self) -> bool:
         """Good enough to look higher: an undecided window goes by what was observed."""
         if self.verdict is Verdict.UNDECIDED:

@@ -1,15 +1,28 @@
-"""What processes hold."""
+"""What processes hold, and which of them work."""
 
 from __future__ import annotations
 
 import os
-from contextlib import closing
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perseus.host import procfs
-from perseus.host.procfs import held, open_files, process_table
+from perseus.host.procfs import (
+    CpuReading,
+    foreign_share,
+    held,
+    most_at_work,
+    open_files,
+    process_table,
+    read_cpu,
+)
 
 
 def test_the_files_that_a_process_opens_are_counted(tmp_path: Path) -> None:
@@ -38,3 +51,45 @@ def test_what_processes_hold_is_summed() -> None:
     once, twice = held(table, [pid]), held(table, [pid, pid])
     assert once.memory_bytes > 2**20 and twice.memory_bytes == 2 * once.memory_bytes
     assert once.open_files is not None and twice.open_files == 2 * once.open_files
+
+
+@contextmanager
+def at_work_on(core: int) -> Iterator[int]:
+    """The id of a process that works on one core."""
+    code = f"import os; os.sched_setaffinity(0, [{core}])\nprint(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline()
+            yield process.pid
+        finally:
+            process.kill()
+
+
+def test_who_works_on_the_cores_of_a_server_is_named() -> None:
+    here, *elsewhere = sorted(os.sched_getaffinity(0))
+    with at_work_on(here) as pid, subprocess.Popen(["sleep", "9"]) as ours:
+        before = only(pid, read_cpu([here], ours.pid))
+        time.sleep(0.5)
+        after = only(pid, read_cpu([here], ours.pid))
+        of_his = read_cpu([here], pid)
+        ours.kill()
+        assert foreign_share(before, after) > 0.2
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        assert most_at_work(before, after, [here]) == f"{name} (process {pid})"
+        assert most_at_work(before, after, elsewhere) == ""
+        assert pid not in of_his.others
+
+
+def only(pid: int, seen: CpuReading) -> CpuReading:
+    """Without what else works on the host of this test."""
+    return replace(seen, others={pid: seen.others[pid]})
+
+
+def test_who_worked_little_or_has_ended_is_not_named() -> None:
+    core = min(os.sched_getaffinity(0))
+    before, pid, ended = CpuReading(0, 0, 0, {}), os.getpid(), 2**22 + 1
+    assert most_at_work(before, CpuReading(90, 100, 0, {pid: 10}), [core]) == ""
+    assert f"(process {pid})" in most_at_work(before, CpuReading(90, 100, 0, {pid: 11}), [core])
+    busy_before = CpuReading(0, 0, 0, {pid: 80})
+    assert most_at_work(busy_before, CpuReading(90, 100, 0, {pid: 85}), [core]) == ""
+    assert most_at_work(before, CpuReading(90, 100, 0, {ended: 90}), [core]) == ""

@@ -53,7 +53,8 @@ class Servers:
         slow = "too slow for its SLA"
         good = SimpleNamespace(verdict=Verdict.FAIL, reason=slow, offered_rps=rate)
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
-        window = SimpleNamespace(elapsed_s=2.0, tenants=(good, bad if invalid else good))
+        tenants = (good, bad if invalid else good)
+        window = SimpleNamespace(elapsed_s=2.0, tenants=tenants, crowded_out=False)
         return window, [SimpleNamespace(answered_rps=rate)] * 2
 
 

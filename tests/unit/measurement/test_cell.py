@@ -83,6 +83,6 @@ def test_a_window_is_taken_apart_by_the_servers_counters():
 
 
 def test_foreign_work_is_what_the_cores_did_beyond_the_server():
-    before, after = CpuReading(100, 1000, 40), CpuReading(180, 1100, 90)
+    before, after = CpuReading(100, 1000, 40, {}), CpuReading(180, 1100, 90, {})
     assert foreign_share(before, after) == pytest.approx(0.3)
     assert foreign_share(before, before) == 0

@@ -78,6 +78,7 @@ def row(tmp_path, tolerance: Tolerance = QUIET, **of_server: Any) -> dict[str, A
             client_cores=[0],
             raw=RawResults(writer, None, {"a": {}}),
             stream=np.random.default_rng,
+            say=print,
         )
         with under_load(cell, RunningServer("", "", "", os.getpid()), {"a": None}) as system:
             window = open_loop(task, system, "soak", (200.0,), 1.5, tolerance)

@@ -14,7 +14,7 @@ from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import replay
 from perseus.measurement.experiments.replay import DRAIN_S, measure
 from perseus.measurement.schedules import near_its_mean_s, schedules
-from perseus.peak.durations import grace_s, loop_s
+from perseus.peak.durations import PATIENCE_S, grace_s, loop_s
 from perseus.peak.lindley import departures_s
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import Bursts, Run, Trace
@@ -34,12 +34,18 @@ class OneWorker:
     """A server that answers one request after the other, the requests of tenant i in WORK_S[i].
 
     `lags_s` are those of the sends in each window, `foreign` what others use of its cores in each,
-    0 in all that follow; the window with number `dies` is its last.
+    0 in all that follow; the window with number `dies` is its last. `others_leave` says whether
+    they do when they are waited for.
     """
 
-    def __init__(self, lags_s=(), foreign=(), dies=None):
+    def __init__(self, lags_s=(), foreign=(), dies=None, others_leave=False):
         self.lags_s, self.foreign, self.dies = lags_s, foreign, dies
+        self.others_leave, self.waited_for = others_leave, []
         self.offered, self.ended, self.looks, self.starts = [], [], [], 0
+
+    def until_quiet(self, foreign):
+        self.waited_for.append(foreign)
+        return self.others_leave
 
     @contextmanager
     def offer_at(self, times_s):
@@ -217,6 +223,14 @@ def test_a_phase_that_is_always_spoilt_leaves_the_others(measured):
     spoilt = [each for each in record["offered"] if each["verdict"] == "disturbed"]
     assert len({each["phase"] for each in spoilt}) == 1
     assert len(system.offered) == 5 and len(record["offered"]) == 4
+    assert system.waited_for == [0.5]
+
+
+def test_a_phase_is_offered_once_more_when_others_have_left(measured):
+    system = OneWorker(foreign=(0.6, 0.6, 0.6), others_leave=True)
+    record = measured(system)
+    assert record["outcome"] == "ok" and len(system.offered) == 6
+    assert system.waited_for == [0.5]
 
 
 def test_a_client_that_is_late_is_not_the_servers_fault(measured):
@@ -331,4 +345,4 @@ def test_what_a_replay_takes_is_known_beforehand():
     task = measure_task(tenant("a", sla=SLA), tenant("b", sla=SLA), run=RUN)
     about_s, most_s = replay.load_s(task)
     assert about_s == pytest.approx(loop_s(task.search, task.slas) + 3 * 60.4)
-    assert most_s == pytest.approx(loop_s(task.search, task.slas) + 9 * 80.4)
+    assert most_s == pytest.approx(loop_s(task.search, task.slas) + 12 * 80.4 + PATIENCE_S)

@@ -672,14 +672,25 @@ def test_a_slow_model_whose_work_scatters_is_not_taken_for_a_server_that_changed
 
 @dataclass
 class Others(SimulatedServer):
-    """Other processes use a share of the server's cores all the time."""
+    """Other processes use a share of the server's cores all the time, or from one open window on
+    until they are waited for."""
 
     foreign_cpu: float = 0.0
+    come_at: int = 0
+    leave: bool = False
+    windows: int = 0
 
     @contextmanager
     def offer(self, rates_rps, duration_s):
+        self.windows += 1
+        share = self.foreign_cpu if self.windows > self.come_at else 0.0
         with super().offer(rates_rps, duration_s) as load:
-            yield BesideOthers(load, self.foreign_cpu)
+            yield BesideOthers(load, share)
+
+    def until_quiet(self, foreign):
+        if self.leave:
+            self.foreign_cpu = 0.0
+        return self.foreign_cpu <= foreign
 
 
 @dataclass
@@ -688,7 +699,8 @@ class BesideOthers:
     foreign_cpu: float
 
     def until(self, elapsed_s):
-        return replace(self.load.until(elapsed_s), foreign_cpu=self.foreign_cpu)
+        seen = self.load.until(elapsed_s)
+        return replace(seen, foreign_cpu=self.foreign_cpu, foreign_who="make (process 7)")
 
 
 def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
@@ -697,7 +709,28 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     assert first[:2] == [Verdict.INVALID] * 2 and first[2] is not Verdict.INVALID
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
     too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
-    assert np.isnan(too_much.certified) and "other processes used 60%" in too_much.reason
+    assert np.isnan(too_much.certified)
+    said = "other processes used 60% of the server's cores, mostly make (process 7)"
+    assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, said)
+
+
+def test_others_who_never_leave_end_a_search_at_once():
+    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
+    assert len([window for window in found.windows if window.on_the_line]) == 3
+    later = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=2)
+    windows = [window for window in later.windows if window.on_the_line]
+    assert later.outcome is Outcome.DISTURBED and len(windows) <= 8
+    assert len({window.scale for window in windows[5:]}) == len(windows[5:])  # none twice
+
+
+@pytest.mark.parametrize("come_at", [0, 1, 3])
+def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
+    kind = {"kind": Others, "foreign_cpu": 0.7, "leave": True, "come_at": come_at}
+    found = search(1, deterministic(0.005), **kind)
+    spoilt = [window for window in found.windows if window.verdict is Verdict.INVALID]
+    assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1
+    assert found.outcome is Outcome.OK
+    assert found.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
-from perseus.peak.durations import ATTEMPTS, loop_s
+from perseus.peak.durations import ATTEMPTS, PATIENCE_S, loop_s
 from perseus.peak.outcome import Outcome
 from perseus.peak.verdict import Tolerance
 from perseus.peak.window import Window
@@ -62,7 +62,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
     seconds = windows * loop_s(task.search, task.slas)
-    return seconds, ATTEMPTS * seconds
+    return seconds, (ATTEMPTS + 1) * seconds + run.restarts * PATIENCE_S
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
@@ -85,7 +85,7 @@ def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: 
         keep(cell, system, window, windows_left * window.elapsed_s)
         return window
 
-    return sum(tenant.offered_rps for tenant in unspoilt(offer).tenants)
+    return sum(tenant.offered_rps for tenant in unspoilt(system, offer).tenants)
 
 
 def said(rates_rps: Rates) -> str:

@@ -18,6 +18,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.schedules import Schedule, schedules
 from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.spoilt import tried_again
 from perseus.measurement.windows import keep
 from perseus.peak.attainment import (
     Attainment,
@@ -27,12 +28,12 @@ from perseus.peak.attainment import (
     late_from_send,
     verdict,
 )
-from perseus.peak.durations import ATTEMPTS, grace_s, loop_s
+from perseus.peak.durations import ATTEMPTS, PATIENCE_S, grace_s, loop_s
 from perseus.peak.fidelity import Fidelity, fidelity
 from perseus.peak.outcome import Outcome
 from perseus.peak.recovery import Burst, most_in_flight, recoveries
 from perseus.peak.speed import IN_FLIGHT
-from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, Verdict, judge_each
+from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import ReplayPhase, Run
@@ -110,7 +111,8 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
-    return warm_s + windows * window_s, warm_s + ATTEMPTS * windows * (window_s + DRAIN_S)
+    most_s = (ATTEMPTS + 1) * windows * (window_s + DRAIN_S) + PATIENCE_S
+    return warm_s + windows * window_s, warm_s + most_s
 
 
 def each_phase(
@@ -143,12 +145,13 @@ def one_phase(
     A window that client or host spoil is tried again, at last where there is no quiet; the last
     attempt stands.
     """
-    for attempts_left in reversed(range(ATTEMPTS)):
-        tolerance = BURSTY if attempts_left else NO_QUIET
+
+    def offer(tolerance: Tolerance) -> Window:
         window = one_window(cell.task, system, phase, drawn, tolerance)
         keep(cell, system, window, left_s)
-        if all(tenant.verdict is not Verdict.INVALID for tenant in window.tenants):
-            break
+        return window
+
+    window = tried_again(system, offer, BURSTY)
     number = system.ended[-1].number
     return [what_became(cell.task, window, number, i, drawn[i].rate_rps) for i in phase.loaded]
 

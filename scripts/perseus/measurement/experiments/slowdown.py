@@ -22,7 +22,7 @@ from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.spoilt import SpoiltError, unspoilt
 from perseus.measurement.windows import keep
 from perseus.peak import stats
-from perseus.peak.durations import ATTEMPTS, grace_s, loop_s, window_s
+from perseus.peak.durations import ATTEMPTS, PATIENCE_S, grace_s, loop_s, window_s
 from perseus.peak.outcome import Outcome
 from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.system import System
@@ -115,7 +115,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
     steps_s = steps * window_s(Phase.ALONE, task.search, task.slas, [rate_rps])
     warm_up_s = loop_s(task.search, task.slas)
-    return warm_up_s + steps_s, warm_up_s + ATTEMPTS * steps_s
+    return warm_up_s + steps_s, warm_up_s + (ATTEMPTS + 1) * steps_s + PATIENCE_S
 
 
 def offered_rps(
@@ -169,7 +169,7 @@ def one_step(
         return window
 
     try:
-        window = unspoilt(offer)
+        window = unspoilt(system, offer)
     except SpoiltError as error:
         return Step(number, tuple(loaded), error.outcome, str(error), {})
     seen = {name: seen_of(window, i, grace_s(task.slas)) for name, i in loaded.items()}

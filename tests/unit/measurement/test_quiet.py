@@ -1,0 +1,71 @@
+"""Waiting until others leave a host."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from perseus.host.procfs import CpuReading
+from perseus.measurement import quiet
+from perseus.measurement.quiet import LOOK_S, HostPatience
+from perseus.peak.durations import PATIENCE_S
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A host whose others use the shares `busy` of its core, one after the other, then the last."""
+    host = SimpleNamespace(busy=[0.0], slept_s=0.0, said=[])
+    looks = itertools.count()
+
+    def read(cores: list[int], root: int) -> CpuReading:
+        number = next(looks)
+        past = [host.busy[min(i, len(host.busy) - 1)] for i in range((number + 1) // 2)]
+        total = 1000 * ((number + 1) // 2)
+        return CpuReading(round(1000 * sum(past)), total, 0, {})
+
+    def sleep(seconds: float) -> None:
+        host.slept_s += seconds
+
+    monkeypatch.setattr(quiet, "read_cpu", read)
+    monkeypatch.setattr(quiet.time, "sleep", sleep)
+    monkeypatch.setattr(quiet, "most_at_work", lambda before, after, cores: host.who)
+    host.who = "make (process 7)"
+    return host
+
+
+def patience(host: Any, on_gpus: Any = None) -> HostPatience:
+    return HostPatience([1], 42, host.said.append, on_gpus)
+
+
+def test_nobody_is_waited_for_on_a_quiet_host(host: Any) -> None:
+    assert patience(host).until_quiet(0.5)
+    assert host.slept_s == LOOK_S and host.said == []
+
+
+def test_others_are_waited_for_and_named_once(host: Any) -> None:
+    host.busy = [0.8, 0.7, 0.6, 0.4]
+    assert patience(host).until_quiet(0.5)
+    assert host.slept_s == 4 * LOOK_S
+    assert host.said == [
+        "others use 80% of the server's cores or GPU, mostly make (process 7): waiting until they"
+        " leave, at most 115 s"
+    ]
+
+
+def test_patience_ends_for_all_calls_together(host: Any) -> None:
+    host.busy, host.who = [0.8] * 4 + [0.0] + [0.9], ""
+    beside_one_server = patience(host)
+    assert beside_one_server.until_quiet(0.5) and not beside_one_server.until_quiet(0.5)
+    assert host.slept_s == PATIENCE_S
+    assert len(host.said) == 2 and "mostly" not in host.said[0]
+    assert not beside_one_server.until_quiet(0.5) and host.slept_s == PATIENCE_S
+    assert not patience(host).until_quiet(0.5) and host.slept_s == 2 * PATIENCE_S
+
+
+def test_others_on_the_gpu_are_waited_for_too(host: Any) -> None:
+    shares = iter([0.9, None])
+    assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).until_quiet(0.5)
+    assert host.slept_s == 2 * LOOK_S and "90%" in host.said[0]
