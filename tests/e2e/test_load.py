@@ -123,7 +123,7 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
             assert system.until_quiet(1.0) and not said  # no more than what is put up with
             with ThreadPoolExecutor(1) as pool:
                 waiting = pool.submit(system.until_quiet, 0.3)
-                wait_until(lambda: said)
+                wait_until(lambda: said, 30)
                 assert not waiting.done()
                 other.kill()
         finally:

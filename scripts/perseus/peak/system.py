@@ -31,9 +31,9 @@ class Observation:
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
     foreign_cpu: float = 0.0
-    foreign_who: str = ""
     queue_ms: tuple[NDArray[np.float64], ...] = ()
     foreign_gpu: float | None = None
+    foreign_who: str = ""
 
     @property
     def now_ns(self) -> int:
