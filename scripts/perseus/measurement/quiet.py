@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from perseus.host.gpu import ForeignWork
 from perseus.host.procfs import foreign_share, most_at_work, read_cpu
 from perseus.peak.durations import PATIENCE_S
+from perseus.peak.verdict import said_of_others
 
 LOOK_S = 5.0
 """What is quiet for so long may last for a window."""
@@ -40,15 +41,11 @@ class HostPatience:
             time.sleep(LOOK_S)
             after = read_cpu(self._cores, self._root)
             on_gpu = 0.0 if self._on_gpus is None else self._on_gpus.share(start_ns) or 0.0
-            share = max(foreign_share(before, after), on_gpu)
+            who = most_at_work(before, after, self._cores)
+            share, used = said_of_others(foreign_share(before, after), on_gpu, who)
             if share <= foreign:
                 return True
             if not said:
-                who = most_at_work(before, after, self._cores)
-                self._say(
-                    f"others use {share:.0%} of the server's cores or GPU"
-                    f"{f', mostly {who}' if who else ''}: waiting until they leave,"
-                    f" at most {self._left_s:.0f} s"
-                )
+                self._say(f"{used}: waiting until they leave, at most {self._left_s:.0f} s")
                 said = True
         return False

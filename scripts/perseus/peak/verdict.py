@@ -138,9 +138,14 @@ class TenantWindow:
 
 def used_by_others(seen: Observation | TenantWindow) -> tuple[float, str]:
     """The share of the server's cores, or of its GPU if that is more, and how that is said."""
-    share, what = max((seen.foreign_cpu, "cores"), (seen.foreign_gpu or 0.0, "GPU"))
-    who = f", mostly {seen.foreign_who}" if seen.foreign_who and what == "cores" else ""
-    return share, f"other processes used {share:.0%} of the server's {what}{who}"
+    return said_of_others(seen.foreign_cpu, seen.foreign_gpu or 0.0, seen.foreign_who)
+
+
+def said_of_others(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
+    """The larger share, and in words what it is of, with the process that worked on the cores."""
+    share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
+    among = f", among them {who}" if who and what == "cores" else ""
+    return share, f"other processes used {share:.0%} of the server's {what}{among}"
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:

@@ -50,8 +50,8 @@ def test_others_are_waited_for_and_named_once(host: Any) -> None:
     assert patience(host).until_quiet(0.5)
     assert host.slept_s == 4 * LOOK_S
     assert host.said == [
-        "others use 80% of the server's cores or GPU, mostly make (process 7): waiting until they"
-        " leave, at most 115 s"
+        "other processes used 80% of the server's cores, among them make (process 7): waiting until"
+        " they leave, at most 115 s"
     ]
 
 
@@ -60,7 +60,7 @@ def test_patience_ends_for_all_calls_together(host: Any) -> None:
     beside_one_server = patience(host)
     assert beside_one_server.until_quiet(0.5) and not beside_one_server.until_quiet(0.5)
     assert host.slept_s == PATIENCE_S
-    assert len(host.said) == 2 and "mostly" not in host.said[0]
+    assert len(host.said) == 2 and "among" not in host.said[0]
     assert not beside_one_server.until_quiet(0.5) and host.slept_s == PATIENCE_S
     assert not patience(host).until_quiet(0.5) and host.slept_s == 2 * PATIENCE_S
 
@@ -68,4 +68,4 @@ def test_patience_ends_for_all_calls_together(host: Any) -> None:
 def test_others_on_the_gpu_are_waited_for_too(host: Any) -> None:
     shares = iter([0.9, None])
     assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).until_quiet(0.5)
-    assert host.slept_s == 2 * LOOK_S and "90%" in host.said[0]
+    assert host.slept_s == 2 * LOOK_S and "90% of the server's GPU:" in host.said[0]

@@ -710,7 +710,7 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
     too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
     assert np.isnan(too_much.certified)
-    said = "other processes used 60% of the server's cores, mostly make (process 7)"
+    said = "other processes used 60% of the server's cores, among them make (process 7)"
     assert (too_much.outcome, too_much.reason) == (Outcome.DISTURBED, said)
 
 
