@@ -7,7 +7,7 @@ import synthetic
 from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
-from perseus.results.fleets.break_even import Option, costs
+from perseus.results.fleets.break_even import Option, costs, questions
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
 from perseus.results.repeats import group
@@ -115,3 +115,14 @@ def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
 def costs_known(of, asked):
     shared = [cost for cost in costs(of, asked) if cost.option.shared]
     return not np.isnan(shared[0].probability_of_saving)
+
+
+@pytest.mark.parametrize("mixes", [((1, 0), (1, 1)), ((1, 0), (0, 1))])
+def test_each_question_is_asked_once(mixes):
+    """A model that is alone under load on a shared server is also one that several servers have."""
+    made = synthetic.records(TRUTH, mixes=mixes, holds=())
+    alone = [on("cpu2", record) for record in made if len(record["cell"]["tenants"]) == 1]
+    found = group(synthetic.loaded([*made, *alone]), seed=0, draws=100)
+    of = operating_points(list(found.values()), dict.fromkeys(("cpu1", "cpu2"), synthetic.PRICE))
+    asked = [question.models for question in questions(of, None)]
+    assert len(asked) == len(set(asked)) and set(asked) >= {(A,), (B,)}

@@ -100,19 +100,18 @@ class Stretch:
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
     """Of the demand, in its proportion; else of the models of each shared scenario, each as many of
-    its dedicated servers, and of each model alone where several servers have it."""
+    its dedicated servers, and of each model alone where several servers have it: once each, since
+    copies of a model that several servers have are both."""
     if demand is not None:
         top = demand.levels[-1]
         asked = {model: top.rps[model] for model in top.models}
         return [_question(asked)] if asked else []
-    shared = dict.fromkeys(tuple(sorted(set(p.models))) for p in points if p.is_shared)
-    several = dict.fromkeys(
-        p.models for p in points if not p.is_shared and _servers_of(points, p.models) > 1
-    )
+    shared = [tuple(sorted(p.models)) for p in points if p.is_shared]
+    several = [p.models for p in points if not p.is_shared and _servers_of(points, p.models) > 1]
     alone = {p.models[0]: p.rates_rps[p.models[0]] for p in reversed(points) if not p.is_shared}
     return [
         _question({model: alone[model] for model in models})
-        for models in (*shared, *several)
+        for models in dict.fromkeys((*shared, *several))
         if all(model in alone for model in models)
     ]
 
