@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -331,19 +332,39 @@ def test_a_single_queue_is_late_as_the_formula_says():
         record.model_copy(update={"unloaded_p50_ms": {A: sla_ms - 1e-6}})
         for record in point.peak.records
     ]
-    peak = SimpleNamespace(**{name: getattr(point.peak, name) for name in PARTS}, records=slow)
+    late = replace(point, peak=replace(point.peak, records=tuple(slow)))
     plan = SimpleNamespace(
-        models=(A,), bought=[(3, _offer(point, peak))], load_rps=lambda offer, model: 5.5
+        models=(A,),
+        bought=[(3, of_plans.Offer(late, "on_demand"))],
+        load_rps=lambda offer, model: 5.5,
     )
     assert point.peak.speeds_rps[A] == pytest.approx(11)
     assert attained(plan)[A] == pytest.approx(0.5, abs=0.01)
 
 
-PARTS = ("task", "speeds_rps", "rates_rps", "loaded", "images_per_request")
+def test_the_speed_that_the_host_had_with_a_mix_does_not_matter():
+    """One shared server whose work just fits in, as the dedicated cells saw it: the loads of a plan
+    are at their speed, and so is the work."""
+    shares = [attained(of_one_server(faster))[A] for faster in (0.8, 1.0, 1.25)]
+    assert shares == pytest.approx([shares[1]] * 3, abs=1e-3)
+    assert 0.5 < shares[1] < 1
 
 
-def _offer(point, peak):
-    return SimpleNamespace(point=SimpleNamespace(peak=peak, models=point.models))
+def of_one_server(faster):
+    """The plan for a server's worth of a mix during which the host was so many times as fast."""
+    truth = synthetic.Truth({A: 100.0, B: 400.0}, gain=1.05, between=0, within=1e-9, repeats=1)
+    made = synthetic.records(truth, mixes=((1, 1),), holds=())
+    for record in made:
+        if record["cell"]["run"]["line"] == "mix":
+            record["estimate_scale"] *= faster
+            record["posterior_scales"] = [faster * s for s in record["posterior_scales"]]
+            record["speeds_rps"] = {
+                name: [faster * rps for rps in seen] for name, seen in record["speeds_rps"].items()
+            }
+            record["unloaded_p50_ms"] = {
+                name: ms / faster for name, ms in record["unloaded_p50_ms"].items()
+            }
+    return by_strategy(plans(points_of(made), demand({A: 52.0, B: 208.0})))[SHARING]
 
 
 def test_light_fleets_keep_their_slas_in_virtual_time():

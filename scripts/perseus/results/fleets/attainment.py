@@ -2,7 +2,8 @@
 
 Each server is a first-come first-served queue for all its tenants, whose work is what the busy
 server was seen to take for a request of each tenant alone (docs/method.md, "Demand and fleets"):
-another way to the same answer than the searched limits, on which the fleet rests.
+another way to the same answer than the searched limits, on which the fleet rests. Times are brought
+to the host's speed in the dedicated cells, as the loads are that a plan gives to a server.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from perseus.peak.stats import Floats
 from perseus.peak.virtual_queue import LongRun, VirtualQueue
 from perseus.results.fleets.operating_points import OperatingPoint
 from perseus.results.fleets.plans import Plan
-from perseus.results.repeats import RepeatedPeak
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 50_000
@@ -40,12 +40,12 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
     """By model, the share of requests over the SLA on one server with such loads."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
-    speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants])
-    unloaded_ms = [
+    speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
+    unloaded_ms = point.speed_changes * [
         np.median([record.unloaded_p50_ms.get(tenant.name, np.nan) for record in peak.records])
         for tenant in tenants
     ]
-    rates = _rates_rps(peak, loads_rps)
+    rates = _rates_rps(point, loads_rps)
     spare_s = [
         (tenant.sla.latency_ms - float(ms)) / 1000
         for tenant, ms in zip(tenants, unloaded_ms, strict=True)
@@ -63,10 +63,11 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
     return late
 
 
-def _rates_rps(peak: RepeatedPeak, loads_rps: Mapping[str, float]) -> Floats:
+def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     """Requests/s of each loaded tenant; several of a model share its load as at the limit."""
+    peak = point.peak
     images = peak.images_per_request[peak.loaded]
-    at_limit = peak.rates_rps[peak.loaded] * images
+    at_limit = peak.rates_rps[peak.loaded] * images / point.speed_changes
     models = np.array([peak.task.tenants[i].model for i in peak.loaded])
     of_model = [at_limit[models == model].sum() for model in models]
     loads = np.array([loads_rps.get(model, 0.0) for model in models])

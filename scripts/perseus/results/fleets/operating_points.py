@@ -31,7 +31,8 @@ class OperatingPoint:
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
     estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
-    `usd_per_hour` is by pricing.
+    `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are how many times as fast the
+    host was then as in the dedicated cells, to whose speed the rates are brought.
     """
 
     peak: RepeatedPeak
@@ -39,6 +40,7 @@ class OperatingPoint:
     lower_rps: Mapping[str, float]
     draws_rps: Mapping[str, Floats]
     usd_per_hour: Mapping[str, float]
+    speed_changes: Floats
 
     @property
     def server(self) -> str:
@@ -82,7 +84,7 @@ def operating_points(
 def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
-    changes = speed_changes(peak, known) if len(known) == len(loaded) else 1.0
+    changes = speed_changes(peak, known) if len(known) == len(loaded) else np.ones(len(loaded))
     images = peak.images_per_request[loaded] / changes
     draws = peak.rates_draws_rps[:, loaded] * images
     models = [peak.task.tenants[i].model for i in loaded]
@@ -93,6 +95,7 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
         lower_rps=_by_model(models, np.quantile(draws, LOWER, axis=0)),
         draws_rps=_by_model(models, draws.T),
         usd_per_hour={pricing: usd for pricing, usd in priced if usd is not None},
+        speed_changes=changes,
     )
 
 
