@@ -300,6 +300,11 @@ OF_FLEETS = {
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
+    "Each of these limits is 95 % sure by itself, not all of them at once: to be as sure of the"
+    " fleet, leave head-room (demand: headroom).": (
+        fleet(together={"probability_enough": 0.94}),
+        fleet(together={"probability_enough": 0.95}),
+    ),
     "Whether this is the cheapest fleet is not proven: when the solver's time was over, one that"
     " costs 3.0 % less was not ruled out.": (
         fleet(together={"status": "time limit", "gap": 0.03}),

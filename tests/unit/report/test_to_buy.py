@@ -49,6 +49,22 @@ def test_a_fleet_that_the_simulation_doubts_is_not_called_sure():
     assert "they keep every SLA, too" in " ".join(sure.sentences)
 
 
+def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
+    """Each of twelve servers is full to its limit, which holds with 95 %; with one model it is one
+    limit."""
+    for count, kind in ((1, "yes"), (12, "perhaps")):
+        truth = synthetic.Truth({f"m{i}": 100.0 for i in range(count)}, repeats=1)
+        made = synthetic.records(truth, mixes=(), holds=())
+        for record in made:  # so fast that virtual time doubts nothing
+            record["speeds_rps"] = {name: [1000.0] * 4 for name in record["speeds_rps"]}
+        points = synthetic_files.tables_of(made)["operating_points"].to_pandas()
+        lower = dict(zip(points["model"], points["lower_rps"], strict=True))
+        (answer,) = said(rps=lower, records=made)
+        assert answer.headline.startswith(f"Buy {count} server")
+        assert answer.kind == kind
+        assert ("not all of them at once" in " ".join(answer.sentences)) == (kind == "perhaps")
+
+
 def test_a_fleet_of_many_models_is_named_in_part():
     many = {f"model_{i:02}": 100.0 for i in range(20)}
     truth = synthetic.Truth(many, between=0, within=1e-6, repeats=1)

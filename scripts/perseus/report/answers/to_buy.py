@@ -16,10 +16,14 @@ from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.cheapest import TIME_LIMIT
+from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 
 MOST_NAMED = 12
 """Load lines of a fleet, and models of a demand, that are named one by one."""
+
+SURE = 1 - LOWER
+"""That a fleet is enough, from which on it is as sure as each of the limits that it rests on."""
 
 MOST_LATE = 3
 """Models that the simulation doubts, with a sentence each."""
@@ -77,6 +81,7 @@ def _fleet(tables: Tables) -> Answer:
         f"They carry {_demand_words(row)} requests/s within every SLA, by the lower limits of what"
         f" such servers were measured to carry; that they are enough has a probability"
         f" {_chance(row['probability_enough'])}.",
+        *_not_sure_together(row),
         *_not_proven(row),
         *_in_virtual_time(mine, late),
         *_beside(top, row, is_known),
@@ -86,7 +91,8 @@ def _fleet(tables: Tables) -> Answer:
         *_not_sure(points),
     )
     behind = (to_table("fleets"), *to_lines(points))
-    is_doubtful = len(late) > 0 or bool((points["preset"] == "smoke").any())
+    is_smoke = bool((points["preset"] == "smoke").any())
+    is_doubtful = len(late) > 0 or is_smoke or row["probability_enough"] < SURE
     return Answer("perhaps" if is_doubtful else "yes", headline, sentences, behind)
 
 
@@ -117,6 +123,14 @@ def _servers(count: float) -> str:
 def _chance(probability: float) -> str:
     said = chance(probability)
     return f"of {said}" if said[0].isdigit() else said
+
+
+def _not_sure_together(row: pd.Series) -> Iterator[str]:
+    if row["probability_enough"] < SURE:
+        yield (
+            f"Each of these limits is {percent(SURE)} sure by itself, not all of them at once: to"
+            " be as sure of the fleet, leave head-room (demand: headroom)."
+        )
 
 
 def _not_proven(row: pd.Series) -> Iterator[str]:
