@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import count
 
 
 def percent(share: float) -> str:
     """A share as text, 0.0312 as "3.1 %"; whole numbers from 10 % on."""
     digits = 0 if abs(share) >= 0.0995 else 1
     return f"{100 * share:.{digits}f} %".replace("-", "\N{MINUS SIGN}")
+
+
+def percent_below(share: float, bound: float) -> str:
+    """A share as `percent` writes it, but with the digits that tell it from a higher bound."""
+    digits = next(n for n in count() if round(share, n + 2) < bound)
+    return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
 def bounds(low: float, high: float, write: Callable[[float], str]) -> str:

@@ -324,6 +324,14 @@ OF_FLEETS = {
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
+    "only 94.7 % of the requests of b are within 40 ms, of 95 % that must be": (
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9468}]),
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.95}]),
+    ),
+    "only 99.89 % of the requests of b are within 40 ms, of 99.9 % that must be": (
+        fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9989, "sla_share": 1 - 0.001}]),
+        ASKED,
+    ),
     "The same is so of 2 more models: see fleet_models.csv.": (
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abcde"]),
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abc"]),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from perseus.report.numbers import significant
+from perseus.report.numbers import percent_below, significant
 from perseus.report.shown import Entry, between, rows_of, shares_of, shown, span
 from perseus.results.tables import module_of
 
@@ -63,3 +63,17 @@ def test_shares_are_in_percent_and_counts_are_whole_though_some_are_missing():
 def test_there_is_no_link_where_there_is_nothing_to_look_up():
     assert Entry("27.0").to("cell-a") == Entry("27.0", link="cell-a")
     assert Entry(significant(None)).to("cell-a") == Entry(significant(None))
+
+
+@pytest.mark.parametrize(
+    ("share", "bound", "text"),
+    [
+        (0.5, 0.95, "50 %"),
+        (0.031, 0.95, "3.1 %"),
+        (0.9468, 0.95, "94.7 %"),
+        (0.94996, 0.95, "94.996 %"),
+        (0.9989, 0.999, "99.89 %"),
+    ],
+)
+def test_a_share_below_a_bound_is_seen_to_be_below_it(share, bound, text):
+    assert percent_below(share, bound) == text

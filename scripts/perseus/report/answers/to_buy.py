@@ -13,7 +13,7 @@ import pandas as pd
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import QUICK, loaded, not_certified
 from perseus.report.links import to_lines, to_table
-from perseus.report.numbers import bounds, chance, listed, percent, significant
+from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
 from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
@@ -152,9 +152,9 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
     for _, row in late.head(MOST_LATE).iterrows():
         yield (
             "But simulated as first-come first-served queues under Poisson arrivals, only"
-            f" {percent(row['attained'])} of the requests of {row['model']} are within"
-            f" {row['sla_ms']:g} ms, of {percent(row['sla_share'])} that must be: measure such a"
-            " server at this load before you buy."
+            f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
+            f" {row['model']} are within {row['sla_ms']:g} ms, of {100 * row['sla_share']:g} % that"
+            " must be: measure such a server at this load before you buy."
         )
     if len(late) > MOST_LATE:
         yield f"The same is so of {len(late) - MOST_LATE} more models: see fleet_models.csv."
