@@ -484,8 +484,8 @@ OF_DEMANDS = {
         UNSURE,
         ALWAYS,
     ),
-    "a and b need servers of their own: sharing is cheaper at no demand up to 100 requests/s"
-    " (10 servers)": (NEVER, SECOND),
+    "a and b need servers of their own: sharing is cheaper at no demand from 1.00 to 100 requests/s"
+    " (11 servers)": (over_demand(STRETCH | AGAIN | {"to_servers": 11}), SECOND),
     "Only shared servers were measured with all of a and b: what sharing saves is not known": (
         over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
         ALWAYS,

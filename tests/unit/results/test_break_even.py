@@ -7,7 +7,7 @@ import synthetic
 from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
-from perseus.results.fleets.break_even import Option, costs, questions
+from perseus.results.fleets.break_even import Option, costs, questions, stretches
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
 from perseus.results.repeats import group
@@ -70,7 +70,8 @@ def test_shared_servers_are_known_though_no_server_has_every_dedicated_peak(lost
     of = operating_points(list(found.values()), dict.fromkeys(lost, synthetic.PRICE))
     made = list(costs(of, demand({A: 20.0, B: 80.0}, servers=tuple(lost))))
     assert {cost.option for cost in made} == {Option(server, True) for server in lost}
-    assert (made[0].total_rps, made[0].servers) == (1.0, 1)
+    assert made[0].total_rps == pytest.approx(made[-1].total_rps / 1000)
+    assert made[0].servers == 1
     assert made[-1].servers > 1
 
 
@@ -126,3 +127,18 @@ def test_each_question_is_asked_once(mixes):
     of = operating_points(list(found.values()), dict.fromkeys(("cpu1", "cpu2"), synthetic.PRICE))
     asked = [question.models for question in questions(of, None)]
     assert len(asked) == len(set(asked)) and set(asked) >= {(A,), (B,)}
+
+
+@pytest.mark.parametrize(("capacity", "first", "last"), [(0.1, 0.001, 1.0), (500.0, 1.0, 5000.0)])
+def test_demands_go_from_a_hardly_used_server_to_ten_full_ones(capacity, first, last):
+    """Where servers are fast, from one request a second."""
+    truth = synthetic.Truth({A: capacity, B: capacity}, gain=0.2, within=1e-9, repeats=1, between=0)
+    records = synthetic.loaded(synthetic.records(truth, mixes=((1, 1),), holds=()))
+    found = list(group(records, seed=0, draws=100).values())
+    of = operating_points(found, {"cpu1": synthetic.PRICE})
+    made = [cost for cost in costs(of, None) if not cost.option.shared]
+    assert made[0].total_rps == pytest.approx(first, rel=1e-6)
+    assert made[-1].total_rps == pytest.approx(last, rel=1e-6)
+    assert (made[0].servers, made[-1].servers) == (2, 10)
+    few = next(stretches(list(costs(of, None))))
+    assert few.option.shared and few.first.total_rps == made[0].total_rps

@@ -14,7 +14,6 @@ from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import QUICK, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
-from perseus.results.fleets.break_even import MOST_SERVERS
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
@@ -283,8 +282,9 @@ def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[s
     at_first = list(takewhile(lambda row: row["shared"], rows))
     if not shared:
         return "no", (
-            f"{who} need servers of their own: sharing is cheaper at no demand up to {most}"
-            f" requests/s ({MOST_SERVERS} servers)"
+            f"{who} need servers of their own: sharing is cheaper at no demand from"
+            f" {significant(rows[0]['from_rps'])} to {most} requests/s"
+            f" ({_servers(rows[-1]['to_servers'])})"
         )
     if any(pd.isna(row["least_saving"]) for row in shared):
         return "unknown", (

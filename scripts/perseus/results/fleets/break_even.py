@@ -24,9 +24,11 @@ from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
 
 LEAST_RPS = 1.0
+LEAST_SERVERS = 0.01
 MOST_SERVERS = 10
 STEPS = 121
-"""Demands from one request/s to what fills ten dedicated servers, in equal ratios."""
+"""Demands, in equal ratios, from one request/s, or what a dedicated server has done in a hundredth
+of its time if that is less, to what fills ten of them."""
 
 DRAWS = 100
 """Of what servers carry, by which it is told how sure it is that sharing saves."""
@@ -167,8 +169,9 @@ def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: in
 
 
 def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[float]:
-    """From one request/s to ten servers' worth, each with one model: of any type, the most that one
-    was found to carry of it, also beside others, since not every model has a dedicated peak."""
+    """From LEAST_RPS or LEAST_SERVERS' worth to MOST_SERVERS', each with one model: of any type,
+    the most that one was found to carry of it, also beside others, since not every model has a
+    dedicated peak."""
     most_rps: dict[str, float] = {}
     for model, rps in (item for each in points for item in each.lower_rps.items()):
         most_rps[model] = max(rps, most_rps.get(model, 0.0))
@@ -176,8 +179,8 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
         return []
     pairs = zip(question.models, question.shares, strict=True)
     full = 1 / sum(share / most_rps[model] for model, share in pairs)
-    most = max(MOST_SERVERS * full, 2 * LEAST_RPS)
-    return [float(rps) for rps in np.geomspace(LEAST_RPS, most, STEPS)]
+    least = min(LEAST_RPS, LEAST_SERVERS * full)
+    return [float(rps) for rps in np.geomspace(least, MOST_SERVERS * full, STEPS)]
 
 
 def _chosen(

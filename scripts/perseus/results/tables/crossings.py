@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import inf
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
-from perseus.results.fleets.break_even import MOST_SERVERS, STEPS, stretches
+from perseus.results.fleets.break_even import LEAST_SERVERS, MOST_SERVERS, STEPS, stretches
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.records import Row
@@ -19,8 +19,9 @@ DESCRIPTION = (
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    f"From one request a second to what fills {MOST_SERVERS} dedicated servers, at {STEPS} demands"
-    " in equal ratios, so that a stretch ends somewhere before the next begins; whole servers at"
+    f"From one request a second, or {LEAST_SERVERS:.0%} of what fills a dedicated server if that is"
+    f" less, to what fills {MOST_SERVERS}, at {STEPS} demands in equal ratios, so that a stretch"
+    " ends somewhere before the next begins; whole servers at"
     " on-demand prices, with the head-room and the servers of each model that a stated demand asks"
     " for. Shared ones are named where they are cheaper at the lower limits of what servers carry,"
     " at the estimates, and in at least half of joint draws between."
