@@ -458,6 +458,33 @@ def test_changes_of_the_demand_and_of_prices():
     assert all(change.server is None for change in found.values())  # one price changes no fleet
 
 
+def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
+    """Of these, one carries more of a and the other more of b, such as by their batching."""
+    alone = synthetic.records(EXACT, mixes=(), holds=())
+    (shared,) = (each for each in synthetic.records(EXACT, mixes=((1, 1),), holds=())
+                 if len(each["cell"]["tenants"]) == 2)  # fmt: skip
+    made = [*alone, carrying(shared, "batching", [9.0, 24.0]), carrying(shared, "not", [6.0, 36.0])]
+    asked = demand({A: 11.9, B: 47.9})
+    found = {(c.plan.strategy, c.factor): c for c in changes(plans(points_of(made), asked), asked)}
+    half, same = found[SHARING, 0.5], found[SHARING, 1.25]
+    assert same.before.words == (
+        "1 x (a 1 : 1 b, as in cpu1.batching) + 1 x (a 1 : 1 b, as in cpu1.not)"
+    )
+    assert same.keeps_servers
+    assert half.plan.servers == 1 and not half.keeps_servers
+
+
+def carrying(record, scenario, rates_rps):
+    """The record of a shared line as that of a scenario which is at its limit at such rates."""
+    cell = record["cell"]
+    names = {
+        key: cell[key].replace("cpu1.shared", f"cpu1.{scenario}") for key in ("cell", "scenario")
+    }
+    line = {"base_rps": [0.0, 0.0], "direction_rps": rates_rps}
+    at_limit = {"estimate_scale": 1.0, "posterior_scales": [1.0] * 100}
+    return record | {"cell": cell | names, "line": line} | at_limit
+
+
 def test_a_change_is_solved_once_and_keeps_the_fleet_where_none_is_cheaper(monkeypatch):
     """At a gain of one, two shared servers are worth a dedicated one of each."""
     asked = demand({A: 15.0, B: 60.0})

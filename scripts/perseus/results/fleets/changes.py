@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from perseus.results.fleets.operating_points import OperatingPoint
 from perseus.results.fleets.plans import DEDICATED, SHARING, Plan, keeping, offered, planned
+from perseus.results.repeats import key
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
 
 DEMAND_FACTORS = (0.5, 0.8, 1.25, 2.0)
@@ -66,8 +67,5 @@ def _at_price(point: OperatingPoint, server: str, factor: float) -> OperatingPoi
     return replace(point, usd_per_hour=usd)
 
 
-def _fleet(plan: Plan) -> set[tuple[int, str, str, str]]:
-    return {
-        (count, offer.point.server, offer.point.peak.mix, offer.pricing)
-        for count, offer in plan.bought
-    }
+def _fleet(plan: Plan) -> dict[tuple[tuple[str, str], str], int]:
+    return {(key(offer.point.peak.task), offer.pricing): count for count, offer in plan.bought}

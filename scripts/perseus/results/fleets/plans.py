@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -93,14 +94,18 @@ class Plan:
 
     @property
     def words(self) -> str:
-        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers and prices where they differ."""
+        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers and prices where they differ, and scenarios
+        where several have the same mix on a server."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
+        scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
 
         def said(offer: Offer) -> str:
+            on_server, scenario = _mix(offer)
             on = f" on {offer.point.server}" if len(servers) > 1 else ""
             at = f", {offer.pricing.replace('_', '-')}" if len(pricings) > 1 else ""
-            return f"{offer.point.peak.mix}{on}{at}"
+            which = f", as in {scenario}" if scenarios[on_server] > 1 else ""
+            return f"{offer.point.peak.mix}{on}{at}{which}"
 
         return " + ".join(f"{count} x ({said(offer)})" for count, offer in self.bought)
 
@@ -259,6 +264,11 @@ def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) ->
 def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
     usd = np.array([each.usd_per_hour for each in offers])
     return Offers(rates_rps, usd, np.array([each.pricing == SPOT for each in offers]))
+
+
+def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
+    """A load line in words and its server, and its scenario."""
+    return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 
 def _missing(models: Sequence[str], offers: Sequence[Offer]) -> list[str]:
