@@ -538,8 +538,9 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
     starts = synthetic.startup_record()["starts"]
     mean_s = sum(start["ready_s"] for start in starts) / len(starts)
     assert row["on_spot"] > 0.4
-    assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * 0.1 * mean_s / 3600)
-    expected = row["usd_per_month"] * (1 + 0.1 * mean_s / 3600 * _spot_part(task, cells))
+    starting = 0.1 * mean_s / (3600 + 0.1 * mean_s)
+    assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * starting)
+    expected = row["usd_per_month"] * (1 + starting * _spot_part(task, cells))
     assert row["usd_per_month_expected"] == pytest.approx(expected)
     (unknown, *_) = fleets.rows(StudyResults.read(task, cells[:-1], []))
     assert np.isnan(unknown["lost_to_revocations"]) and np.isnan(unknown["usd_per_month_expected"])
@@ -547,6 +548,20 @@ def test_revocations_lose_what_a_start_takes(tmp_path):
     write_json(cells[-1] / "record.json", record | {"outcome": "failed", "starts": []})
     (failed, *_) = fleets.rows(StudyResults.read(task, cells, []))
     assert np.isnan(failed["lost_to_revocations"])
+
+
+def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
+    """Sixty an hour, and starts of a minute: each server starts for half of its time."""
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
+    cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
+    record = json.loads((cells[-1] / "record.json").read_text())
+    starts = [start | {"ready_s": 60.0} for start in record["starts"]]
+    write_json(cells[-1] / "record.json", record | {"starts": starts})
+    asked = demand({"resnet18": 290.0}, spot=Spot(largest_share=1.0, revocations_per_hour=60))
+    task = synthetic.TASK.model_copy(update={"demand": asked})
+    (row, *_) = fleets.rows(StudyResults.read(task, cells, []))
+    assert row["on_spot"] == pytest.approx(1.0)
+    assert row["lost_to_revocations"] == pytest.approx(0.5)
 
 
 def _spot_part(task, cells):

@@ -80,8 +80,9 @@ SCHEMA = Schema(
         *SOLVED,
         column("on_spot", REAL, "share", "of the demand, on servers at the spot price"),
         column("lost_to_revocations", REAL, "share", "of the demand, lost until a revoked server is"
-               " replaced: its share x revocations per hour x the start that was measured, without"
-               " the boot of a new machine; null without an experiment startup"),
+               " replaced: its share x rs / (1 + rs), of r revocations per hour that it runs and"
+               " the start of s hours that was measured, without the boot of a new machine; null"
+               " without an experiment startup"),
         column("usd_per_month_expected", REAL, "USD", "usd_per_month, and that of the starts that"
                " revocations make necessary, in which spot servers are paid and answer nothing;"
                " null without an experiment startup"),
@@ -161,7 +162,8 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
         }
     starts_s = _starts_s(results)
     hours = [starts_s.get(offer.point.server, np.nan) / 3600 for _, offer in used]
-    starting = spot.revocations_per_hour * np.array(hours)  # NaN where one is not known
+    starts = spot.revocations_per_hour * np.array(hours)  # NaN where one is not known
+    starting = starts / (1 + starts)  # of its time: a server runs for so long, and then starts
     usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
     total = sum(plan.level.rps.values())
     on_spot = sum(plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models)
