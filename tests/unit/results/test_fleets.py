@@ -96,6 +96,23 @@ def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
     assert found.usd_per_hour == 1
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1e-6, 1.0, 1e6])
+def test_what_is_the_cheapest_does_not_depend_on_the_unit_of_money(scale):
+    rates = np.array([[10.0, 0.0, 7.0, 3.0], [0.0, 40.0, 28.0, 35.0]])
+    usd = np.array([1.0, 1.0, 1.1, 1.05])
+    wanted = Wanted(np.array([95.0, 260.0]))
+    offers = Offers(rates, scale * usd, np.zeros(4, bool))
+    found = cheapest(offers, wanted)
+    assert found.usd_per_hour == pytest.approx(13.8 * scale)
+    assert found.gap <= GAP and found.status == OPTIMAL
+    assert roomiest(offers, wanted, found).usd_per_hour == pytest.approx(13.8 * scale)
+
+
+def test_servers_that_cost_nothing_carry_a_demand():
+    found = cheapest(Offers(np.array([[10.0]]), np.zeros(1), np.zeros(1, bool)), Wanted(np.ones(1)))
+    assert found.counts.tolist() == [1] and found.usd_per_hour == 0
+
+
 def test_a_demand_that_nobody_carries_is_refused():
     offers = Offers(np.array([[1.0], [0.0]]), np.ones(1), np.zeros(1, bool))
     with pytest.raises(NoFleetError):

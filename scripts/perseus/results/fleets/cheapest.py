@@ -35,6 +35,11 @@ class Offers:
     is_spot: NDArray[np.bool_]
 
     @property
+    def relative_prices(self) -> Floats:
+        """To the highest: the solver's tolerances are absolute."""
+        return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
+
+    @property
     def hosts(self) -> NDArray[np.bool_]:
         return self.rates_rps > 0
 
@@ -74,10 +79,10 @@ def cheapest(
     Raises NoFleetError where there is none, or none was found in time.
     """
     matrix, least = _constraints(offers, wanted)
-    usd = offers.usd_per_hour
+    prices = offers.relative_prices
     found = optimize.milp(
-        usd,
-        integrality=np.ones(len(usd)),
+        prices,
+        integrality=np.ones(len(prices)),
         constraints=optimize.LinearConstraint(sparse.csr_array(matrix), lb=least),
         options={"mip_rel_gap": gap, "time_limit": time_limit_s},
     )
@@ -86,9 +91,10 @@ def cheapest(
     counts = np.round(found.x).astype(np.int64)
     if _is_short(counts, matrix, least):
         raise NoFleetError("the solver's fleet does not carry the demand")
-    cost = float(usd @ counts)
+    cost = float(prices @ counts)
     left = max(1 - found.mip_dual_bound / cost, 0.0) if cost > 0 else 0.0
-    return Solution(counts, cost, left, OPTIMAL if found.status == 0 else TIME_LIMIT)
+    usd = float(offers.usd_per_hour @ counts)
+    return Solution(counts, usd, left, OPTIMAL if found.status == 0 else TIME_LIMIT)
 
 
 def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
@@ -96,28 +102,28 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
     capacity in proportion to the demand is the highest. `found` itself where none is found in time.
     """
     matrix, least = _constraints(offers, wanted)
-    usd, asked = offers.usd_per_hour, int(np.sum(wanted.demand_rps > 0))
+    prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
+    most = float(prices @ found.counts)
     spare = np.zeros((len(matrix), 1))  # a last column, which the first rows must reach
     spare[:asked] = -1
     least = np.where(np.arange(len(least)) < asked, 0.0, least)
     made = optimize.milp(
-        np.append(np.zeros(len(usd)), -1.0),
-        integrality=np.append(np.ones(len(usd)), 0.0),
-        bounds=optimize.Bounds(np.append(np.zeros(len(usd)), 1 - TOLERANCE), np.inf),
+        np.append(np.zeros(len(prices)), -1.0),
+        integrality=np.append(np.ones(len(prices)), 0.0),
+        bounds=optimize.Bounds(np.append(np.zeros(len(prices)), 1 - TOLERANCE), np.inf),
         constraints=[
             optimize.LinearConstraint(sparse.csr_array(np.hstack([matrix, spare])), lb=least),
-            optimize.LinearConstraint(np.append(usd, 0.0), ub=found.usd_per_hour * (1 + TOLERANCE)),
+            optimize.LinearConstraint(np.append(prices, 0.0), ub=most * (1 + TOLERANCE)),
         ],
         options={"mip_rel_gap": GAP, "time_limit": ROOMIEST_S},
     )
     if made.x is None:
         return found
     counts = np.round(made.x[:-1]).astype(np.int64)
-    cost = float(usd @ counts)
-    is_as_cheap = cost <= found.usd_per_hour * (1 + 1e-6)
+    is_as_cheap = float(prices @ counts) <= most * (1 + 1e-6)
     if not (is_as_cheap and carries(counts, offers, wanted)):
         return found
-    return replace(found, counts=counts, usd_per_hour=cost)
+    return replace(found, counts=counts, usd_per_hour=float(offers.usd_per_hour @ counts))
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
