@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
+
+import numpy as np
 
 from perseus.host.parquet import TEXT, WHOLE
 from perseus.peak.outcome import Outcome
@@ -126,6 +129,12 @@ def _scenario(task: MeasureTask) -> Row:
 def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
     """A column of values and the two of its interval."""
     return {name: found.value, names[0]: found.low, names[1]: found.high}
+
+
+def written(rps: float) -> str:
+    """A rate in a text, to four digits, but whole numbers to the last one; without an exponent."""
+    decimals = max(3 - math.floor(math.log10(rps)), 0) if rps else 0
+    return np.format_float_positional(round(rps, decimals), trim="-")
 
 
 WINDOW = (

@@ -443,6 +443,8 @@ UNSURE = over_demand(
     STRETCH | AGAIN | {"from_rps": 1001.0, "to_rps": 1100.0},
 )
 
+MOSTLY_A = {"proportion": "a 99.7%, b 0.3%"}
+
 OF_DEMANDS = {
     "a and b should share at every demand: it saves 10 % to 50 % (looked at up to 100 requests/s"
     " together, 50 % : 50 %)": (ALWAYS, SECOND),
@@ -454,6 +456,12 @@ OF_DEMANDS = {
     " state it (demand: in the configuration), or see what one server carries.": (
         FIRST,
         over_demand(STRETCH | {"proportion": "a 60%, b 40%"}),
+    ),
+    "should share up to 100 requests/s together, 99.7 % : 0.3 %: it saves": (
+        over_demand(
+            *(STRETCH | {"proportion": "a 99.7%, b 0.3%"} | of for of in ({}, LATER | AGAIN))
+        ),
+        FIRST,
     ),
     "a and b should share at some demands: it saves up to 50 %": (SECOND, FIRST),
     "it saves up to 70 %": (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
@@ -13,6 +14,7 @@ from synthetic import demand
 
 from perseus.host.files import write_json
 from perseus.report.answers import to_buy
+from perseus.results.columns import written
 from perseus.results.fleets import demand_map, servers_needed
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.attainment import attained
@@ -27,6 +29,7 @@ from perseus.results.fleets.cheapest import (
     cheapest,
     roomiest,
 )
+from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import (
     DEDICATED,
@@ -167,6 +170,22 @@ def test_headroom_zones_and_models_without_demand():
     rich = synthetic.Truth(EXACT.capacities, gain=4.0, between=0, within=1e-9, repeats=1)
     only_a = by_strategy(plans(points(rich), demand({A: 50.0, B: 0.0})))
     assert only_a[SHARING].words == "5 x (a)"  # what has b as well is not looked at
+
+
+@pytest.mark.parametrize(
+    ("rps", "words"),
+    [
+        (12345.0, "12345"),
+        (12345.6, "12346"),
+        (390.0, "390"),
+        (59.4961, "59.5"),
+        (1 / 3, "0.3333"),
+        (1.23456e-5, "0.00001235"),
+        (0.0, "0"),
+    ],
+)
+def test_rates_are_written_without_exponents_and_whole_to_the_last_digit(rps, words):
+    assert written(rps) == words
 
 
 def test_what_cannot_be_carried_is_said():
@@ -416,6 +435,20 @@ def test_the_demand_of_the_study_is_the_question_if_there_is_one():
     assert asked == Question((A, B), (0.75, 0.25))
     (default,) = questions(points(), None)
     assert default.shares == pytest.approx((0.2, 0.8))  # each as many of its dedicated servers
+
+
+@pytest.mark.parametrize(
+    ("shares", "words"),
+    [
+        ((0.755, 0.245), "a 76%, b 24%"),
+        ((0.003, 0.997), "a 0.3%, b 99.7%"),
+        ((0.00004, 0.99996), "a 0.004%, b 99.996%"),
+    ],
+)
+def test_a_model_with_the_least_share_of_the_demand_has_some(shares, words):
+    assert Question((A, B), shares).words == words
+    assert PROPORTION.test(pd.Series([words])).all()
+    assert not PROPORTION.test(pd.Series([words.replace("a 0", "a 2").replace("24", "22")])).any()
 
 
 def test_sharing_is_not_named_where_it_is_cheaper_at_the_lower_limits_alone():

@@ -13,6 +13,7 @@ import pandas as pd
 from perseus.peak.between_repeats import shared_deviation_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
+from perseus.results.columns import written
 from perseus.results.compare.host_noise import Group, HostNoise
 from perseus.results.compare.lines import ComparedLine, LineKey
 from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
@@ -190,7 +191,7 @@ def _p95s(
         if not all(len(logs) for logs, _ in groups):
             why_not = "nothing certified in one of them"
         elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
-            why_not = f"{OTHER_RATES}: {rates[0]:.4g}/s in base, {rates[1]:.4g}/s in new"
+            why_not = f"{OTHER_RATES}: {written(rates[0])}/s in base, {written(rates[1])}/s in new"
         repeats = len(groups[0][0]), len(groups[1][0])
         yield ComparedPair(P95, base, of_base, of_new, repeats, tenant=str(tenant), why_not=why_not)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import count, groupby
 
 import numpy as np
 
@@ -43,8 +43,10 @@ class Question:
 
     @cached_property
     def words(self) -> str:
+        """ "a 76%, b 24%", with the digits that show the smallest share."""
+        digits = next(n for n in count() if round(100 * min(self.shares), n) > 0)
         pairs = zip(self.models, self.shares, strict=True)
-        return ", ".join(f"{model} {share:.0%}" for model, share in pairs)
+        return ", ".join(f"{model} {share:.{digits}%}" for model, share in pairs)
 
 
 @dataclass(frozen=True)
@@ -209,8 +211,10 @@ def _costs(
     usd, models = chosen[0].usd_per_hour["on_demand"], question.models
     lower = np.array([[each.lower_rps.get(model, 0.0) for each in chosen] for model in models])
     rates = np.array([[each.rates_rps.get(model, 0.0) for each in chosen] for model in models])
-    count, shares = needed if option.shared else needed_apart, np.array(question.shares)
-    sure, likely = (count(each, shares, demands_rps, with_each).tolist() for each in (lower, rates))
+    how_many, shares = needed if option.shared else needed_apart, np.array(question.shares)
+    sure, likely = (
+        how_many(each, shares, demands_rps, with_each).tolist() for each in (lower, rates)
+    )
     for total_rps, must, may, chance in zip(demands_rps, sure, likely, saves, strict=True):
         yield Cost(question, option, total_rps, must, must * usd, may * usd, float(chance))
 
@@ -227,8 +231,8 @@ def _usd_draws(
     nothing, models = np.zeros(DRAWS), question.models
     drawn = [[each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen] for model in models]
     rates, shares = np.moveaxis(np.array(drawn), 2, 0), np.array(question.shares)
-    count = needed_in_draws if option.shared else needed_apart
-    return count(rates, shares, demands_rps, with_each) * chosen[0].usd_per_hour["on_demand"]
+    how_many = needed_in_draws if option.shared else needed_apart
+    return how_many(rates, shares, demands_rps, with_each) * chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -9,7 +11,7 @@ from perseus.host.parquet import REAL, TEXT
 from perseus.results.fleets.cheapest import GAP, STATUSES
 from perseus.results.fleets.plans import Plan
 from perseus.results.records import Row
-from perseus.results.schema import column, holds
+from perseus.results.schema import TOLERANCE, column, holds
 
 FLEET = [
     column("study", TEXT, "", "name of the study"),
@@ -49,9 +51,15 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Each share is a whole number of percent, so that all together may be off."""
-    shares = proportion.str.findall(r" (\d+)%(?:,|$)")
-    return shares.map(lambda each: abs(sum(map(int, each)) - 100) <= len(each) / 2)
+    """Each share is rounded to a digit, so that all together may be off."""
+    shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
+    return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
+
+
+def _last(shares: Sequence[str]) -> float:
+    """What one is worth in the last digit."""
+    digits = max((len(share.partition(".")[2]) for share in shares), default=0)
+    return 10.0**-digits * (1 + TOLERANCE)
 
 
 PROPORTION = holds("the shares of the proportion add up to 100 %", _adds_up)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.results.columns import PRICED, of_price
+from perseus.results.columns import PRICED, of_price, written
 from perseus.results.fleets.columns import FLEET, fleet
 from perseus.results.fleets.plans import Offer, Plan
 from perseus.results.records import Row
@@ -68,7 +68,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
                 "scenario": measured.scenario,
                 "load_line": measured.run.name,
                 "mix": offer.point.peak.mix,
-                "requests": ", ".join(f"{name} {rps:.4g}" for name, rps in loads.items()),
+                "requests": ", ".join(f"{name} {written(rps)}" for name, rps in loads.items()),
                 "load": _load(plan, offer),
             }
 

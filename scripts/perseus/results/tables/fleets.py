@@ -10,6 +10,7 @@ import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
+from perseus.results.columns import written
 from perseus.results.fleets.columns import FLEET, FLEET_OR_REASON, SOLVED, fleet, solved
 from perseus.results.fleets.plans import DEDICATED, HOURS_PER_MONTH, SHARING, SPOT, Plan
 from perseus.results.records import Row
@@ -113,7 +114,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         low, high = _ends(plan.usd_draws)
         yield {
             **fleet(results.task.study, plan),
-            "demand": ", ".join(f"{name} {plan.level.rps[name]:.4g}" for name in plan.models),
+            "demand": ", ".join(f"{name} {written(plan.level.rps[name])}" for name in plan.models),
             "of_servers": ", ".join(demand.servers),
             "reason": plan.why_not,
             "servers": None if plan.why_not else plan.servers,
