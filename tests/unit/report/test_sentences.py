@@ -264,15 +264,19 @@ MODEL = {"study": "s", "level": "demand", "strategy": SHARING, "model": "a", "de
 MODEL |= {"servers_on_demand": 1}
 MODEL |= {"capacity_rps": 30.0, "servers": 3, "sla_share": 0.95, "sla_ms": 40.0, "attained": 0.99}
 MODELS = [MODEL, MODEL | {"model": "b", "attained": 0.96}]
+POINT = {"study": "s", "scenario": "cpu1.shared", "load_line": "mix-1-1", "mix": MIX, "model": "a"}
 CHANGE = {"study": "s", "level": "demand", "strategy": SHARING, "change": "demand x 1.25"}
 CHANGE |= {"factor": 1.25, "reason": "", "servers": 4, "fleet": "", "usd_per_month": 292.0}
 CHANGE |= {"cost_ratio": 4 / 3, "keeps_servers": False}
 
 
-def fleet(*edits, together=(), apart=(), rows=(), models=MODELS, changes=(CHANGE,)):
+def fleet(*edits, together=(), apart=(), rows=(), models=MODELS, changes=(CHANGE,), images=1):
     """The study with a demand, for which three shared servers are bought."""
-    fleets = [*rows, APART | dict(apart), TOGETHER | dict(together)]
-    return study(*edits, fleets=fleets, fleet_models=models, fleet_changes=list(changes))
+    of = {
+        "fleets": [*rows, APART | dict(apart), TOGETHER | dict(together)],
+        "operating_points": [POINT | {"request_batch_size": images}],
+    }
+    return study(*edits, **of, fleet_models=models, fleet_changes=list(changes))
 
 
 ASKED = fleet()
@@ -409,6 +413,8 @@ OF_FLEETS = {
         fleet(peaks({"verdict": "uncertified", "certified_rps": None}, MIX)),
         ASKED,
     ),
+    "Measured with requests of several images each: a 1 : 1 b. That servers carry as many images"
+    " one by one is not known.": (fleet(images=8), ASKED),
     "Some capacities rest on one run each: their limits do not cover what lies between one start of"
     " a server and the next.": (
         fleet(peaks(ONCE, "a")),

@@ -131,6 +131,18 @@ def test_one_run_of_each_is_said():
         assert answer.sentences[-1].startswith("The preset is quick")
 
 
+@pytest.mark.parametrize("rps", [{"a": 5.0, "b": 5.0}, None])
+def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
+    truth = synthetic.Truth(CAPACITIES, repeats=2)
+    singles, batches = (synthetic.records(truth, mixes=((1, 1),), holds=()) for _ in range(2))
+    for record in batches:
+        for tenant in record["cell"]["tenants"]:
+            tenant["request_batch_size"] = 8 if tenant["name"] == "a" else 1
+    (of_one,), (of_eight,) = said(records=singles, rps=rps), said(records=batches, rps=rps)
+    assert "several images" not in " ".join(of_one.sentences)
+    assert "requests of several images each: a, a 1 : 1 b." in " ".join(of_eight.sentences)
+
+
 @pytest.mark.parametrize(
     ("gain", "kind", "headline"),
     [

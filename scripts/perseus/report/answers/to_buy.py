@@ -41,7 +41,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         points = _of_models(tables["peaks"], names)
         is_smoke = (points["preset"] == "smoke").any()
         if not is_smoke and _is_choice(names, stretches, points):
-            yield _over_demand(names, stretches, points)
+            yield _over_demand(tables, names, stretches, points)
 
 
 def _is_choice(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame) -> bool:
@@ -87,7 +87,7 @@ def _fleet(tables: Tables) -> Answer:
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
         *_spot(row, mine),
-        *_not_sure(points),
+        *_not_sure(tables, points),
     )
     behind = (to_table("fleets"), *to_lines(points))
     is_smoke = bool((points["preset"] == "smoke").any())
@@ -234,8 +234,9 @@ def _small(share: float) -> str:
     return percent(share) if share >= 5e-4 else "less than 0.1 %"
 
 
-def _not_sure(points: pd.DataFrame) -> Iterator[str]:
+def _not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     yield from not_certified(points)
+    yield from _of_batches(tables["operating_points"], points)
     if (points["preset"] == "smoke").any():
         yield (
             "Some capacities were measured with the preset smoke, which is too short to rest a"
@@ -250,14 +251,27 @@ def _not_sure(points: pd.DataFrame) -> Iterator[str]:
         yield QUICK
 
 
-def _over_demand(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame) -> Answer:
+def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
+    """A demand is one of single images."""
+    batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
+    mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
+    if len(mixes):
+        yield (
+            f"Measured with requests of several images each: {', '.join(mixes)}. That servers carry"
+            " as many images one by one is not known."
+        )
+
+
+def _over_demand(
+    tables: Tables, names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame
+) -> Answer:
     who = listed(names)
     most = significant(stretches["to_rps"].iloc[-1])
     rows = [row for _, row in stretches.iterrows()]
     sentences = [_stretch(row) for row in rows[:MOST_SAID]]
     if len(rows) > MOST_SAID:
         sentences.append("And so on: see the table of what is the cheapest at which demand.")
-    sentences += _not_sure(points)
+    sentences += _not_sure(tables, points)
     behind = (to_table("crossings"), *to_lines(points))
     if len(names) == 1:
         headline = f"The cheapest server for {who} depends on the demand"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perseus.host.parquet import REAL, TEXT
+from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.columns import PRICED, of_price
 from perseus.results.fleets.operating_points import LOWER, OperatingPoint
 from perseus.results.fleets.plans import HOURS_PER_MONTH
@@ -47,6 +47,8 @@ SCHEMA = Schema(
                f" {LOWER:.0%} quantile; of shared lines at the speed that the host had in the"
                " dedicated cells", null=False),
         column("estimate_rps", REAL, "requests/s", "the estimate, likewise", null=False),
+        column("request_batch_size", WHOLE, "images", "of a request of it with which this was"
+               " measured; the most, where several tenants have the model", least=1),
         column("usd_per_hour", REAL, "USD/h", "on-demand price of one server"),
         column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
         *PRICED,
@@ -65,6 +67,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def _of_model(point: OperatingPoint, model: str) -> Row:
     task, usd = point.peak.task, point.usd_per_hour.get("on_demand")
+    tenants = [task.tenants[i] for i in point.peak.loaded]
     return {
         "server": point.server,
         "scenario": task.scenario,
@@ -74,6 +77,7 @@ def _of_model(point: OperatingPoint, model: str) -> Row:
         "model": model,
         "lower_rps": float(point.lower_rps[model]),
         "estimate_rps": float(point.rates_rps[model]),
+        "request_batch_size": max(t.request_batch_size for t in tenants if t.model == model),
         "usd_per_hour": usd,
         "usd_per_month": None if usd is None else usd * HOURS_PER_MONTH,
     }
