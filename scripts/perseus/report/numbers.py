@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import count
+
+MOST_DIGITS = 16
+"""A float has no more."""
 
 
 def percent(share: float) -> str:
@@ -15,7 +17,7 @@ def percent(share: float) -> str:
 
 def percent_below(share: float, bound: float) -> str:
     """A share as `percent` writes it, but with the digits that tell it from a higher bound."""
-    digits = next(n for n in count() if round(share, n + 2) < bound)
+    digits = next((n for n in range(MOST_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
 
