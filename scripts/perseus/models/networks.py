@@ -25,6 +25,10 @@ IMAGENET_CLASSES = 1000
 """That torchvision's networks tell apart, unless they are told otherwise."""
 
 
+COUNT = ".num_batches_tracked"
+"""Ends the name of what a batch normalisation counts, which only training reads."""
+
+
 class ExportError(ValueError):
     """The model cannot be exported; the message says why and what to do next."""
 
@@ -145,7 +149,11 @@ def require_fit(architecture: str, path: Path) -> None:
 def _from_file(architecture: str, path: Path) -> torch.nn.Module:
     state = _state_dict(path, device="cpu")
     network = _fitting(architecture, state, path)
-    network.load_state_dict(state)
+    # Over the network's own: it has the counts of batches, and tells the versions of its modules,
+    # which a plain dictionary does not.
+    complete = network.state_dict()
+    complete.update(state)
+    network.load_state_dict(complete)
     return network
 
 
@@ -169,14 +177,17 @@ def _state_dict(path: Path, device: str) -> dict[str, torch.Tensor]:
 
 
 def _fitting(architecture: str, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
-    """The network that the tensors of a file belong to, by their names and shapes."""
+    """The network that the tensors of a file belong to, by their names and shapes.
+
+    Counts of batches may be missing, as torch has it: files before its version 0.4.1 have none.
+    """
     aux_logits = any(key.lower().startswith("aux") for key in state)
     network = _without_weights(architecture, aux_logits=aux_logits)
     if classes := _classes(network, state):
         network = _without_weights(architecture, aux_logits=aux_logits, classes=classes)
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     wrong = {
-        "missing keys": [key for key in shapes if key not in state],
+        "missing keys": [key for key in shapes if key not in state and not key.endswith(COUNT)],
         "unexpected keys": [key for key in state if key not in shapes],
         "keys of another shape": _unlike(shapes, state),
     }
@@ -263,4 +274,4 @@ def _give_signal(network: torch.nn.Module, typical: Array) -> None:
 
 def _some(label: str, keys: Sequence[str]) -> str:
     more = f" and {len(keys) - 3} more" if len(keys) > 3 else ""
-    return f"{len(keys)} {label}" + (f" ({', '.join(keys[:3])}{more})" if keys else "")
+    return f"{len(keys)} {label}" + (f" ({', '.join(map(repr, keys[:3]))}{more})" if keys else "")

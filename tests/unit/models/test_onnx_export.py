@@ -222,7 +222,7 @@ def test_a_state_dict_of_another_network_is_refused(tmp_path):
             architecture="squeezenet1_1", weights=str(tmp_path / "other.pth"), input_size=64
         ),
         tmp_path,
-        r"1 missing keys \(features.0.weight\); 1 unexpected keys \(extra.weight\)",
+        r"1 missing keys \('features.0.weight'\); 1 unexpected keys \('extra.weight'\)",
     )
     (tmp_path / "text.pth").write_text("no weights")
     refused(
@@ -243,7 +243,7 @@ def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
     state["classifier.1.bias"] = torch.zeros(7)  # the two parts of a head do not agree
     torch.save(state, tmp_path / "odd.pth")
     task = ExportTask(architecture="squeezenet1_1", weights=str(tmp_path / "odd.pth"))
-    refused(task, tmp_path, r"1 keys of another shape \(classifier")
+    refused(task, tmp_path, r"1 keys of another shape \('classifier")
 
 
 def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
@@ -260,11 +260,51 @@ def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
     assert torch.zeros(1).device.type == "cpu"
 
 
+def as_plain_dictionary(state):
+    """As after the names of another wrapper are cut off."""
+    return {key: value.clone() for key, value in state.items()}
+
+
+def as_before_counts(state):
+    """As torch before 0.4.1 wrote it, torchvision's first ResNets among them."""
+    return {key: value for key, value in state.items() if "num_batches_tracked" not in key}
+
+
+def with_versions(state):
+    """Without counts, but by a torch that has them: a strict load of its own refuses that."""
+    for key in [key for key in state if "num_batches_tracked" in key]:
+        del state[key]
+    return state
+
+
+@pytest.mark.parametrize("written", [as_plain_dictionary, as_before_counts, with_versions])
+@pytest.mark.parametrize("architecture", ["resnet18", "mnasnet0_5"])
+def test_a_state_dict_without_counts_of_batches_or_versions_is_loaded(
+    tmp_path, architecture, written
+):
+    torch, torchvision = networks.import_torchvision()
+    network = torchvision.models.get_model(architecture, num_classes=7)
+    state = written(network.state_dict())
+    torch.save(state, tmp_path / "old.pt")
+    networks.require_fit(architecture, tmp_path / "old.pt")
+    found = networks.build(architecture, str(tmp_path / "old.pt"), np.empty(0)).state_dict()
+    assert found.keys() == network.state_dict().keys()
+    assert all(torch.equal(found[key], value) for key, value in state.items())
+
+
+def test_names_in_a_file_cannot_write_to_the_terminal(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    state = torchvision.models.squeezenet1_1(weights=None).state_dict()
+    torch.save({**state, "\x1b[31mred": torch.zeros(1)}, tmp_path / "red.pt")
+    with pytest.raises(ExportError, match=r"1 unexpected keys \('\\x1b\[31mred'\)"):
+        networks.require_fit("squeezenet1_1", tmp_path / "red.pt")
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         (lambda torchvision: torchvision.models.squeezenet1_1(), "it names .*SqueezeNet, which is"),
-        (lambda torchvision: {"state_dict": {}, "epoch": 3}, r"2 keys that are no tensors \(state"),
+        (lambda torchvision: {"state_dict": {}, "epoch": 3}, r"2 keys that are no tensors \('state"),
     ],
 )
 def test_a_file_that_is_no_state_dict_is_refused_without_advice_to_trust_it(tmp_path, content, why):
