@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from perseus.models.onnx_graphs import inner_graphs
 
 if TYPE_CHECKING:
     import onnx
-
-FLOAT_BYTES: Final = 4
-"""Of an element: the weights and the activations of an exported network are float32."""
 
 
 @dataclass(frozen=True)
@@ -21,9 +20,9 @@ class NetworkCost:
 
     `flops` counts a multiplication and an addition as two; convolutions and matrix products have
     them all, other nodes one for each element that they make. `weight_bytes` are those of the
-    weights. `traffic_bytes` are what the nodes read and write, each for itself, as if nothing
-    stayed in a cache between them. `working_set_bytes` are the weights and the largest sum of what
-    one node reads and writes beside them: what a cache would have to hold.
+    weights, as the file has them. `traffic_bytes` are what the nodes read and write, each for
+    itself, as if nothing stayed in a cache between them. `working_set_bytes` are the weights and
+    the largest sum of what one node reads and writes beside them: what a cache would have to hold.
     """
 
     flops: float
@@ -32,39 +31,52 @@ class NetworkCost:
     working_set_bytes: float
 
 
+@dataclass(frozen=True)
+class _Tensor:
+    shape: tuple[int, ...]
+    size_bytes: int
+    is_weight: bool
+
+
+LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
+"""An optional input or output that a node does without, by its name."""
+
+
 def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
-    """The cost of one image (3, H, W). Nodes whose shapes cannot be inferred count as nothing."""
+    """The cost of one image (3, H, W).
+
+    Nodes whose shapes cannot be inferred have no operations, and values without a shape no bytes.
+    Both branches of an If count, and one turn of a loop.
+    """
     import onnx
+    from onnx.inliner import inline_local_functions
 
     model = onnx.load_model(str(onnx_path))
-    weights = {each.name: tuple(each.dims) for each in model.graph.initializer}
-    _for_one_image(model.graph, weights, input_shape)
+    if model.functions:
+        model = inline_local_functions(model)
+    _for_one_image(model.graph, input_shape)
     graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    values = (*graph.value_info, *graph.input, *graph.output)
-    shapes = {**{each.name: _shape(each) for each in values}, **weights}
-    flops, traffic, largest = 0.0, 0.0, 0.0
-    for node in graph.node:
-        activations = [
-            shapes[name] for name in (*node.input, *node.output) if name in shapes.keys() - weights
-        ]
-        read_weights = [weights[name] for name in node.input if name in weights]
-        touched = _elements(activations)
-        flops += _flops(node, shapes)
-        traffic += touched + _elements(read_weights)
-        largest = max(largest, touched)
-    of_weights = _elements(list(weights.values()))
+    flops, traffic, largest, of_weights = 0.0, 0.0, 0.0, 0.0
+    for inner, tensors in _scopes(graph, LEFT_OUT):
+        of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
+        for node in inner.node:
+            if node.op_type == "Constant":
+                continue  # a weight, which is read where it is used
+            touched = [tensors[name] for name in (*node.input, *node.output) if name in tensors]
+            flops += _flops(node, tensors)
+            traffic += _bytes(touched)
+            largest = max(largest, _bytes(each for each in touched if not each.is_weight))
     return NetworkCost(
         flops=flops,
-        weight_bytes=FLOAT_BYTES * of_weights,
-        traffic_bytes=FLOAT_BYTES * traffic,
-        working_set_bytes=FLOAT_BYTES * (of_weights + largest),
+        weight_bytes=of_weights,
+        traffic_bytes=traffic,
+        working_set_bytes=of_weights + largest,
     )
 
 
-def _for_one_image(
-    graph: onnx.GraphProto, weights: dict[str, tuple[int, ...]], input_shape: Sequence[int]
-) -> None:
+def _for_one_image(graph: onnx.GraphProto, input_shape: Sequence[int]) -> None:
     """Give the input the shape of one image, and drop the shapes that were inferred without it."""
+    weights = {each.name for each in graph.initializer}
     (image,) = (each for each in graph.input if each.name not in weights)
     for dim, size in zip(image.type.tensor_type.shape.dim, (1, *input_shape), strict=True):
         dim.dim_value = size
@@ -73,19 +85,85 @@ def _for_one_image(
         output.type.tensor_type.shape.dim[0].dim_value = 1
 
 
-def _shape(value: onnx.ValueInfoProto) -> tuple[int, ...]:
-    return tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim)
+def _scopes(
+    graph: onnx.GraphProto, outer: Mapping[str, _Tensor]
+) -> Iterator[tuple[onnx.GraphProto, dict[str, _Tensor]]]:
+    """A graph and all graphs in its nodes, each with the tensors that its nodes may name."""
+    tensors = {**outer, **_tensors(graph)}
+    yield graph, tensors
+    for node in graph.node:
+        for inner in inner_graphs(node):
+            yield from _scopes(inner, tensors)
 
 
-def _elements(shapes: Sequence[Sequence[int]]) -> float:
-    return float(sum(math.prod(shape) for shape in shapes))
+def _tensors(graph: onnx.GraphProto) -> dict[str, _Tensor]:
+    """Those of a graph itself, by name, as far as their shapes are known."""
+    constants = {name for node in graph.node if node.op_type == "Constant" for name in node.output}
+    typed = [
+        (each.name, each.type.tensor_type)
+        for each in (*graph.value_info, *graph.input, *graph.output)
+    ]
+    inferred = {
+        name: _tensor([dim.dim_value for dim in of.shape.dim], of.elem_type, name in constants)
+        for name, of in typed
+        if of.elem_type and of.HasField("shape")
+    }
+    # A runtime makes sparse ones dense.
+    sparse = [(each.values.name, each.dims, each.values) for each in graph.sparse_initializer]
+    stored = [*((each.name, each.dims, each) for each in graph.initializer), *sparse]
+    return {
+        **inferred,
+        **{name: _tensor(dims, of.data_type, is_weight=True) for name, dims, of in stored},
+    }
 
 
-def _flops(node: onnx.NodeProto, shapes: dict[str, tuple[int, ...]]) -> float:
-    made = math.prod(shapes.get(node.output[0], (0,)))
+def _tensor(shape: Sequence[int], data_type: int, is_weight: bool) -> _Tensor:
+    """Sizes that are not known are 0."""
+    from onnx.helper import tensor_dtype_to_np_dtype
+
+    element_bytes = tensor_dtype_to_np_dtype(data_type).itemsize
+    return _Tensor(tuple(shape), math.prod(shape) * element_bytes, is_weight)
+
+
+def _bytes(tensors: Iterable[_Tensor]) -> float:
+    return float(sum(each.size_bytes for each in tensors))
+
+
+def _flops(node: onnx.NodeProto, tensors: Mapping[str, _Tensor]) -> float:
+    if not all(name in tensors for name in (*node.input, *node.output)):
+        return 0.0
+    shapes = [tensors[name].shape for name in node.input]
+    made = float(math.prod(tensors[node.output[0]].shape))
     if node.op_type == "Conv":
-        _, *filter_shape = shapes[node.input[1]]  # (channels / groups, height, width)
-        return 2.0 * made * math.prod(filter_shape)
-    if node.op_type in ("Gemm", "MatMul"):
-        return 2.0 * made * shapes[node.input[0]][-1]
-    return float(made)
+        _, *filter_shape = shapes[1]  # (channels / groups, height, width)
+        return 2 * made * math.prod(filter_shape)
+    if node.op_type == "ConvTranspose":
+        read, (_, *filter_shape) = math.prod(shapes[0]), shapes[1]
+        return 2.0 * read * math.prod(filter_shape)  # (channels made / groups, height, width)
+    if node.op_type == "MatMul":
+        return 2 * made * shapes[0][-1]
+    if node.op_type == "Gemm":
+        return 2 * made * shapes[0][0 if _attribute(node, "transA", 0) else -1]
+    if node.op_type == "Einsum":
+        return 2 * made * _summed(_attribute(node, "equation", b"").decode(), shapes)
+    return made
+
+
+def _summed(equation: str, shapes: Sequence[Sequence[int]]) -> int:
+    """How many products an Einsum adds up for each element that it makes."""
+    read, arrow, made = equation.replace(" ", "").partition("->")
+    sizes: dict[str, int] = {}
+    for labels, shape in zip(read.split(","), shapes, strict=True):
+        first, _, last = labels.partition("...")
+        sizes |= dict(zip(first, shape, strict=False))
+        sizes |= dict(zip(reversed(last), reversed(shape), strict=False))
+    kept = made if arrow else [label for label in sizes if read.count(label) == 1]
+    return math.prod(size for label, size in sizes.items() if label not in kept)
+
+
+def _attribute(node: onnx.NodeProto, name: str, default: Any) -> Any:
+    from onnx.helper import get_attribute_value
+
+    return next(
+        (get_attribute_value(each) for each in node.attribute if each.name == name), default
+    )

@@ -304,7 +304,10 @@ def test_names_in_a_file_cannot_write_to_the_terminal(tmp_path):
     ("content", "why"),
     [
         (lambda torchvision: torchvision.models.squeezenet1_1(), "it names .*SqueezeNet, which is"),
-        (lambda torchvision: {"state_dict": {}, "epoch": 3}, r"2 keys that are no tensors \('state"),
+        (
+            lambda torchvision: {"state_dict": {}, "epoch": 3},
+            r"2 keys that are no tensors \('state",
+        ),
     ],
 )
 def test_a_file_that_is_no_state_dict_is_refused_without_advice_to_trust_it(tmp_path, content, why):
