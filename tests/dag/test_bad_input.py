@@ -108,7 +108,7 @@ def test_files_of_ones_own_that_do_not_fit_stop_before_any_job_all_at_once(empty
     assert done.returncode == 1 and "Traceback" not in said
     assert said.count("squeezenet1_1: weights: other.pt does not fit squeezenet1_1: ") == 1
     assert said.count("mobilenet_v3_small: weights: none.pt is not a state_dict that can be") == 1
-    assert said.count("two: onnx: two.onnx has 2 inputs (x, size), not one") == 1
+    assert said.count("two: onnx: two.onnx has 2 inputs ('x', 'size'), not one") == 1
     assert said.count("large: onnx: large.onnx: its input 'x' is float (?, 3, 32, 32): images") == 1
     assert "right.pt" not in said and "one.onnx" not in said
     assert not (workflow.root / "results").exists()

@@ -1,8 +1,8 @@
-"""The graphs that an ONNX graph has inside of its nodes."""
+"""An ONNX graph and those that it has inside of its nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,11 +17,32 @@ def inner_graphs(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from attribute.graphs
 
 
-def all_graphs(
-    outermost: onnx.GraphProto | onnx.FunctionProto,
-) -> Iterator[onnx.GraphProto | onnx.FunctionProto]:
-    """A graph, or what a function of a model does, and all graphs in its nodes, at any depth."""
-    yield outermost
-    for node in outermost.node:
+def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
+    """A graph and those in its nodes, at any depth."""
+    yield graph
+    for node in graph.node:
         for inner in inner_graphs(node):
             yield from all_graphs(inner)
+
+
+def rename_values(graph: onnx.GraphProto, names: Collection[str]) -> None:
+    """Have no value of a graph one of these names, in place.
+
+    A value keeps one name in all graphs inside, which name what is outside of them.
+    """
+    graphs = list(all_graphs(graph))
+    taken = {name for of in graphs for node in of.node for name in (*node.input, *node.output)}
+    prefix = "own/"
+    while not taken.isdisjoint(prefix + name for name in names):
+        prefix += "own/"
+    renamed = {name: prefix + name for name in names}
+    for of in graphs:
+        values = (*of.input, *of.output, *of.value_info)
+        weights = (*of.initializer, *(each.values for each in of.sparse_initializer))
+        for value in values:
+            value.name = renamed.get(value.name, value.name)
+        for weight in weights:
+            weight.name = renamed.get(weight.name, weight.name)
+        for node in of.node:
+            node.input[:] = [renamed.get(name, name) for name in node.input]
+            node.output[:] = [renamed.get(name, name) for name in node.output]

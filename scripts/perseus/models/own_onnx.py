@@ -6,7 +6,8 @@ Nothing of the file is executed but by ONNX Runtime, which knows no code in mode
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,8 @@ from perseus.models.onnx_export import (
     onnx_session,
     sha256,
 )
+from perseus.models.onnx_graphs import all_graphs, rename_values
+from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 if TYPE_CHECKING:
@@ -82,21 +85,31 @@ def _read(source: Path) -> onnx.ModelProto:
     from google.protobuf.message import DecodeError
 
     try:
-        model = onnx.load_model(str(source), load_external_data=False)
+        # By what it holds: without a format, onnx goes by the end of the name.
+        model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
         raise ExportError(f"{source} is not an ONNX file") from error
-    constants = (given.t for node in model.graph.node for given in node.attribute)
-    tensors = (*model.graph.initializer, *constants)
-    outside = [each.name for each in tensors if each.external_data]
-    if outside:
+    except OSError as error:
+        raise ExportError(f"{source} cannot be read: {error.strerror}") from error
+    if outside := [each.name for each in _stored(model) if each.external_data]:
         raise ExportError(
             f"{source} keeps {len(outside)} of its weights in another file (external data, such as"
-            f" {outside[0]}): save it as one file, with onnx.save(onnx.load(path), path)"
+            f" {outside[0]!r}): save it as one file, with onnx.save(onnx.load(path), path)"
         )
     if not model.graph.node:
         raise ExportError(f"{source} is not an ONNX file")
     _infer_answers(model)
     return model
+
+
+def _stored(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """All weights and constants of a file."""
+    graphs = list(all_graphs(model.graph))
+    for graph in graphs:
+        yield from graph.initializer
+    nodes = [*(graph.node for graph in graphs), *(each.node for each in model.functions)]
+    for node in chain.from_iterable(nodes):
+        yield from (given.t for given in node.attribute)
 
 
 def _infer_answers(model: onnx.ModelProto) -> None:
@@ -143,7 +156,13 @@ def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple
     if len(sizes_px) != 1:
         problem = "images must be square, and of input_size" if sizes_px else "set input_size"
         raise ExportError(f"{source}: its input {name!r} is {_shape(given)}: {problem}")
-    return dims[0], sizes_px.pop()
+    (size_px,) = sizes_px
+    if not MIN_INPUT_PX <= size_px <= MAX_INPUT_PX:
+        raise ExportError(
+            f"{source}: its input {name!r} is {_shape(given)}: images are of {MIN_INPUT_PX} to"
+            f" {MAX_INPUT_PX} pixels each way"
+        )
+    return dims[0], size_px
 
 
 def _image_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
@@ -154,21 +173,25 @@ def _image_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
 
 def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
     if len(names) != 1:
+        named = ", ".join(map(repr, names))
         raise ExportError(
-            f"{source} has {len(names)} {what} ({', '.join(names)}), not one: let a Triton"
-            " elsewhere serve it, and name it by served_model: (docs/remote.md)"
+            f"{source} has {len(names)} {what} ({named}), not one: let a Triton elsewhere serve it,"
+            " and name it by served_model: (docs/remote.md)"
         )
 
 
 def _dims(of: onnx.ValueInfoProto) -> list[int | None]:
-    """Its sizes, None where they are open."""
-    return [dim.dim_value or None for dim in of.type.tensor_type.shape.dim]
+    """Its sizes, None where they are open, as those below 0 are meant to be."""
+    sizes = (dim.dim_value for dim in of.type.tensor_type.shape.dim)
+    return [size if size > 0 else None for size in sizes]
 
 
 def _shape(of: onnx.ValueInfoProto) -> str:
     import onnx
 
-    kind = onnx.TensorProto.DataType.Name(of.type.tensor_type.elem_type).lower()
+    number = of.type.tensor_type.elem_type
+    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
+    kind = names.get(number, f"of type {number}")
     if not of.type.tensor_type.HasField("shape"):
         return f"{kind} of no declared shape"
     sizes = ", ".join("?" if size is None else str(size) for size in _dims(of))
@@ -228,8 +251,10 @@ def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     import onnx
     from onnx import helper
 
-    served = onnx.compose.add_prefix(model, "own/")
+    served = onnx.ModelProto()
+    served.CopyFrom(model)
     graph = served.graph
+    rename_values(graph, ("input", "output"))
     (given,), (made,) = _image_inputs(graph), graph.output
     classes = _dims(made)[1] or "classes"
     before = helper.make_node("Identity", ["input"], [given.name])
@@ -238,7 +263,8 @@ def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
     del graph.node[:]
     graph.node.extend(nodes)
     # What a fixed batch made known of the shapes in between does not hold any more.
-    del graph.value_info[:]
+    for each in all_graphs(graph):
+        del each.value_info[:]
     declare, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
     given.CopyFrom(declare("input", kind, ["batch", 3, size, size]))
     made.CopyFrom(declare("output", kind, ["batch", classes]))

@@ -1,9 +1,13 @@
-"""The image files of a folder that a model is asked about."""
+"""The images that a model is asked about: their sizes, and the files of a folder."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
+
+MIN_INPUT_PX: Final = 32
+MAX_INPUT_PX: Final = 1024
+"""Of height and width of what a network gets."""
 
 MIN_IMAGES: Final = 4  # the check of an export compares answers to different images
 

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from perseus.study.base import Name, Part, Text, Whole
+from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.sla import Sla
 
 Precision = Literal["fp32", "bf16", "fp16", "int8"]
@@ -56,7 +57,7 @@ class Model(Part):
         " `DEFAULT`, for `onnx` as for resnet50); the first is the request. Default, seeded random"
         " images.",
     )
-    input_size: Annotated[Whole, Field(ge=32, le=1024)] | None = Field(
+    input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
         description="Height and width of the input in pixels. Default, what the weights were made"
         " for, or what the ONNX file says. The resize before the crop of `images` keeps its"

@@ -11,8 +11,9 @@ from onnx_files import CLASSES, network
 
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
+from perseus.models.onnx_graphs import all_graphs
 from perseus.models.onnx_precision import convert
-from perseus.models.own_onnx import take_onnx
+from perseus.models.own_onnx import require_classifier, take_onnx
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
@@ -32,7 +33,37 @@ def unknown():
     return model
 
 
-@pytest.mark.parametrize("batch", ["n", 1, 3])
+def of_unknown_type():
+    """As of an onnx that is newer than ours."""
+    model = network()
+    model.graph.input[0].type.tensor_type.elem_type = 77
+    return model
+
+
+def branching():
+    """A network whose product stands in branches of branches, under names that are ours.
+
+    They read a weight from outside, and one that is their own.
+    """
+    model = network()
+    (place,) = (at for at, node in enumerate(model.graph.node) if node.op_type == "MatMul")
+    inner = numpy_helper.from_array(numpy_helper.to_array(model.graph.initializer[0]), "output")
+    outside = branch("outside", helper.make_node("MatMul", ["flat", "w"], ["outside"]))
+    inside = branch("inside", helper.make_node("MatMul", ["flat", "output"], ["inside"]), inner)
+    chosen = {"then_branch": inside, "else_branch": outside}
+    both = branch("both", helper.make_node("If", ["which"], ["both"], **chosen))
+    chosen = {"then_branch": both, "else_branch": outside}
+    model.graph.node[place].CopyFrom(helper.make_node("If", ["which"], ["input"], **chosen))
+    model.graph.initializer.append(numpy_helper.from_array(np.array(True), "which"))
+    return model
+
+
+def branch(name, node, *weights):
+    made = helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", CLASSES])
+    return helper.make_graph([node], name, [], [made], weights)
+
+
+@pytest.mark.parametrize("batch", ["n", -1, 1, 3])
 def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path, batch):
     record, served = taken(network(batch), tmp_path)
     assert record["fixed_batch"] is None
@@ -84,22 +115,39 @@ def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
     assert set(converted["batches"]) == {3}
 
 
-def test_an_open_size_is_the_one_that_is_asked_for(tmp_path):
-    record, _ = taken(network(pixels=("h", "w")), tmp_path, input_size=48)
+@pytest.mark.parametrize("open_sizes", [("h", "w"), (-1, -1)])
+def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, open_sizes):
+    record, _ = taken(network(pixels=open_sizes), tmp_path, input_size=48)
     assert record["input_shape"] == [3, 48, 48]
+
+
+def test_what_branches_read_from_outside_keeps_one_name(tmp_path):
+    record, served = taken(branching(), tmp_path)
+    assert record["fixed_batch"] is None and record["cost"]["weight_bytes"] > 2 * 4 * 3 * CLASSES
+    reference = np.load(tmp_path / "reference.npz")
+    (answers,) = onnx_session(str(served)).run(None, {"input": reference["input"]})
+    np.testing.assert_allclose(answers, reference["output"], rtol=1e-5)
+    # And once more, of a file that has our names and those that stand in for them.
+    again = taken(onnx.load(served), tmp_path)[0]
+    assert again["classes"] == CLASSES and again["fixed_batch"] is None
 
 
 @pytest.mark.parametrize(
     ("model", "why"),
     [
-        (network(more_inputs=("size",)), r"has 2 inputs \(x, size\), not one: .* served_model:"),
-        (network(more_outputs=("boxes",)), r"has 2 outputs \(scores, boxes\), not one"),
+        (network(more_inputs=("a",)), r"has 2 inputs \('x', 'a'\), not one: .* served_model:"),
+        (network(more_outputs=("boxes",)), r"has 2 outputs \('scores', 'boxes'\), not one"),
+        (network(more_inputs=("\x1b[31m",)), r"has 2 inputs \('x', '\\x1b\[31m'\), not one"),
         (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
         (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
+        (of_unknown_type(), r"'x' is of type 77 \(\?, 3, 32, 32\); images are"),
         (network(declared=(CLASSES, 2)), r"'scores' is float \(\?, 5, 2\); answers are"),
         (unknown(), "'scores' is float of no declared shape; answers are"),
         (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
+        (network(pixels=(-1, -1)), r"\(\?, 3, \?, \?\): set input_size"),
         (network(pixels=(32, 64)), "images must be square"),
+        (network(pixels=(31, 31)), r"\(\?, 3, 31, 31\): images are of 32 to 1024 pixels each way"),
+        (network(pixels=(60000, 60000)), "images are of 32 to 1024 pixels each way"),
     ],
 )  # fmt: skip
 def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model, why):
@@ -157,6 +205,29 @@ def test_constants_in_another_file_are_refused_alike(tmp_path):
     model.graph.node.append(apart)
     with pytest.raises(ExportError, match=r"keeps 1 of its weights in another file"):
         taken(model, tmp_path)
+
+
+def test_constants_of_branches_in_another_file_are_refused_alike(tmp_path):
+    model = branching()
+    (inside,) = (graph for graph in all_graphs(model.graph) if graph.name == "inside")
+    set_external_data(inside.initializer[0], "apart.bin")
+    with pytest.raises(ExportError, match=r"keeps 1 of its weights in another file .* 'output'"):
+        taken(model, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["own.json", "own.prototxt", "own.onnxtxt"])
+def test_a_file_is_what_it_holds_whatever_its_name(tmp_path, name):
+    (tmp_path / name).write_bytes(network().SerializeToString())
+    require_classifier(tmp_path / name, None)
+    (tmp_path / name).write_text('layer { type: "Convolution" }')
+    with pytest.raises(ExportError, match=rf"{name} is not an ONNX file"):
+        require_classifier(tmp_path / name, None)
+
+
+def test_a_file_that_cannot_be_read_is_refused_for_that(tmp_path):
+    (tmp_path / "own.onnx").mkdir()
+    with pytest.raises(ExportError, match=r"own\.onnx cannot be read: Is a directory"):
+        require_classifier(tmp_path / "own.onnx", None)
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07"])
