@@ -25,8 +25,9 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     """(CPUs of the server, CPUs of the client), disjoint, of those that this process may use.
 
     The server has the last ones: interrupts and other work prefer the first. Its physical cores are
-    its own, also a sibling that it does not need; only where that would leave the client without
-    any do the two share one. Raises TooFewCoresError when none would be left for the client.
+    its own, also a sibling that it does not need; only where every choice of them would leave the
+    client without any do the two share one. Raises TooFewCoresError when none would be left for the
+    client.
     """
     usable = sorted(os.sched_getaffinity(0))
     if server_cores >= len(usable):
@@ -67,6 +68,8 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
     nodes = _by_node(cores, topology)
     for pool in (*nodes, cores):
         taken = _first(count, pool)
+        if len(taken) == len(cores):
+            taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
             # As many as there are; of equal nodes the one that is farthest from the others.
@@ -88,6 +91,15 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
         if sum(map(len, cores[:number])) >= count:
             return list(cores[:number])
     return []
+
+
+def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """These cores but for those, the last first, without which there are still so many CPUs."""
+    needed = list(cores)
+    for core in reversed(cores):
+        if sum(map(len, needed)) - len(core) >= count:
+            needed.remove(core)
+    return needed
 
 
 def _cpus(cores: Sequence[tuple[int, ...]]) -> list[int]:

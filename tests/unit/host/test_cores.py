@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -124,6 +126,34 @@ def test_a_server_that_fits_into_another_node_only_goes_there(two_sockets, usabl
 def test_the_client_has_the_larger_rest_of_a_node(two_sockets, usable):
     usable(3, *range(4, 8))
     assert split_cores(1, two_sockets) == ([7], [4, 5, 6])
+
+
+def test_a_server_leaves_its_client_the_core_that_it_can_do_without(usable):
+    mixed = Topology({0: (0, 1), 1: (0, 1), 2: (2,)})
+    usable(0, 1, 2)
+    assert split_cores(2, mixed) == ([0, 1], [2])
+    assert beside_client(2, mixed) == ([2], [0, 1])
+    assert split_cores(1, mixed) == ([2], [0, 1])
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_core_is_shared_where_another_choice_shares_none(usable, seed):
+    """On small machines of any kind, all choices of the server's cores are tried."""
+    rng = random.Random(seed)
+    cpus = rng.sample(range(16), 16)
+    cores = [tuple(sorted(cpus.pop() for _ in range(rng.choice([1, 2, 2, 4])))) for _ in range(4)]
+    nodes = {cpu: node for core in cores for node in [rng.randrange(2)] for cpu in core}
+    topology = Topology({cpu: core for core in cores for cpu in core}, nodes)
+    mine = rng.sample(sorted(nodes), rng.randint(2, len(nodes)))
+    usable(*mine)
+    count = rng.randint(1, len(mine) - 1)
+    for split in (split_cores(count, topology), beside_client(count, topology)[::-1]):
+        asked, others = map(set, split)
+        assert len(asked) == count and others and not asked & others and asked | others <= set(mine)
+        sizes = [len(core) for core in topology.cores(mine)]
+        choices = [some for n in range(1, len(sizes)) for some in itertools.combinations(sizes, n)]
+        can_be_apart = any(sum(choice) >= count for choice in choices)
+        assert can_be_apart is physical(asked, topology).isdisjoint(physical(others, topology))
 
 
 def test_the_split_is_in_the_record(laptop, two_sockets, tmp_path, usable):
