@@ -17,6 +17,9 @@ WRITTEN: Final = "user.perseus.written"
 
 HEAD_BYTES: Final = 16
 
+PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
+"""The name of a `partial_path`: of what it is to become, and of its process."""
+
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
@@ -40,11 +43,17 @@ def partial_path(path: Path) -> Path:
     were killed left of the same file is removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    pattern = re.compile(rf"\.{re.escape(path.name)}\.({PATTERN})\.partial")
     for other in path.parent.iterdir():
-        if (match := pattern.fullmatch(other.name)) and is_gone(match[1]):
+        match = PARTIAL.fullmatch(other.name)
+        if match and match[1] == path.name and is_gone(match[2]):
             other.unlink(missing_ok=True)
     return path.with_name(f".{path.name}.{identity()}.partial")
+
+
+def becomes(path: Path) -> Path:
+    """What a `partial_path` of any process is to become; the path itself if it is none."""
+    match = PARTIAL.fullmatch(path.name)
+    return path.with_name(match[1]) if match else path
 
 
 def seal(path: Path) -> None:

@@ -20,7 +20,7 @@ from typing import Any, get_args
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.host.files import whole
+from perseus.host.files import becomes, whole
 from perseus.models.rate_limiter import RESOURCE
 from perseus.models.runtimes import parameters_of
 from perseus.study.model import Precision
@@ -173,12 +173,12 @@ def _version_files() -> set[str]:
 
 
 def _stale_models(root: Path, names: Set[str]) -> list[Path]:
-    """Folders that an earlier call wrote for Triton models not in `names`."""
+    """Folders that an earlier call wrote for Triton models not in `names`, if only in part."""
     stale = []
     for path in sorted(root.iterdir()) if root.is_dir() else ():
         if path.name in names or path.name.startswith("."):
             continue
-        files = {str(p.relative_to(path)) for p in path.rglob("*") if not p.is_dir()}
+        files = {str(becomes(p).relative_to(path)) for p in path.rglob("*") if not p.is_dir()}
         ours = {CONFIG, *(f"1/{name}" for name in _version_files())}
         if path.is_symlink() or not path.is_dir() or not files <= ours:
             raise RepositoryError(

@@ -9,6 +9,7 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
+from perseus.host.files import partial_path
 from perseus.models import repository
 from perseus.models.repository import RepositoryError
 from perseus.study.tasks.repository import ServedTenant
@@ -116,6 +117,17 @@ def test_what_somebody_else_put_there_is_neither_served_nor_removed(tmp_path, mo
     with pytest.raises(RepositoryError, match="theirs is not part of this scenario"):
         write(root, model, PLAIN)
     assert tree(root) == ["theirs/2/model.onnx"]
+
+
+def test_what_a_killed_job_left_of_another_tenant_is_ours(tmp_path, model):
+    root = tmp_path / "repository"
+    for file in ("config.pbtxt", "1/model.onnx"):
+        partial_path(root / "old" / file).write_bytes(b"half of it")
+    write(root, model, PLAIN)
+    assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
+    partial_path(root / "theirs/1/other.onnx").write_bytes(b"half of it")
+    with pytest.raises(RepositoryError, match="theirs is not part of this scenario"):
+        write(root, model, PLAIN)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])
