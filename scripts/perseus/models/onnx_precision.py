@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 QUANTISED = ["Conv", "Gemm", "MatMul"]
 
+OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
+"""The first opset that quantises weights by channel, and its IR version."""
+
 Images = Sequence[NDArray[np.float32]]
 """Batches of shape (n, 3, H, W)."""
 
@@ -90,8 +93,9 @@ def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
             return None if batch is None else {"input": batch}
 
     with temporary_folder() as folder:
+        model = _with_channels(onnx.load(str(onnx_path)))
         prepared, quantised = folder / "prepared.onnx", folder / "quantised.onnx"
-        quant_pre_process(str(onnx_path), str(prepared))
+        quant_pre_process(model, str(prepared))
         quantization.quantize_static(
             str(prepared),
             str(quantised),
@@ -109,6 +113,26 @@ def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
             },
         )
         return onnx.load(str(quantised))
+
+
+def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The same network in an opset whose quantisation has channels, of any weights, inputs or not.
+
+    Raises ExportError for one that onnx cannot bring there.
+    """
+    import onnx
+
+    (opset,) = (each.version for each in model.opset_import if each.domain in ("", "ai.onnx"))
+    if opset < OPSET_OF_CHANNELS:
+        try:
+            model = onnx.version_converter.convert_version(model, OPSET_OF_CHANNELS)
+        except Exception as error:  # of C++, and of no common kind
+            raise ExportError(
+                f"its opset is {opset}, and onnx cannot convert it ({error}): export it with opset"
+                f" {OPSET_OF_CHANNELS} or later"
+            ) from error
+    model.ir_version = max(model.ir_version, IR_VERSION_OF_CHANNELS)
+    return model
 
 
 CONVERTERS: Final[dict[str, Callable[[Path, Images], onnx.ModelProto]]] = {

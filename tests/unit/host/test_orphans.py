@@ -32,9 +32,11 @@ picture_export.random_pictures = killed
 picture_export.export_pictures(SimpleNamespace(images=(), seed=1), Path("pictures.npz"))
 """,
     "precision": """
+import onnx
 from onnxruntime.quantization import shape_inference
 from perseus.models import onnx_precision
 
+onnx.load = lambda path: onnx.ModelProto(opset_import=[onnx.helper.make_opsetid("", 18)])
 shape_inference.quant_pre_process = killed
 onnx_precision.CONVERTERS["int8"](Path("model.onnx"), [])
 """,

@@ -121,6 +121,39 @@ def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, open_sizes):
     assert record["input_shape"] == [3, 48, 48]
 
 
+def of_old(opset, ir_version):
+    """A network as files of those years are: before IR version 4 all weights are inputs, too."""
+    model = network()
+    model.graph.node[-1].CopyFrom(helper.make_node("Identity", ["input"], ["scores"]))
+    model.opset_import[0].version, model.ir_version = opset, ir_version
+    if ir_version < 4:
+        model.graph.input.extend(
+            helper.make_tensor_value_info(each.name, each.data_type, each.dims)
+            for each in model.graph.initializer
+        )
+    return model
+
+
+@pytest.mark.parametrize(("opset", "ir_version"), [(7, 3), (9, 4), (11, 6), (17, 3)])
+def test_a_file_of_an_old_opset_is_quantised_by_channel(tmp_path, opset, ir_version):
+    record, served = taken(of_old(opset, ir_version), tmp_path)
+    quantised = tmp_path / "model.int8.onnx"
+    convert("int8", served, tmp_path / "reference.npz", quantised, record["batches"])
+    weights = {each.name: each for each in onnx.load(quantised).graph.initializer}
+    assert weights["w_quantized"].data_type == TensorProto.INT8
+    assert list(weights["w_scale"].dims) == [CLASSES]
+
+
+def test_an_opset_that_cannot_be_converted_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise RuntimeError("no adapter")
+
+    record, served = taken(of_old(11, 6), tmp_path)
+    monkeypatch.setattr(onnx.version_converter, "convert_version", refuse)
+    with pytest.raises(ExportError, match=r"to int8: its opset is 11, .* with opset 13 or later"):
+        convert("int8", served, tmp_path / "reference.npz", tmp_path / "q", record["batches"])
+
+
 def test_what_branches_read_from_outside_keeps_one_name(tmp_path):
     record, served = taken(branching(), tmp_path)
     assert record["fixed_batch"] is None and record["cost"]["weight_bytes"] > 2 * 4 * 3 * CLASSES
