@@ -68,10 +68,15 @@ def _logged(
             print(f"[{path.stem}] interrupted", file=file)
             sys.exit(128 + signal.SIGINT)
         except expected as error:
-            message = f"\n{path.stem}: {error}"
+            message = f"\n{path.stem}: {_printable(str(error))}"
             print(message, file=file)
             failure.write_text(message + "\n")
             sys.exit(message)
+
+
+def _printable(text: str) -> str:
+    """With what controls a terminal written out: libraries quote names in a user's files as is."""
+    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 @contextmanager

@@ -82,3 +82,20 @@ def test_a_full_disk_below_the_log_is_said_too(tmp_path):
 def test_any_other_failure_is_a_fault_and_keeps_its_traceback(tmp_path):
     code, said = failed(tmp_path / "tables.log", "open('/nowhere')")
     assert code == 1 and "Traceback" in said and not (tmp_path / "tables.error").exists()
+
+
+REFUSES = """
+import sys
+from perseus.host.job import job
+
+with job(sys.argv[1], ValueError):
+    raise ValueError("no \\u00e9t\\u00e9\\n  of \\033[31mred")
+"""
+
+
+def test_what_a_library_says_of_a_users_file_cannot_write_to_the_terminal(tmp_path):
+    done = ran(REFUSES, tmp_path / "own_onnx.log")
+    told = "own_onnx: no \u00e9t\u00e9\n  of \\x1b[31mred"
+    assert done.returncode == 1 and done.stderr.strip() == told
+    assert (tmp_path / "own_onnx.error").read_text().strip() == told
+    assert (tmp_path / "own_onnx.log").read_text().strip() == told
