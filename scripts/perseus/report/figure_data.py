@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 
 from perseus.report.links import on_line
 from perseus.report.style import short
+from perseus.report.told_apart import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
@@ -30,6 +31,8 @@ DASHES: tuple[Dashes, ...] = (
     (0, (2.5, 2.5)),
     (0, (8, 1.5, 1, 1.5, 1, 1.5)),
 )
+LONGEST_MIX = 100
+"""Characters of a load line's words on an axis."""
 
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
@@ -65,10 +68,24 @@ class FigureData:
 
     def called(self, line: pd.Series) -> str:
         """A load line on an axis, in a few characters; with its tenants, where several groups of
-        them share servers."""
+        them share servers, or with its scenario where they are too many."""
+        if line["kind"] == "dedicated" or not self._has_several_groups:
+            return short(line)
+        mix = str(line["mix"])
+        if len(mix) <= LONGEST_MIX:
+            return mix
+        return with_scenario(short(line), line["server"], line["scenario"])
+
+    @property
+    def _has_several_groups(self) -> bool:
+        """Of tenants that share servers, or of scenarios with the same."""
         shared = self.peaks[self.peaks["kind"] != "dedicated"]
-        is_one_of_several = line["kind"] != "dedicated" and shared["models"].nunique() > 1
-        return str(line["mix"]) if is_one_of_several else short(line)
+        scenarios = shared.groupby("server")["scenario"].nunique()
+        return bool(shared["models"].nunique() > 1 or scenarios.gt(1).any())
+
+    def names_of(self, lines: pd.DataFrame) -> list[str]:
+        """What load lines are called, each a row of a table."""
+        return [self.called(line) for _, line in lines.iterrows()]
 
     @property
     def names(self) -> list[str]:

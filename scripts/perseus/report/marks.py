@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from perseus.report.style import DARK, is_known, verdict
 
 MOST_ROWS, MOST_PANELS = 30, 6
-ROW_MM = 6.0
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",

@@ -15,6 +15,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from perseus.host.files import whole
 from perseus.report.svg import compact
@@ -26,6 +27,11 @@ NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
 BESIDE_MM = 12.0  # of a panel: its axis with its words
 WORDS = 110  # characters of a line across a figure
+ROW_MM = 6.0
+NAMES_SHARE = 0.4  # of the width, which names of rows have at most
+MOST_LINES = 5  # of the name of a row
+TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
+MOST_HELD, LONGEST_HELD = 2, 40  # tenants that stay, which are named one by one; and characters
 MOST_NAMED = 12  # that a figure has nothing to show of
 
 
@@ -56,10 +62,24 @@ def panels(
     return figure, flat[:count]
 
 
-def wrapped_title(axes: Axes, text: str, style: FigureTask, columns: int) -> None:
+def wrapped_title(
+    axes: Axes, text: str, style: FigureTask, columns: int, pad_pt: float | None = None
+) -> Text:
     """Above a panel of so many beside each other, in lines that are no wider."""
-    width_mm, character_mm = style.width_mm / columns - BESIDE_MM, 0.6 * style.font_pt / 72 / MM
-    axes.set_title(textwrap.fill(text, int(width_mm / character_mm)), loc="left")
+    width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
+    return axes.set_title(textwrap.fill(text, width), loc="left", pad=pad_pt)
+
+
+def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
+    """Above a row of panels, from the first of them on; it makes none of them narrower."""
+    title = wrapped_title(axes[0], text, style, 1)
+    title.set_in_layout(False)
+    axes[-1].set_title(" " + "\n" * title.get_text().count("\n"), loc="left")  # has its height
+
+
+def characters(width_mm: float, font_pt: float) -> int:
+    """How many have room on a line."""
+    return int(width_mm / (0.6 * font_pt / 72 / MM))
 
 
 def short(row: pd.Series) -> str:
@@ -72,7 +92,32 @@ def short(row: pd.Series) -> str:
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.
         return str(row["mix"]) if "0" in weights.split(" : ") else f"mix {weights}"
-    return str(row["mix"]).partition(" beside ")[2]
+    searched, _, held = str(row["mix"]).partition(" beside ")
+    names, _, at = held.partition(" held at ")
+    return held if few(names) == names else f"{searched} beside {few(names)} at {at}"
+
+
+def few(held: str) -> str:
+    """Tenants that stay, as their names joined by plus signs: all in one where these are many."""
+    names = held.split(" + ")
+    is_short = len(names) <= MOST_HELD and len(held) <= LONGEST_HELD
+    return held if len(names) == 1 or is_short else "the others"
+
+
+def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
+    """Names of rows, in lines that leave most of a figure's width to what is drawn."""
+    width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
+    lines = textwrap.TextWrapper(
+        width, max_lines=MOST_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}"
+    )
+    space = "\N{NO-BREAK SPACE}"
+    return [lines.fill(name.replace(" %", f"{space}%")).replace(space, " ") for name in names]
+
+
+def rows_mm(names: Sequence[str], style: FigureTask) -> float:
+    """The height of rows of these names, which are as high as the highest needs."""
+    more = max((name.count("\n") for name in names), default=0)
+    return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -109,7 +154,7 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 def nothing(style: FigureTask, text: str) -> Figure:
     """A figure that says why it is empty; the page leaves it out by its NOTHING."""
-    figure, (axes,) = panels(style, 1, 1, 40)
+    figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)
     axes.set_axis_off()
     say(axes, text)
@@ -121,11 +166,12 @@ def drawing(style: FigureTask) -> Iterator[None]:
     """Matplotlib's settings while a figure is made and written."""
     settings: dict[Any, Any] = {
         "font.size": style.font_pt,
+        "text.hinting": "none",  # hinted, words of a PNG are not as wide as the layout has them
         "axes.titlesize": style.font_pt,
         "axes.labelsize": style.font_pt,
-        "xtick.labelsize": 0.9 * style.font_pt,
-        "ytick.labelsize": 0.9 * style.font_pt,
-        "legend.fontsize": 0.9 * style.font_pt,
+        "xtick.labelsize": TICKS * style.font_pt,
+        "ytick.labelsize": TICKS * style.font_pt,
+        "legend.fontsize": TICKS * style.font_pt,
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.axisbelow": True,

@@ -14,8 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from perseus.report.marks import ROW_MM, interval
-from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.report.marks import interval
+from perseus.report.style import DARK, GREY, ROW_MM, is_known, legend, nothing, panels, remainder
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
 from perseus.study.tasks.figure import FigureTask

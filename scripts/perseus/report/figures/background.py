@@ -15,11 +15,13 @@ from perseus.report.marks import CERTIFIED, furthest, upright
 from perseus.report.style import (
     DARK,
     GREY,
+    few,
     is_known,
     legend,
     nothing,
     panels,
     remainder,
+    title_over,
     verdict,
 )
 from perseus.study.tasks.figure import FigureTask
@@ -49,7 +51,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         absolute, normalised = axes[2 * i : 2 * i + 2]
         scenario, searched, held = rows.iloc[0][["scenario", "searched", "held"]]
         look = results.look(searched)
-        absolute.set_title(f"{scenario}: {searched} beside {held}", loc="left")
+        title_over((absolute, normalised), f"{scenario}: {searched} beside {few(held)}", style)
         _absolute(absolute, rows, look)
         _normalised(normalised, rows, look)
         for panel in (absolute, normalised):

@@ -13,7 +13,6 @@ from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
     MOST_ROWS,
-    ROW_MM,
     furthest,
     interval,
     no_estimate,
@@ -26,6 +25,8 @@ from perseus.report.style import (
     nothing,
     panels,
     remainder,
+    row_names,
+    rows_mm,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -43,19 +44,21 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     servers = list(dict.fromkeys(chosen["server"]))
     shown = servers[:MOST_PANELS]
     frames = [chosen[chosen["server"] == server].head(MOST_ROWS) for server in shown]
-    heights = [20 + ROW_MM * len(frame) for frame in frames]
+    names = [row_names(results.names_of(frame), style) for frame in frames]
+    heights = [20 + rows_mm(of_rows, style) for of_rows in names]
     heights[0] += 8
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
     usd = ["usd_per_million_inferences", "usd_per_million_certified", "dedicated_usd_per_million"]
     limit = furthest(pd.concat(frames)[usd])
-    for panel, server, frame in zip(axes, shown, frames, strict=True):
+    for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         first = frame.iloc[0]
         panel.set_title(
             f"server {server}\n{bought(first)} in {first['region']},"
             f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
             loc="left",
         )
-        _prices(panel, results, frame, limit)
+        _prices(panel, frame, limit)
+        name_rows(panel, of_rows)
     axes[0].set_xlim(0, 1.04 * axes[0].get_xlim()[1])
     axes[-1].set_xlabel("USD per million inferences")
     handles = [
@@ -68,7 +71,7 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _prices(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) -> None:
+def _prices(axes: Axes, frame: pd.DataFrame, limit: float) -> None:
     for y, (_, row) in enumerate(frame.iterrows()):
         usd = row["usd_per_million_inferences"]
         if is_known(usd):
@@ -80,4 +83,3 @@ def _prices(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) 
             axes.plot(row["dedicated_usd_per_million"], y, **BASELINE)
         if is_known(row["usd_per_million_certified"]):
             axes.plot(row["usd_per_million_certified"], y, **CERTIFIED)
-    name_rows(axes, [results.called(row) for _, row in frame.iterrows()])

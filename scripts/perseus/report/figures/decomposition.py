@@ -11,8 +11,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.marks import MOST_PANELS, MOST_ROWS, ROW_MM
-from perseus.report.style import DARK, legend, name_rows, nothing, panels, remainder
+from perseus.report.marks import MOST_PANELS, MOST_ROWS
+from perseus.report.style import (
+    DARK,
+    legend,
+    name_rows,
+    nothing,
+    panels,
+    remainder,
+    row_names,
+    rows_mm,
+)
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -43,11 +52,13 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "nothing was certified")
     servers = list(dict.fromkeys(times["server"]))[:MOST_PANELS]
     frames = [times[times["server"] == server].head(MOST_ROWS) for server in servers]
-    heights = [12 + ROW_MM * len(frame) for frame in frames]
+    names = [row_names(_names(results, frame), style) for frame in frames]
+    heights = [12 + rows_mm(of_rows, style) for of_rows in names]
     figure, axes = panels(style, len(servers), 1, heights, around_mm=16, sharex=True)
-    for panel, server, frame in zip(axes, servers, frames, strict=True):
+    for panel, server, frame, of_rows in zip(axes, servers, frames, names, strict=True):
         panel.set_title(f"server {server}", loc="left")
-        _bars(panel, results, frame)
+        _bars(panel, frame)
+        name_rows(panel, of_rows)
     axes[-1].set_xlabel("mean latency, ms")
     looks = zip(PARTS.values(), COLOURS, HATCHES, strict=False)
     handles = [
@@ -59,7 +70,7 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
+def _bars(axes: Axes, frame: pd.DataFrame) -> None:
     rows = range(len(frame))
     before = 0.0 * frame[ALONE]
     for part, colour, hatch in zip(PARTS, COLOURS, HATCHES, strict=False):
@@ -68,9 +79,9 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame) -> None:
         axes.barh(rows, ms, left=before, color=colour, hatch=hatch, edgecolor="white", linewidth=0)
         before = before + ms
     axes.plot(frame[ALONE], rows, **TICK)
-    name_rows(axes, [_name(results, row) for _, row in frame.iterrows()])
 
 
-def _name(results: FigureData, row: pd.Series) -> str:
-    line = results.called(row)
-    return line if row["kind"] == "dedicated" else f"{line}: {row['tenant']}"
+def _names(results: FigureData, frame: pd.DataFrame) -> list[str]:
+    """Of load lines and, where they are shared, of the tenant."""
+    rows = zip(results.names_of(frame), frame["kind"], frame["tenant"], strict=True)
+    return [line if kind == "dedicated" else f"{line}: {tenant}" for line, kind, tenant in rows]

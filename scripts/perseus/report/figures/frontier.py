@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,22 @@ from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
     MOST_ROWS,
-    ROW_MM,
     furthest,
     interval,
 )
 from perseus.report.style import (
+    BESIDE_MM,
     DARK,
     GREY,
+    MM,
+    characters,
     is_known,
     legend,
     nothing,
     panels,
     remainder,
+    row_names,
+    rows_mm,
     short,
     verdict,
     wrapped_title,
@@ -47,7 +52,11 @@ FAR = 10.0
 """Times an estimate lies beyond the axes: where an interval ends that is open above."""
 
 PLANE_MM = 100.0
+SMALL = 0.833  # of the font's size, as matplotlib has it
+TITLE_PT = 8.0  # from what is below a title
+MOST_SAID = 6  # load lines without an estimate
 SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))
+FAILING: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
 PREDICTED: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
 
 
@@ -71,25 +80,29 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "no scenario in which each tenant has a dedicated peak")
     shown = scenarios[:MOST_PANELS]
     parts = [of[name] for name in shown]
-    heights = [_height_mm(*part) for part in parts]
-    columns = min(2, len(shown)) if set(heights) == {PLANE_MM} else 1
-    rows_mm = [0.8 * PLANE_MM] * -(-len(shown) // 2) if columns == 2 else heights
-    figure, axes = panels(style, len(shown), columns, rows_mm)
+    are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
+    columns = min(2, len(shown)) if all(are_planes) else 1
+    heights = [0.8 * PLANE_MM] * -(-len(shown) // 2)
+    if columns == 1:
+        planes = zip(parts, are_planes, strict=True)
+        heights = [PLANE_MM if plane else _ratios_mm(*part, style) for part, plane in planes]
+    figure, axes = panels(style, len(shown), columns, heights)
     for panel, scenario, (lines, tenants) in zip(axes, shown, parts, strict=True):
-        names = list(dict.fromkeys(tenants["tenant"]))
-        wrapped_title(panel, scenario, style, columns)
-        if len(names) == 2:
-            _plane(panel, results, lines, tenants, names)
+        if tenants["tenant"].nunique() == 2:
+            wrapped_title(panel, scenario, style, columns)
+            _plane(panel, results, lines, tenants, style, columns)
         else:
-            _ratios(panel, results, lines)
-            if len(lines) > MOST_ROWS:
-                panel.set_title(f"{scenario}: {MOST_ROWS} of {len(lines)} load lines", loc="left")
+            many = f": {MOST_ROWS} of {len(lines)} load lines" if len(lines) > MOST_ROWS else ""
+            above_pt = TITLE_PT + _names_mm(tenants, style) * 72 * MM
+            wrapped_title(panel, f"{scenario}{many}", style, columns, above_pt)
+            _ratios(panel, results, _best(lines), style)
     handles = [
         Line2D([], [], color=GREY, linestyle="--", label="dedicated servers, same cost (ratio 1)"),
         Line2D([], [], marker="o", color=BLUE, label="estimate, 95 % interval"),
         Line2D([], [], **CERTIFIED, label="certified"),
-        Line2D([], [], marker="x", color="#D55E00", linestyle="none", label="first failing"),
     ]
+    if any(are_planes):
+        handles.append(Line2D([], [], **FAILING, linestyle="none", label="first failing"))
     if (shared["verdict"] == "predicted").any():
         handles.append(Line2D([], [], **PREDICTED, linestyle="none", label="predicted"))
     legend(figure, handles, 2)
@@ -104,20 +117,32 @@ def _is_empty(tenants: pd.DataFrame) -> bool:
     return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
 
-def _height_mm(lines: pd.DataFrame, tenants: pd.DataFrame) -> float:
-    """Of a panel: square for two tenants, else a row for each load line."""
-    if tenants["tenant"].nunique() == 2:
-        return PLANE_MM
-    return 50 + ROW_MM * min(len(lines), MOST_ROWS)  # names of tenants stand above
+def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
+    """The height of a panel with a row for each load line, and the tenants' names above."""
+    names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
+    return 30 + _names_mm(tenants, style) + rows_mm(names, style)
+
+
+def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
+    """How high the tenants' names are, which stand upright."""
+    return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
 
 
 def _plane(
-    axes: Axes, results: FigureData, lines: pd.DataFrame, tenants: pd.DataFrame, names: list[str]
+    axes: Axes,
+    results: FigureData,
+    lines: pd.DataFrame,
+    tenants: pd.DataFrame,
+    style: FigureTask,
+    columns: int,
 ) -> None:
-    """Two tenants: one axis each."""
+    """Two tenants: one axis each. Of planes there are so many beside each other."""
+    names = list(dict.fromkeys(tenants["tenant"]))
+    beside = characters(style.width_mm / columns / 2 - BESIDE_MM, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
-    axes.set_xlabel(f"{names[0]} (requests/s)")
-    axes.set_ylabel(f"{names[1]} (requests/s)")
+    words = characters(0.6 * PLANE_MM, style.font_pt)
+    axes.set_xlabel(fill(f"{names[0]} (requests/s)", words))
+    axes.set_ylabel(fill(f"{names[1]} (requests/s)", words))
     marks: list[tuple[np.ndarray, str]] = []
     intervals: list[np.ndarray] = []
     named: list[tuple[str, np.ndarray]] = []
@@ -150,11 +175,13 @@ def _plane(
     for name, points in named:  # at the end of a line, or before that where it goes on
         inside = points[(points <= limit).all(axis=1)]
         if len(inside):
+            is_left = inside[0][0] < limit[0] / 2  # words go where there is more room
             axes.annotate(
-                name,
+                fill(name, beside),
                 inside[0],
-                xytext=(6, 5),
+                xytext=(6 if is_left else -6, 5),
                 textcoords="offset points",
+                ha="left" if is_left else "right",
                 fontsize="small",
                 color=DARK,
             )
@@ -162,11 +189,13 @@ def _plane(
         _mark(axes, point, look)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
-        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.iterrows()]
+        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MOST_SAID).iterrows()]
+        if len(missing) > MOST_SAID:
+            said.append(f"{len(missing) - MOST_SAID} more")
         axes.text(
             0.02,
             0.03,
-            "no estimate for\n" + "\n".join(said),
+            "no estimate for\n" + "\n".join(fill(each, 2 * beside) for each in said),
             transform=axes.transAxes,
             fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
@@ -200,15 +229,19 @@ def _mark(axes: Axes, point: np.ndarray, kind: str) -> None:
         "o": {"marker": "o", "color": BLUE},
         "p": PREDICTED,
         "D": CERTIFIED,
-        "x": {"marker": "x", "color": "#D55E00"},
+        "x": FAILING,
     }[kind]
     if np.isfinite(point).all():
         axes.plot(*point, **{**look, "linestyle": "none"}, clip_on=False, zorder=5)
 
 
-def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame) -> None:
-    """More tenants than a plane can show: one row per load line, those that share best on top."""
-    lines = lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
+def _best(lines: pd.DataFrame) -> pd.DataFrame:
+    """Those that share best, the best first."""
+    return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
+
+
+def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
+    """More tenants than a plane can show: one row per load line."""
     axes.axvline(1, color=GREY, linestyle="--")
     limit = furthest(lines[["sharing_ratio", "certified_sharing_ratio"]])
     for y, (_, row) in enumerate(lines.iterrows()):
@@ -221,7 +254,8 @@ def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame) -> None:
             axes.text(1, y, f"  {verdict(row)}", va="center", color=DARK)
         if is_known(row["certified_sharing_ratio"]):
             axes.plot(row["certified_sharing_ratio"], y, **CERTIFIED)
-    axes.set_yticks(range(len(lines)), [short(row) for _, row in lines.iterrows()])
+    rows = row_names([short(row) for _, row in lines.iterrows()], style)
+    axes.set_yticks(range(len(lines)), rows)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlabel("sharing ratio:\ndedicated servers replaced by one shared server")
     who_shares.beside(axes, results, lines)

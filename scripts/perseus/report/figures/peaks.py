@@ -14,7 +14,6 @@ from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
     MOST_ROWS,
-    ROW_MM,
     furthest,
     interval,
     no_estimate,
@@ -26,6 +25,8 @@ from perseus.report.style import (
     name_rows,
     panels,
     remainder,
+    row_names,
+    rows_mm,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -40,12 +41,14 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     servers = list(dict.fromkeys(peaks["server"]))
     shown = servers[:MOST_PANELS]
     frames = [peaks[peaks["server"] == s].head(MOST_ROWS) for s in shown]
-    heights = [16 + ROW_MM * len(frame) for frame in frames]
+    names = [row_names(results.names_of(frame), style) for frame in frames]
+    heights = [16 + rows_mm(of_rows, style) for of_rows in names]
     heights[0] += 12
     figure, axes = panels(style, len(shown), 1, heights, sharex=True)
     limit = furthest(pd.concat(frames)[["estimate_rps", "certified_rps"]])
-    for panel, server, frame in zip(axes, shown, frames, strict=True):
+    for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         _bars(panel, results, frame, limit)
+        name_rows(panel, of_rows)
         panel.set_title(f"server {server}", loc="left")
     axes[0].set_xlim(
         0, 1.04 * axes[0].get_xlim()[1]
@@ -91,4 +94,3 @@ def _bars(axes: Axes, results: FigureData, frame: pd.DataFrame, limit: float) ->
             axes.plot(row["certified_rps"], y, **CERTIFIED)
         if not is_known(total):
             no_estimate(axes, row, row["certified_rps"], y, "at least")
-    name_rows(axes, [results.called(row) for _, row in frame.iterrows()])

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.marks import ROW_MM, furthest, interval
+from perseus.report.marks import furthest, interval
 from perseus.report.style import (
     DARK,
     GREY,
@@ -19,6 +19,8 @@ from perseus.report.style import (
     nothing,
     panels,
     remainder,
+    row_names,
+    rows_mm,
     verdict,
 )
 from perseus.study.tasks.figure import FigureTask
@@ -76,7 +78,8 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     if rows.empty:
         return nothing(style, "no pictures were preprocessed")
     shown = rows.head(MOST_ROWS)
-    figure, axes = panels(style, 4, 2, 16 + ROW_MM * len(shown), 10)
+    names = row_names(_names(results, shown), style)
+    figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style), 10)
     limit, latency, wire, cpu = axes
     _with_ends(limit, shown, "limit_rps", "ci_low_rps", "ci_high_rps")
     limit.set_xlabel("estimated limit (requests/s)")
@@ -93,7 +96,7 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     cpu.set_xlabel("CPU time of a request (ms)")
     for i, panel in enumerate(axes):
         panel.set_xlim(left=0)
-        name_rows(panel, [""] * len(shown) if i % 2 else _names(results, shown))
+        name_rows(panel, [""] * len(shown) if i % 2 else names)
     handles = [
         Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=CPU[part])
         for part, colour, hatch in zip(CPU, COLOURS, HATCHES, strict=False)

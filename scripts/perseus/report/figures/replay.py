@@ -20,6 +20,7 @@ from perseus.report.style import (
     remainder,
     say,
     verdict,
+    wrapped_title,
 )
 from perseus.study.tasks.figure import FigureTask
 
@@ -46,6 +47,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
     figure, axes = panels(style, len(heights), 1, heights)
     for rate, attainment, phases in zip(axes[::2], axes[1::2], shown, strict=True):
+        wrapped_title(rate, _title(phases), style, 1)
         _tenant(rate, attainment, results, phases)
     axes[-1].set_xlabel("time since the start of the window (s)")
     handles = [
@@ -60,11 +62,15 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
+def _title(phases: pd.DataFrame) -> str:
+    first = phases.iloc[0]
+    told = ", ".join(f"{row['phase']}: {verdict(row)}" for _, row in phases.iterrows())
+    return f"{first['cell']}, {first['tenant']} ({told})"
+
+
 def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFrame) -> None:
     """`phases` are the rows of one tenant in one cell."""
     first = phases.iloc[0]
-    told = ", ".join(f"{row['phase']}: {verdict(row)}" for _, row in phases.iterrows())
-    rate.set_title(f"{first['cell']}, {first['tenant']} ({told})", loc="left")
     rate.set_ylabel("requests/s")
     rate.tick_params(labelbottom=False)
     attainment.set_ylabel("within SLA")

@@ -12,8 +12,18 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.marks import ROW_MM, furthest, interval
-from perseus.report.style import DARK, GREY, legend, name_rows, nothing, panels, remainder, verdict
+from perseus.report.marks import furthest, interval
+from perseus.report.style import (
+    DARK,
+    GREY,
+    ROW_MM,
+    legend,
+    name_rows,
+    nothing,
+    panels,
+    remainder,
+    verdict,
+)
 from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
