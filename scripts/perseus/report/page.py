@@ -24,6 +24,7 @@ from perseus.report.links import anchor
 from perseus.report.numbers import significant
 from perseus.report.shown import MOST_ROWS, words
 from perseus.report.style import NOTHING
+from perseus.report.told_apart import told_apart
 from perseus.results.records import Record
 from perseus.study.tasks.report import ReportTask
 
@@ -43,7 +44,7 @@ def write(
 
     The windows of cells lie beside their records.
     """
-    frames = {name: pd.read_parquet(file) for name, file in tables.items()}
+    frames = told_apart({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
     figures = {file.stem: file.read_bytes() for file in drawn}
     html = render(frames, figures, loaded, task, read_windows(loaded))

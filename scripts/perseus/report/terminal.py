@@ -12,6 +12,7 @@ from pyarrow import ArrowInvalid
 from perseus.report.answers import answers
 from perseus.report.numbers import bounds, significant
 from perseus.report.shown import BELOW, fails_below, words
+from perseus.report.told_apart import told_apart
 from perseus.results.tables import TABLES
 
 MOST_ANSWERS = 3
@@ -22,9 +23,10 @@ def lines(tables: Path) -> Iterator[str]:
     """The first answers of the report, and the peaks; none where tables are missing or cut, which
     is no reason for a run that has done its work to fail."""
     try:
-        frames = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
+        read = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
     except (OSError, ArrowInvalid):
         return
+    frames = told_apart(read)
     yield from (answer.headline for answer in islice(answers(frames), MOST_ANSWERS))
     peaks = frames["peaks"]
     if len(peaks):

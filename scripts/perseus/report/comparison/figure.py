@@ -16,6 +16,7 @@ from matplotlib.ticker import FuncFormatter
 
 from perseus.report.marks import interval
 from perseus.report.style import DARK, GREY, ROW_MM, is_known, legend, nothing, panels, remainder
+from perseus.report.told_apart import in_several_scenarios, with_scenarios
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
 from perseus.study.tasks.figure import FigureTask
@@ -41,6 +42,7 @@ WIDEST = 4.0
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
     """Of the table of a comparison: peaks above, ratios below; costs go with the peaks."""
+    table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
     ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
     if ratios.empty:

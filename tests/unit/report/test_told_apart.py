@@ -1,0 +1,96 @@
+"""Two scenarios of the same models on one server are told apart wherever load lines are named."""
+
+import pandas as pd
+import pytest
+import synthetic
+import synthetic_files
+from drawn import STYLE, figure_of
+
+from perseus.host import parquet
+from perseus.report import drawing, terminal
+from perseus.report.comparison.figure import draw
+from perseus.report.figure_data import FigureData
+from perseus.report.figures import servers
+from perseus.report.links import to_lines
+from perseus.report.style import drawing as in_style
+from perseus.report.told_apart import told_apart
+from perseus.results.compare.source import read_source
+from perseus.results.compare.table import compare
+
+SHARED, SURE = "resnet18 1 : 1 mobilenet_v3_large", "resnet18 3 : 1 mobilenet_v3_large"
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Tables of a study whose scenarios `shared` and `sure` have the same tenants."""
+    return synthetic_files.tables_of(synthetic.with_two_presets(repeats=1))
+
+
+@pytest.fixture(scope="module")
+def frames(found):
+    return told_apart({name: table.to_pandas() for name, table in found.items()})
+
+
+def test_a_mix_of_two_scenarios_has_their_names_and_any_other_has_not(frames):
+    mixes = list(frames["peaks"]["mix"])
+    assert len(set(mixes)) == len(mixes)
+    assert {"resnet18", "resnet18 (standard)", f"{SHARED} (shared)", f"{SURE} (sure)"} <= set(mixes)
+    for name in ("tenants", "costs", "savings", "operating_points"):
+        assert set(frames[name]["mix"]) <= set(mixes)
+    only = {n: t.to_pandas() for n, t in synthetic_files.tables_of(synthetic.records()).items()}
+    assert told_apart(only)["peaks"]["mix"].equals(only["peaks"]["mix"])
+
+
+def test_settings_of_a_grid_keep_their_question():
+    made = synthetic_files.tables_of(synthetic.grid_records(), synthetic.grid_task())
+    tables = {name: table.to_pandas() for name, table in made.items()}
+    assert told_apart(tables)["grid"]["mix"].equals(tables["grid"]["mix"])
+
+
+def test_the_terminal_and_the_links_of_answers_tell_them_apart(found, frames, tmp_path):
+    for name, table in found.items():
+        parquet.write(table, tmp_path / f"{name}.parquet", tmp_path / f"{name}.csv")
+    said = "\n".join(terminal.lines(tmp_path))
+    assert f"{SHARED} (shared)" in said and f"{SHARED} (sure)" in said
+    words = [link.words for link in to_lines(frames["peaks"])]
+    assert len(words) > 6 and len(set(words)) == len(words)
+
+
+@pytest.mark.parametrize("name", ["peaks", "costs"])
+def test_a_figure_tells_them_apart(name, frames):
+    (panel,) = figure_of(name, FigureData(frames)).axes
+    labels = [label.get_text() for label in panel.get_yticklabels()]
+    assert len(set(labels)) == len(labels)
+
+
+def test_a_figure_is_drawn_of_tables_that_tell_them_apart(found, tmp_path):
+    paths = {}
+    for name, table in found.items():
+        paths[name] = tmp_path / f"{name}.parquet"
+        parquet.write(table, paths[name], tmp_path / f"{name}.csv")
+    files = [tmp_path / f"peaks.{kind}" for kind in ("svg", "png", "csv")]
+    drawing.draw("peaks", paths, [], STYLE, *files)
+    assert f"{SHARED} (sure)" in list(pd.read_csv(files[2])["mix"])
+
+
+def test_servers_are_weighed_by_scenario():
+    made = synthetic.with_two_presets(repeats=1)
+    made += [synthetic.on_server(record, "cpu2", "openvino") for record in made]
+    prices = {"cpu1": synthetic.PRICE, "cpu2": synthetic.PRICE}
+    task = synthetic.TASK.model_copy(update={"prices": prices})
+    found = synthetic_files.tables_of(made, task)
+    results = FigureData(told_apart({name: table.to_pandas() for name, table in found.items()}))
+    for _, rows in servers.data(results).groupby(["pricing", *servers.QUESTION]):
+        assert sorted(rows["server"]) == ["cpu1", "cpu2"]
+
+
+def test_the_figure_of_a_comparison_tells_them_apart(tmp_path):
+    made = synthetic.with_two_presets()
+    base, new = (
+        read_source(synthetic_files.write_study(tmp_path / name, made)) for name in ("base", "new")
+    )
+    with in_style(STYLE):
+        peaks, ratios = draw(compare(base, new, 200).table.to_pandas(), STYLE).axes
+    for panel in (peaks, ratios):
+        labels = [label.get_text() for label in panel.get_yticklabels()]
+        assert len(set(labels)) == len(labels)
