@@ -138,7 +138,7 @@ def _plane(
 ) -> None:
     """Two tenants: one axis each. Of planes there are so many beside each other."""
     names = list(dict.fromkeys(tenants["tenant"]))
-    beside = characters(style.width_mm / columns / 2 - BESIDE_MM, SMALL * style.font_pt)
+    beside = characters((style.width_mm / columns - BESIDE_MM) / 2, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
     words = characters(0.6 * PLANE_MM, style.font_pt)
     axes.set_xlabel(fill(f"{names[0]} (requests/s)", words))
