@@ -31,6 +31,7 @@ ROW_MM = 6.0
 NAMES_SHARE = 0.4  # of the width, which names of rows have at most
 MOST_LINES = 5  # of the name of a row
 TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
+SMALL = 0.833  # of it, at which matplotlib writes small words
 MOST_HELD, LONGEST_HELD = 2, 40  # tenants that stay, which are named one by one; and characters
 MOST_NAMED = 12  # that a figure has nothing to show of
 

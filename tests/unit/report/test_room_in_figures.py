@@ -46,7 +46,10 @@ def cut(figure, edge=EDGE_PX):
     panels = figure.axes
     texts = [text for panel in panels for text in panel.texts]
     texts += [each for p in panels for each in (p._left_title, p.xaxis.label, p.yaxis.label)]
-    texts += [label for panel in panels for label in panel.get_yticklabels()]
+    for panel in panels:
+        low, high = sorted(panel.get_ylim())
+        ticks = zip(panel.get_yticks(), panel.get_yticklabels(), strict=True)
+        texts += [label for tick, label in ticks if low <= tick <= high]
     shown = [text for text in texts if text.get_text() and text.get_visible()]
     return [text.get_text() for text in shown if not _is_inside(text, figure, edge)]
 
@@ -173,3 +176,25 @@ def test_the_legend_of_frontiers_names_what_is_drawn(beside_many):
     for results, said in ((beside_many, False), (servers_of_pairs(1), True)):
         (legend,) = figure_of("frontier", results).legends
         assert ("first failing" in [text.get_text() for text in legend.get_texts()]) == said
+
+
+def grid_of(keys, broken):
+    """The figure of a grid of six settings with so many keys, of parts so long."""
+    factors = {f"r{i}": 0.6 + 0.2 * i for i in range(6)}
+    task = synthetic.grid_task(factors)
+    for question in task.grids:
+        for i, setting in enumerate(question.settings):
+            words = [f"key_{n}{'_long' * broken} {i + n}" for n in range(keys)]
+            object.__setattr__(setting, "words", ", ".join(words))
+    return laid_out("grid", results_of(synthetic.grid_records(factors), task))
+
+
+@pytest.mark.parametrize(("keys", "broken", "columns"), [(2, 0, 2), (6, 0, 2), (6, 4, 1)])
+def test_settings_of_many_keys_are_named_below_their_panel(keys, broken, columns):
+    figure = grid_of(keys, broken)
+    named = [panel.texts[-1].get_window_extent() for panel in figure.axes]
+    assert not any(one.overlaps(other) for one, other in combinations(named, 2))
+    assert not cut(figure)
+    for panel in figure.axes:
+        box = panel.get_position()
+        assert box.width > 0.7 / columns and box.height * figure.get_figheight() > 1

@@ -26,6 +26,7 @@ from perseus.report.style import (
     DARK,
     GREY,
     MM,
+    SMALL,
     characters,
     is_known,
     legend,
@@ -52,7 +53,6 @@ FAR = 10.0
 """Times an estimate lies beyond the axes: where an interval ends that is open above."""
 
 PLANE_MM = 100.0
-SMALL = 0.833  # of the font's size, as matplotlib has it
 TITLE_PT = 8.0  # from what is below a title
 MOST_SAID = 6  # load lines without an estimate
 SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,19 @@ from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.marks import interval
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, say
+from perseus.report.style import (
+    BESIDE_MM,
+    DARK,
+    GREY,
+    SMALL,
+    characters,
+    legend,
+    nothing,
+    panels,
+    remainder,
+    say,
+    wrapped_title,
+)
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -24,6 +37,7 @@ CAPTION = (
 
 MOST_PANELS, COLUMNS = 8, 2
 MOST_LABELS = 8
+MOST_BROKEN = 2  # parts of a line that names a setting, beside another panel
 HEIGHT_MM, LINE_MM = 60, 4
 """Of a panel, and of each line below it that names a setting."""
 AREA = 90.0  # of the mark that carries most, in square points
@@ -36,11 +50,17 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         return nothing(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
     shown = questions[:MOST_PANELS]
-    known = [int(rows["usd_per_million_inferences"].count()) for rows in shown]
-    height_mm = HEIGHT_MM + LINE_MM * min(MOST_LABELS, max(known))
-    figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), height_mm)
-    for panel, rows in zip(axes, shown, strict=True):
-        _settings(panel, rows)
+    keys = [key(list(map(str, _numbered(rows)["setting"]))) for rows in shown]
+    columns = _columns([line for lines in keys for line in lines], len(shown), style)
+    keys = [_wrapped(lines, _width(style, columns)) for lines in keys]
+    heights = [
+        HEIGHT_MM + LINE_MM * max(map(len, keys[i : i + columns]))
+        for i in range(0, len(keys), columns)
+    ]
+    figure, axes = panels(style, len(shown), columns, heights)
+    for panel, rows, lines in zip(axes, shown, keys, strict=True):
+        wrapped_title(panel, _title(rows), style, columns)
+        _settings(panel, rows, lines)
     mark: dict[str, Any] = {"marker": "o", "linestyle": "none"}
     handles = [
         Line2D([], [], color=FRONT, marker="o", label="on the front"),
@@ -53,10 +73,44 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     return figure
 
 
-def _settings(panel: Axes, rows: pd.DataFrame) -> None:
-    known = rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
-    count = "" if len(known) == len(rows) else f": {len(known)} of {len(rows)} settings"
-    panel.set_title(f"{rows['mix'].iloc[0]}{count}", loc="left")
+def _width(style: FigureTask, columns: int) -> int:
+    """Characters of a line below one of so many panels beside each other."""
+    return characters(style.width_mm / columns - BESIDE_MM, SMALL * style.font_pt)
+
+
+def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
+    """How many panels stand beside each other: one where lines below would be broken often."""
+    columns = min(COLUMNS, count)
+    longest = max(map(len, lines), default=0)
+    return columns if longest <= MOST_BROKEN * _width(style, columns) else 1
+
+
+def _wrapped(lines: Sequence[str], width: int) -> list[str]:
+    return [part for line in lines for part in wrap(line, width, subsequent_indent="    ")]
+
+
+def _known(rows: pd.DataFrame) -> pd.DataFrame:
+    """The settings that are drawn."""
+    return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
+
+
+def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
+    """Those that are named, the cheapest first."""
+    known = _known(rows)
+    if len(known) > MOST_LABELS:
+        known = known[known["on_front"].eq(True)].head(MOST_LABELS)
+    return known.sort_values("usd_per_million_inferences")
+
+
+def _title(rows: pd.DataFrame) -> str:
+    known = len(_known(rows))
+    count = "" if known == len(rows) else f": {known} of {len(rows)} settings"
+    return f"{rows['mix'].iloc[0]}{count}"
+
+
+def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
+    """`lines` name the settings that have numbers."""
+    known = _known(rows)
     panel.set_xlabel("USD per million inferences")
     panel.set_ylabel("p95 at the certified rate (ms)")
     if known.empty:
@@ -69,14 +123,13 @@ def _settings(panel: Axes, rows: pd.DataFrame) -> None:
         _mark(panel, row, AREA * row["estimate_rps"] / largest, rightmost)
     along = front.sort_values("usd_per_million_inferences")
     panel.plot(along["usd_per_million_inferences"], along["p95_ms"], color=FRONT, linewidth=0.8)
-    _number(panel, known if len(known) <= MOST_LABELS else front.head(MOST_LABELS))
+    _number(panel, _numbered(rows), lines)
     panel.set_xlim(0, rightmost)
     panel.set_ylim(0, 1.2 * known["p95_ms"].max())
 
 
-def _number(panel: Axes, rows: pd.DataFrame) -> None:
+def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
     """Beside each mark, and below the panel what each number is of."""
-    rows = rows.sort_values("usd_per_million_inferences")
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
             str(number),
@@ -88,7 +141,7 @@ def _number(panel: Axes, rows: pd.DataFrame) -> None:
             zorder=4,
         )
     panel.annotate(
-        "\n".join(key([str(setting) for setting in rows["setting"]])),
+        "\n".join(lines),
         (0, 0),
         xycoords="axes fraction",
         textcoords="offset points",
@@ -100,7 +153,9 @@ def _number(panel: Axes, rows: pd.DataFrame) -> None:
 
 
 def key(settings: Sequence[str]) -> list[str]:
-    """A line for each, without what all have in common, and one with that."""
+    """A line for each, without what all have in common, and one with that; none of none."""
+    if not settings:
+        return []
     parts = [setting.split(", ") for setting in settings]
     common = [part for part in parts[0] if len(parts) > 1 and all(part in each for each in parts)]
     lines = [
