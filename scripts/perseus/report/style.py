@@ -140,8 +140,9 @@ def say(axes: Axes, text: str) -> None:
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """Say what a figure leaves out, and which of `shown` had nothing to show, in words."""
-    said = [f"{total - shown} more {what} in {where}"] if total > shown else []
+    """Say what else a figure leaves out, and which of `shown` had nothing to show, in words."""
+    said = figure.get_supxlabel().splitlines()
+    said += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MOST_NAMED} more"] if len(empty) > MOST_NAMED else []
     said += [f"Nothing to show of {', '.join([*empty[:MOST_NAMED], *more])}"] if empty else []
     if said:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -28,13 +29,17 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             style, "no type of server has a lower limit for each model alone of any group"
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
-    servers = list(dict.fromkeys(frame["server"]))[:MOST_SERVERS]
+    every = list(dict.fromkeys(frame["server"]))
+    servers = every[:MOST_SERVERS]
+    crossings = results.tables["crossings"]
     shown = groups[:MOST_PANELS]
     columns = min(COLUMNS, len(shown))
     figure, axes = panels(style, len(shown), columns, 62)
     for panel, rows in zip(axes, shown, strict=True):
+        models = str(rows["models"].iloc[0])
         _costs(panel, rows, servers)
-        wrapped_title(panel, str(rows["models"].iloc[0]), style, columns)
+        _shade(panel, rows, crossings[crossings["models"] == models])
+        wrapped_title(panel, models, style, columns)
     handles = [
         *(Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(servers)),
         Line2D([], [], color=DARK, linestyle="--", label="dedicated"),
@@ -42,6 +47,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     ]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(groups), "groups of models", "break_even.csv")
+    remainder(figure, len(servers), len(every), "servers", "break_even.csv")
     return figure
 
 
@@ -55,7 +61,6 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
                 color=COLOURS[servers.index(server)],
                 linestyle="-" if shared else "--",
             )
-    _shade(panel, rows)
     panel.set_xscale("log")
     panel.set_yscale("log")
     for axis in (panel.xaxis, panel.yaxis):
@@ -67,23 +72,11 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
     panel.set_ylabel("USD per hour")
 
 
-def _shade(panel: Axes, rows: pd.DataFrame) -> None:
-    """Where the cheapest that may be shared costs less than the cheapest dedicated ones, both at
-    the lower limits and at the estimates."""
-    costs = ["usd_per_hour", "usd_at_estimates"]
-    alone, shared = (
-        rows[rows["shared"] == each].groupby("total_rps")[costs].min() for each in (False, True)
-    )
-    if len(alone) == len(shared):
-        pays = (shared.to_numpy() < alone.to_numpy() * (1 - 1e-9)).all(axis=1)
-        panel.fill_between(
-            alone.index.to_numpy(),
-            0,
-            1,
-            where=pays,
-            step="mid",
-            transform=panel.get_xaxis_transform(),
-            color=GREY,
-            alpha=0.2,
-            linewidth=0,
-        )
+def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
+    """The demands at which the table of stretches has shared servers that save something, each with
+    half of the way to the next."""
+    demands_rps = np.unique(rows["total_rps"])
+    ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]
+    saves = stretches[stretches["shared"] & stretches["least_saving"].notna()]
+    for first, last in np.searchsorted(demands_rps, saves[["from_rps", "to_rps"]]):
+        panel.axvspan(ends_rps[first], ends_rps[last + 1], color=GREY, alpha=0.2, linewidth=0)

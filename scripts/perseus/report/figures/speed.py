@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import GREY, legend, nothing, panels
+from perseus.report.style import GREY, legend, nothing, panels, remainder
 from perseus.results.records import PeakRecord
 from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
@@ -35,7 +35,8 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel per server."""
     if looks.empty:
         return nothing(style, "the speed of no server was looked at")
-    servers = list(dict.fromkeys(looks["server"]))[:MOST_SERVERS]
+    every = list(dict.fromkeys(looks["server"]))
+    servers = every[:MOST_SERVERS]
     figure, axes = panels(style, len(servers), 1, 55, sharex=True)
     for panel, server in zip(axes, servers, strict=True):
         of_server = looks[looks["server"] == server]
@@ -56,6 +57,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     named = dict.fromkeys(looks["tenant"])
     handles = [Line2D([], [], **results.look(name), label=name) for name in named]
     legend(figure, handles, min(4, len(handles)))
+    remainder(figure, len(servers), len(every), "servers", "speed.csv")
     return figure
 
 
