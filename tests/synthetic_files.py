@@ -69,7 +69,8 @@ def _window_rows(
         parts = []
         for i, tenant in enumerate(tenants):
             base, step = (line[p][i] for p in ("base_rps", "direction_rps"))
-            rate, n = (base + factor * limit * step, 400) if i in loaded else (0.0, 0)
+            rate = base + factor * limit * step if i in loaded else 0.0
+            n = 400 if rate else 0
             sla = Sla.model_validate(tenant["sla"])
             intended = start_ns + np.arange(n) * 20_000_000
             median = sla.latency_ms / 3 * min(factor, 1) * max(factor, 1) ** 4

@@ -275,7 +275,7 @@ def _usd_per_hour(paid: Mapping[str, Row], pricing: str) -> str:
 
 
 def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
-    certified = [row for row in rows if row["rate_rps"] is not None]
+    certified = [row for row in rows if row["rate_rps"]]  # and not 0, as of some tenants of mixes
     return ShownTable(
         title="Response times at the certified rates",
         note="Milliseconds from the intended send; queue, compute and client are means of its"

@@ -202,6 +202,18 @@ def test_a_figure_says_what_it_leaves_out(crowded):
     assert drawn.get_supxlabel().startswith("2 more load lines")
 
 
+def test_the_sla_of_a_tenant_without_load_is_not_drawn(tmp_path):
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    paths, cells = prepare(
+        tmp_path, synthetic.records(truth, mixes=[(1, 1, 0)], holds=()), swept=False
+    )
+    results = FigureData(
+        {name: pd.read_parquet(path) for name, path in paths.items()}, tuple(cells)
+    )
+    drawn = module_of("latency_by_rate").data(results)
+    assert set(drawn[drawn["load_line"] == "mix-1-1-0"]["tenant"]) == {"a", "b"}
+
+
 def replays(folder, *records):
     """The tables that the figure of replays is drawn from."""
     made = synthetic_files.write(

@@ -77,6 +77,14 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     assert "infeasible" not in rendered(made)
 
 
+def test_tenants_without_load_have_no_response_times():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
+    page = rendered(synthetic.records(truth, mixes=[(1, 1, 0)], holds=()))
+    times = page.split("Response times at the certified rates</h")[1].split("</table>")[0]
+    rows = [row for row in times.split("<tr>") if "mix-1-1-0" in row]
+    assert len(rows) == 2 and not any("<td>c</td>" in row for row in rows)
+
+
 def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     predicted = {"outcome": "predicted", "certified_scale": None, "certified_window": -1}

@@ -145,6 +145,17 @@ def test_a_latency_that_rises_at_the_same_rate_is_worse(studies, tmp_path):
     assert set(p95s.loc["mobilenet_v3_large", "verdict"]) == {"no difference"}
 
 
+def test_tenants_without_load_have_no_latency_that_could_be_compared(tmp_path):
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, bootstraps=50)
+    made = synthetic.records(truth, mixes=[(1, 1, 0)], holds=())
+    table = compare(
+        *(written(tmp_path, made, name) for name in ("base", "new")), draws=200
+    ).table.to_pandas()
+    of_mix = table[(table["metric"] == "p95") & (table["load_line"] == "mix-1-1-0")]
+    assert list(of_mix["tenant"]) == ["a", "b"]
+    assert not table["reason"].str.contains("nothing certified").any()
+
+
 def edited(folder, tables):
     """The results of a folder with other tables."""
     source = read_source(folder)

@@ -49,7 +49,7 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The windows on each load line, a row for each tenant."""
+    """The windows on each load line, a row for each tenant that sent anything."""
     return of_lines(results, lambda row: _windows(results, row))
 
 
@@ -89,7 +89,8 @@ def _windows(results: FigureData, row: pd.Series) -> pd.DataFrame:
     # What lies off the load line (warming up, each tenant alone) has no scale.
     windows = pd.concat(frames).dropna(subset="scale")
     totals = windows.groupby(["cell", "window"])["offered_rps"].transform("sum")
-    return windows.assign(all_offered_rps=totals)[[*COLUMNS_SHOWN]]
+    offered = windows.assign(all_offered_rps=totals)
+    return offered[offered["offered_rps"] > 0][[*COLUMNS_SHOWN]]
 
 
 def _against_rate(axes: Axes, results: FigureData, row: pd.Series, windows: pd.DataFrame) -> None:

@@ -182,11 +182,14 @@ def _p95_group(rows: pd.DataFrame) -> Group:
 def _p95s(
     base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
 ) -> Iterator[ComparedPair]:
+    """Of each tenant that the certified rates have load of."""
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
+        rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
+        if 0.0 in rates:
+            continue
         groups = [_p95_group(each) for each in (rows, others[tenant])]
         of_base, of_new = (_p95(each, deviations, rng) for each in groups)
-        rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
         why_not = ""
         if not all(len(logs) for logs, _ in groups):
             why_not = "nothing certified in one of them"
