@@ -12,6 +12,7 @@ from perseus.host.files import write_json
 from perseus.report import drawing
 from perseus.report import page as report_page
 from perseus.report.evidence import read_records, read_windows
+from perseus.report.main_tables import AT_MOST
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportTask
@@ -116,6 +117,33 @@ def test_a_heading_sorts_by_number_in_both_directions(page, tmp_path):
     rates = [float(text) for text in up["values"]]
     assert rates == sorted(rates) and len(set(rates)) > 2
     assert down["values"] == up["values"][::-1]
+
+
+SORTED_COLUMN = """
+  const table = page.querySelector("table");
+  table.tHead.rows[0].cells[0].querySelector("button").click();
+  return [...table.tBodies[0].rows].map((row) => row.textContent);
+"""
+
+
+@pytest.mark.parametrize(
+    "ascending",
+    [
+        [f"p95{AT_MOST}60", f"p95{AT_MOST}120", f"p95{AT_MOST}300", f"p99{AT_MOST}20"],
+        ["0.20", "1.50", "30.0", "\N{INFINITY}", "\N{EN DASH}"],
+        ["2.5", "at least 3", "10"],
+        ["\u221219 % to 46 %", "\u22124.5 %", "1.23e\u22127", "0.001"],
+        ["3d_alexnet", "3d_resnet", "3d_vgg", "resnet18", "resnet50"],
+    ],
+)
+def test_values_of_every_kind_are_sorted(ascending, tmp_path):
+    rows = "".join(f"<tr><td>{value}</td></tr>" for value in ascending[::-1])
+    page = (
+        f"<table class=data><thead><tr><th>x</th></tr></thead><tbody>{rows}</tbody></table>"
+        f"<script>{(report_page.TEMPLATES / 'tables.js').read_text()}</script>"
+    )
+    found = browser.look(page, tmp_path, (800,), SORTED_COLUMN)["asked"]
+    assert found == ascending
 
 
 def test_what_is_missing_comes_last_in_both_directions(page, tmp_path):

@@ -3,18 +3,22 @@
 
 const LONG = 8; // rows from which on a table has a filter
 
-// The number that a value begins with; its bound or its sign may stand before it.
-function number(text) {
-  const found = text.replace(/\u2212/g, "-").match(/^(?:[<>] |p)?(-?\d+(?:\.\d+)?(?:e-?\d+)?)(?![\d.]*-)/);
-  return found ? Number(found[1]) : null;
+// The number that a value begins with, and that of an SLA's latency; a bound or a sign may stand before it.
+function numbers(text) {
+  const plain = text.replace(/\u2212/g, "-").replace(/\u221e/g, "Infinity");
+  const found = plain.match(
+    /^(?:[<>] |at (?:least|most) |p)?(-?(?:Infinity|\d+(?:\.\d+)?(?:e-?\d+)?))(?![\d.]*-)(?:\s\u2264\s([\d.]+))?/,
+  );
+  return found && [Number(found[1]), Number(found[2] || 0)];
 }
 
 // Numbers by their value before text by the alphabet, in either direction; what is missing comes last.
 function compare(one, other, sign) {
   const missing = [one, other].map((text) => text === "" || text === "\u2013");
   if (missing[0] || missing[1]) return missing[0] - missing[1];
-  const values = [number(one), number(other)];
-  if (values[0] !== null && values[1] !== null) return sign * (values[0] - values[1]);
+  const [mine, others] = [numbers(one), numbers(other)];
+  const differing = mine && others ? mine.findIndex((value, i) => value !== others[i]) : -1;
+  if (differing >= 0) return sign * (mine[differing] - others[differing]);
   return sign * one.localeCompare(other, "en", { numeric: true });
 }
 
