@@ -82,7 +82,7 @@ onsuccess:
     if COMPARED:
         print(f"\nThe comparison: {COMPARED.out}/summary.md")
     if is_of_study():
-        print("", *terminal.lines(Path(RESULTS, "tables")), sep="\n")
+        print("", *terminal.lines(Path(RESULTS, "tables"), sys.stdout.encoding), sep="\n")
         print("")
         if has_report():
             print(f"The report of study {STUDY.name!r}: {RESULTS}/report.html")

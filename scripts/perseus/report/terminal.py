@@ -17,11 +17,28 @@ from perseus.results.tables import TABLES
 
 MOST_ANSWERS = 3
 MOST_PEAKS = 20
+PLAIN = str.maketrans(
+    {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "\N{INFINITY}": "inf", BELOW: "*"}
+)
 
 
-def lines(tables: Path) -> Iterator[str]:
-    """The first answers of the report, and the peaks; none where tables are missing or cut, which
-    is no reason for a run that has done its work to fail."""
+def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
+    """The first answers of the report, and the peaks; none where tables are missing or cut, and in
+    plain characters where the encoding lacks others: neither is a reason for a run that has done
+    its work to fail."""
+    return (writable(line, encoding or "utf-8") for line in _lines(tables))
+
+
+def writable(text: str, encoding: str) -> str:
+    """The text, or as much of it as the encoding has."""
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    return text
+
+
+def _lines(tables: Path) -> Iterator[str]:
     try:
         read = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
     except (OSError, ArrowInvalid):

@@ -3,6 +3,7 @@
 import re
 
 import pyarrow.parquet as pq
+import pytest
 import synthetic
 import synthetic_files
 
@@ -44,6 +45,18 @@ def test_many_peaks_are_left_to_their_file(tmp_path):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
     said = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
     assert said[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", None])
+def test_what_a_terminal_cannot_write_is_plain(encoding, tmp_path):
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, gain=0.9))
+    made[0]["first_failing_scale"] = 0.5 * made[0]["estimate_scale"]
+    for name, table in synthetic_files.tables_of(made).items():
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    said = "\n".join(lines(tmp_path, encoding))
+    said.encode(encoding or "utf-8")
+    assert "?" not in said
+    assert ("*" in said) == (encoding in ("ascii", "latin-1")) == (BELOW not in said)
 
 
 def test_without_tables_or_with_cut_ones_nothing_is_said(tmp_path):
