@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from itertools import pairwise
 
 import matplotlib.image
 import numpy as np
@@ -154,3 +155,20 @@ def test_figures_of_nothing_of_much_and_of_wide_intervals(found, tmp_path):
     assert drawn(many, tmp_path)
     wide = table.assign(simultaneous_low=0.0, simultaneous_high=np.inf, noise_floor=0.1)
     assert drawn(wide, tmp_path)
+
+
+def test_labels_of_several_lines_do_not_write_over_each_other(tmp_path):
+    names = ("squeezenet1_1", "mobilenet_v3_small", "resnet18", "shufflenet_v2_x1_0")
+    truth = synthetic.Truth(dict.fromkeys(names, 50.0), bootstraps=50)
+    made = synthetic.records(truth, mixes=[(1, 1, 1, 1), (2, 1, 1, 1)], holds=())
+    base, new = (
+        read_source(synthetic_files.write_study(tmp_path / name, made)) for name in ("base", "new")
+    )
+    with drawing(STYLE):
+        figure = draw(compare(base, new, 200).table.to_pandas(), STYLE)
+        figure.draw_without_rendering()
+    for panel in figure.axes:
+        labels = panel.get_yticklabels()
+        boxes = [label.get_window_extent() for label in labels]
+        assert max(label.get_text().count("\n") for label in labels) >= 1
+        assert not any(one.overlaps(other) for one, other in pairwise(boxes))

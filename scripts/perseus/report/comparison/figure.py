@@ -15,7 +15,17 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
 from perseus.report.marks import interval
-from perseus.report.style import DARK, GREY, ROW_MM, is_known, legend, nothing, panels, remainder
+from perseus.report.style import (
+    DARK,
+    GREY,
+    ROW_MM,
+    is_known,
+    legend,
+    nothing,
+    panels,
+    remainder,
+    rows_mm,
+)
 from perseus.report.told_apart import in_several_scenarios, with_scenarios
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
@@ -48,10 +58,14 @@ def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
     if ratios.empty:
         return nothing(style, "nothing in these two results can be compared")
     shown = peaks.head(MOST_ROWS), ratios.head(MOST_ROWS)
-    heights = [24 + 1.3 * ROW_MM * len(rows) for rows in shown]
+    of_peaks = _wrapped([_line(row) for row in shown[0].to_dict("records")])
+    of_ratios = _wrapped([_label(row) for row in shown[1].to_dict("records")])
+    heights = [24 + _rows_mm(names, style) for names in (of_peaks, of_ratios)]
     figure, (above, below) = panels(style, 2, 1, heights)
     _peaks(above, shown[0])
+    _rows(above, of_peaks)
     _ratios(below, shown[1])
+    _rows(below, of_ratios)
     handles = [
         Line2D([], [], color=GREY, marker="s", label="base, 95 %"),
         Line2D([], [], color=DARK, marker="o", label="new, 95 %"),
@@ -72,7 +86,6 @@ def _peaks(panel: Axes, rows: pd.DataFrame) -> None:
                 interval(panel, y + away, ends, color=color, marker=marker)
             else:
                 panel.plot(row[name], y + away, color=color, marker=marker, markerfacecolor="white")
-    _rows(panel, [_line(row) for row in rows.to_dict("records")])
     panel.set_xlim(left=0)
     panel.set_xlabel("peak throughput (requests/s)")
 
@@ -91,7 +104,6 @@ def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
                 panel.plot(end, y, color=look["color"], marker=marker, clip_on=False)
         panel.plot(np.clip(row["ratio"], 1 / WIDEST, WIDEST), y, **look, linestyle="none")
     panel.axvline(1, color=GREY, zorder=1)
-    _rows(panel, [_label(row) for row in rows.to_dict("records")])
     panel.set_xlabel("new / base, 95 % of all rows at once")
     _ticks(panel)
 
@@ -107,9 +119,17 @@ def _ticks(panel: Axes) -> None:
     panel.set_xticks([], minor=True)
 
 
+def _wrapped(labels: list[str]) -> list[str]:
+    return ["\n".join(wrap(label, WRAPPED)) for label in labels]
+
+
+def _rows_mm(labels: list[str], style: FigureTask) -> float:
+    """The height of rows of these labels, which have two marks each."""
+    return rows_mm(labels, style) + 0.3 * ROW_MM * len(labels)
+
+
 def _rows(panel: Axes, labels: list[str]) -> None:
-    wrapped = ["\n".join(wrap(label, WRAPPED)) for label in labels]
-    panel.set_yticks(range(len(labels)), wrapped)
+    panel.set_yticks(range(len(labels)), labels)
     panel.set_ylim(len(labels) - 0.4, -0.6)
     panel.grid(axis="y", visible=False)
 
