@@ -272,11 +272,15 @@ CHANGE |= {"cost_ratio": 4 / 3, "keeps_servers": False}
 
 def fleet(*edits, together=(), apart=(), rows=(), models=MODELS, changes=(CHANGE,), images=1):
     """The study with a demand, for which three shared servers are bought."""
+    servers = [TOGETHER | {"server": "cpu1"}, TOGETHER | {"server": "cpu2", "strategy": ONE_TYPE}]
     of = {
         "fleets": [*rows, APART | dict(apart), TOGETHER | dict(together)],
+        "fleet_models": models,
+        "fleet_changes": list(changes),
+        "fleet_servers": servers,
         "operating_points": [POINT | {"request_batch_size": images}],
     }
-    return study(*edits, **of, fleet_models=models, fleet_changes=list(changes))
+    return study(*edits, **of)
 
 
 ASKED = fleet()
@@ -373,7 +377,7 @@ OF_FLEETS = {
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
     ),
-    "With servers of one type it would cost 365 USD per month: 3 x (a 1 : 1 b).": (
+    "With servers of the type cpu2 alone it would cost 365 USD per month: 3 x (a 1 : 1 b).": (
         fleet(rows=[TYPED]),
         fleet(rows=[TYPED | {"usd_per_hour": 0.3}]),
     ),

@@ -84,6 +84,7 @@ def _fleet(tables: Tables) -> Answer:
         *_not_proven(row),
         *_in_virtual_time(mine, late),
         *_beside(top, row, is_known),
+        *_of_one_type(top, row, tables["fleet_servers"]),
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
         *_spot(row, mine),
@@ -184,12 +185,17 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
         )
     else:
         yield "Sharing saves nothing at this demand: dedicated servers cost as much."
+
+
+def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
+    """What servers of one type would cost, where there are several and that is more."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
+            mine = (servers["level"] == one["level"]) & (servers["strategy"] == ONE_TYPE)
             yield (
-                f"With servers of one type it would cost {significant(one['usd_per_month'])} USD"
-                f" per month: {_fleet_words(one)}."
+                f"With servers of the type {servers[mine]['server'].iloc[0]} alone it would cost"
+                f" {significant(one['usd_per_month'])} USD per month: {_fleet_words(one)}."
             )
 
 
