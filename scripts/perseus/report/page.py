@@ -18,10 +18,10 @@ from perseus.peak.outcome import Outcome
 from perseus.report import configuration, main_tables
 from perseus.report.answers import answers
 from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
-from perseus.report.figures import FIGURES, module_of
+from perseus.report.figures import FIGURES, files_of, module_of
 from perseus.report.hosts import days, differences, hosts
 from perseus.report.links import anchor
-from perseus.report.numbers import significant
+from perseus.report.numbers import listed, significant
 from perseus.report.shown import MOST_ROWS, words
 from perseus.report.style import NOTHING
 from perseus.report.told_apart import told_apart
@@ -111,6 +111,7 @@ def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:
             "name": name,
             "data": base64.b64encode(drawn[name]).decode(),
             "caption": module_of(name).CAPTION,
+            "files": listed(files_of(name)),
         }
         for name in FIGURES
         if name in drawn and not _is_empty(drawn[name])

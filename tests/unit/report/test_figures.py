@@ -23,7 +23,7 @@ from perseus.report.figures import (
     module_of,
 )
 from perseus.report.figures.latency_ecdf import certified_latency_ms
-from perseus.report.style import NOTHING, remainder, short
+from perseus.report.style import DARK, NOTHING, remainder, short
 from perseus.results import tables
 from perseus.results.records import PeakRecord, Record
 from perseus.results.study_results import StudyResults
@@ -249,6 +249,7 @@ def test_replays_are_drawn_for_each_tenant_with_both_phases_and_the_worst_minute
     bars = [line.get_xdata() for line in attainment.lines if line.get_linewidth() == 3]
     assert [list(bar) for bar in bars] == [[0, 60], [0, 60]]
     assert {text.get_text() for text in attainment.texts} == {"85.5 %", "94.7 %"}
+    assert {text.get_color() for text in attainment.texts} == {DARK}  # small words need contrast
 
 
 def test_shares_of_worst_minutes_are_drawn_over_by_nothing(tmp_path):

@@ -77,6 +77,16 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
     assert "infeasible" not in rendered(made)
 
 
+def test_a_figure_says_where_all_of_its_numbers_are():
+    also = {"costs": "", "peaks": "tenants", "frontier": "tenants", "replay": "attainment"}
+    also |= {"ceilings": "peaks", "concurrency": "knees", "break_even": "crossings"}
+    made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1))
+    page = report_page.render(frames_of(made), dict.fromkeys(also, SVG), synthetic.loaded(made))
+    for figure, table in also.items():
+        files = f"figures/{figure}.csv" + (f" and tables/{table}.csv" if table else "")
+        assert f'its numbers are in {files}"' in page and f"Data: {files}<" in page
+
+
 def test_tenants_without_load_have_no_response_times():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     page = rendered(synthetic.records(truth, mixes=[(1, 1, 0)], holds=()))

@@ -4,6 +4,7 @@ are the first ones, has one of its own name.
 Such a module has `draw`, which makes a matplotlib figure of what it is to draw, with the results
 for all else, in a style, and CAPTION, which says what the figure lets one see. What it draws is the
 table of its name; where it is something else, the module has `data`, which makes it of the results.
+ALSO names the tables that have the rest of its numbers.
 """
 
 from __future__ import annotations
@@ -69,6 +70,12 @@ def module_of(figure: str) -> Any:
 
 
 def data_of(figure: str, results: FigureData) -> pd.DataFrame:
-    """What a figure is drawn from, a value of each mark in a row."""
+    """What a figure is drawn from, which is written beside it."""
     module = module_of(figure)
     return module.data(results) if hasattr(module, "data") else results.tables[figure]
+
+
+def files_of(figure: str) -> tuple[str, ...]:
+    """The files with the numbers of a figure, from where the report lies."""
+    also = getattr(module_of(figure), "ALSO", ())
+    return (f"figures/{figure}.csv", *(f"tables/{table}.csv" for table in also))

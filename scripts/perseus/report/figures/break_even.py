@@ -18,6 +18,7 @@ CAPTION = (
     " were measured to carry. Shaded: where sharing pays at these limits, at the estimates, and in"
     " half or more of joint draws between."
 )
+ALSO = ("crossings",)
 
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
 

@@ -25,6 +25,7 @@ CAPTION = (
     "ceiling is that of one tenant's requests to a model that answers at once; one that is not to "
     "be trusted is left out."
 )
+ALSO = ("peaks",)
 
 MOST_ROWS, ROW_MM = 20, 9.0
 LEGEND_COLUMNS, LEGEND_MM = 3, 5.0

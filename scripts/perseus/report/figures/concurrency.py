@@ -25,6 +25,7 @@ CAPTION = (
     " and its two asymptotes, which meet at the knee. A white mark is a level at which the client"
     " or the host, not the server, may have limited, and which is not fitted."
 )
+ALSO = ("knees",)
 
 MOST_SCENARIOS = 4
 MOST_KNEES = 3

@@ -47,6 +47,7 @@ CAPTION = (
     " lie below the interval, which weighs all windows. Of three tenants and more a row is a mix,"
     " the best on top; the larger a mark beside it, the more of the load is that tenant's."
 )
+ALSO = ("tenants",)
 
 BLUE = "#0072B2"
 FAR = 10.0

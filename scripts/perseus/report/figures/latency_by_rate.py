@@ -27,6 +27,7 @@ CAPTION = (
     "Each mark is one window; latency should cross the SLA, whose line begins with the tenant's"
     " mark, near the estimate, and stay below it left of the certified rate."
 )
+ALSO = ("peaks",)
 
 LOOKS: Final[dict[str, tuple[FillStyle, str]]] = {
     "pass": ("full", "passed"),

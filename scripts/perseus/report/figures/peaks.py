@@ -34,6 +34,7 @@ CAPTION = (
     "A shared bar that ends right of its vertical tick carries more than dedicated servers "
     "would for the same money. An arrow: the interval goes on."
 )
+ALSO = ("tenants",)
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:

@@ -27,8 +27,10 @@ from perseus.study.tasks.figure import FigureTask
 CAPTION = (
     "The same arrivals beside the other tenants (in the tenant's colour) and alone: above, their"
     " rate; below, the share of them that was answered within the latency of the SLA, by the time"
-    " at which they were due. A thick bar is the worst minute, whose share stands on the right."
+    " at which they were due. A thick bar is the worst minute, whose share stands on the right, of"
+    " the tenant alone below."
 )
+ALSO = ("attainment",)
 
 MOST_ROWS = 6
 RATE_MM, ATTAINMENT_MM = 26, 38
@@ -125,5 +127,5 @@ def _attainment(panel: Axes, results: FigureData, row: pd.Series, bins: pd.DataF
             va="center",
             transform=panel.transAxes,
             fontsize="small",
-            color=colour,
+            color=DARK,
         )
