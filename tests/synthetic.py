@@ -169,6 +169,7 @@ def _repeats(
                 "certified_window": 7,
                 "first_failing_scale": float(1.15 * estimate),
                 "cliff": "",
+                "others": "",
                 "speeds_rps": {name: [1.1 * speed * truth.capacities[name]] * 4 for name in names},
                 "work_ms": {},
                 "posterior_scales": (estimate * scatter).tolist(),

@@ -48,5 +48,5 @@ def _lowest(model: LineModel, windows: Sequence[Window], draws: Draws) -> Limit:
     ]
     scales = np.min([each.scales for each in limits], axis=0)
     if draws.count and len(limits) > 1:  # a median of minima, not the minimum of medians
-        scales[0] = np.median(scales[1:])
+        scales[0] = min(scales[0], np.median(scales[1:]))
     return Limit(scales, all(each.observed for each in limits))

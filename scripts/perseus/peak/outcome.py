@@ -10,8 +10,8 @@ import numpy as np
 
 from perseus.peak import stats
 from perseus.peak.speed import Speed, change
-from perseus.peak.verdict import Verdict
-from perseus.peak.window import Window
+from perseus.peak.verdict import QUIET, TenantWindow, Verdict, used_by_others
+from perseus.peak.window import Phase, Window
 
 CLIFF_STEP, CLIFF_LEAP = 1.25, 20.0
 """A cliff: a load higher by at most the first factor has a latency higher by over the second."""
@@ -49,7 +49,8 @@ class Peak:
     `certified` passed all its fresh windows (the last of them is `certified_window`, an index into
     `windows`, else -1), `estimate` is the median of the limit's posterior, and `posterior` holds
     draws from it, shape (draws,), none when no valid window bears on it; they are as wide as the
-    host's speed wandered, too. `speeds_rps` has, per tenant, what the busy server answered it
+    host's speed wandered, too. `others` says what other processes took of the host meanwhile, and
+    is empty where it was little. `speeds_rps` has, per tenant, what the busy server answered it
     alone each time that this was looked at, NaN without load, and `work_s` what a request cost it
     then (`peak.speed.work_s`), shape (parts,). `cliff` says where latency leaps from
     within the SLA to far beyond it, and is empty where it rises with the load.
@@ -65,13 +66,14 @@ class Peak:
     speeds_rps: tuple[tuple[float, ...], ...]
     work_s: tuple[stats.Floats, ...]
     cliff: str
+    others: str
     windows: tuple[Window, ...]
 
 
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), "", tuple(windows))
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), "", "", tuple(windows))
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:
@@ -80,8 +82,8 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
     Not if a search found that of the client, or nothing. Whoever reads a record asks this.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
-    found = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED, Outcome.UNSTEADY)
-    return stated and outcome in found
+    nothing = (Outcome.INFEASIBLE, Outcome.BLOCKED, Outcome.FAILED)
+    return stated and outcome not in nothing
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
@@ -105,6 +107,13 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     )
 
 
+def taken_by_others(windows: Sequence[Window]) -> str:
+    """The most that other processes used of the host in a valid window, if it was not little."""
+    valid = [w.tenants[0] for w in windows if w.verdict is not Verdict.INVALID]
+    share, used = max(map(used_by_others, valid), default=(0.0, ""))
+    return used if share > QUIET.foreign else ""
+
+
 def server_failed_above(windows: Sequence[Window], low: float) -> bool:
     """Whether a valid window above `low` shows the server's limit, not only the client's."""
     return any(
@@ -120,17 +129,34 @@ def what_spoilt(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
-    spoilt = [t for w in lost for t in w.tenants if t.verdict is Verdict.INVALID]
+    spoilt = _spoilt(lost)
     passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
     lowest_is_lost = min(w.scale for w in windows) not in valid
     nothing_valid_fails = not server_failed_above(windows, passing)
     if spoilt and ((passing == 0 and lowest_is_lost) or nothing_valid_fails):
-        disturbed = [tenant.reason for tenant in spoilt if tenant.disturbed]
-        if 2 * len(disturbed) >= len(spoilt):
-            return Outcome.DISTURBED, disturbed[-1]
-        limited = [tenant.reason for tenant in spoilt if not tenant.disturbed]
-        return Outcome.CLIENT_LIMITED, limited[-1]
+        return _by_whom(spoilt)
     return None
+
+
+def what_spoilt_certifying(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
+    """What kept every window that was to certify a rate from saying anything, if so."""
+    certifying = [window for window in windows if window.phase == Phase.CONFIRM]
+    if not certifying or any(window.verdict is not Verdict.INVALID for window in certifying):
+        return None
+    outcome, reason = _by_whom(_spoilt(certifying))
+    return outcome, f"there is an estimate, but nothing that was to certify a rate counts: {reason}"
+
+
+def _spoilt(windows: Sequence[Window]) -> list[TenantWindow]:
+    return [t for window in windows for t in window.tenants if t.verdict is Verdict.INVALID]
+
+
+def _by_whom(spoilt: Sequence[TenantWindow]) -> tuple[Outcome, str]:
+    """Whether the host or the clients spoilt these, by the majority, and how they last did."""
+    disturbed = [tenant.reason for tenant in spoilt if tenant.disturbed]
+    if 2 * len(disturbed) >= len(spoilt):
+        return Outcome.DISTURBED, disturbed[-1]
+    return Outcome.CLIENT_LIMITED, [each.reason for each in spoilt if not each.disturbed][-1]
 
 
 def why_uncertified(last: Window, names: Sequence[str]) -> str:

@@ -18,6 +18,13 @@ DISPERSIONS = 5
 REACH = float(np.log(1.5))
 """How far beyond the loads that were offered a limit is looked for, as a logarithm."""
 
+OPEN = 0.15
+"""Density at an end, as a share of the highest, from which on windows leave the limit open there:
+that at the ends of a 95 % interval, if it is normal."""
+
+BEYOND = 5 * REACH
+"""How much farther a limit may lie then; each REACH farther, it is e times less likely."""
+
 POINTS, SLOPES = 300, 15
 """Of the grids of log(limit) and of the slope."""
 
@@ -62,20 +69,24 @@ class Posterior:
     """Possible limits with their density.
 
     logit p(s) = level + m (logit v(s / limit) - level), with v the curve of the virtual queue; a
-    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered. Each
-    window has a limit of its own, for hosts change their speed: off by a factor whose logarithm is
-    a draw of Student's t, of a scale that the windows tell themselves. The density is averaged
-    over how uncertain the dispersion is.
+    lognormal prior on m, a flat one on log(limit) as far as REACH beyond the loads offered, and one
+    that falls exponentially beyond that. Each window has a limit of its own, for hosts change their
+    speed: off by a factor whose logarithm is a draw of Student's t, of a scale that the windows
+    tell themselves. The density is averaged over how uncertain the dispersion is.
     """
 
     log_limits: Floats
     density: Floats
 
     @classmethod
-    def of(cls, counts: LateCounts, curve: ExceedanceCurve, slope_spread: float) -> Posterior:
-        """`slope_spread` is the prior standard deviation of log(m)."""
+    def of(
+        cls, counts: LateCounts, curve: ExceedanceCurve, slope_spread: float, beyond: float = 0.0
+    ) -> Posterior:
+        """`slope_spread` is the prior standard deviation of log(m); `beyond` REACH, a limit is
+        looked for so far."""
         scales, weighted = counts.log_scales, counts.weighted
-        log_limits = np.linspace(scales.min() - REACH, scales.max() + REACH, POINTS)
+        low, high = scales.min() - REACH, scales.max() + REACH
+        log_limits = np.linspace(low - beyond, high + beyond, POINTS)
         slopes = np.exp(np.linspace(-2.5, 2.5, SLOPES) * slope_spread)
         prior = -0.5 * (np.log(slopes) / slope_spread) ** 2
         shape = curve.above_level(scales[:, None] - log_limits)  # (k, POINTS)
@@ -95,7 +106,13 @@ class Posterior:
             ]
             joint = np.exp(log_density - np.max(log_density)) * _wander_prior()[:, None, None]
             density += joint.sum(axis=(0, 1)) / joint.sum()
-        return cls(log_limits, density)
+        away = np.abs(log_limits - np.clip(log_limits, low, high))
+        return cls(log_limits, density * np.exp(-away / REACH))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the limit may as well lie farther from the loads than it was looked for."""
+        return bool(self.density[[0, -1]].max() > OPEN * self.density.max())
 
     def at(self, shares: float | Sequence[float]) -> Floats:
         """Quantiles of the logarithm of the limit."""

@@ -37,7 +37,9 @@ from perseus.peak.outcome import (
     no_peak,
     nothing_passed,
     server_failed_above,
+    taken_by_others,
     what_spoilt,
+    what_spoilt_certifying,
     why_unbounded,
     why_uncertified,
     why_unsteady,
@@ -229,6 +231,8 @@ class _Search:
             fresh = range(self.settings.confirmations)
             if all(self._measure(Phase.CONFIRM, scale).verdict is Verdict.PASS for _ in fresh):
                 return len(self.windows) - 1
+            if self.never_quiet:
+                break
         return None
 
     def alone(self, scale: float) -> None:
@@ -245,6 +249,8 @@ class _Search:
         scale = np.nan if certified is None else self.windows[certified].scale
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
+        if what_spoilt(self.on_the_line):  # it is not the server's limit that was found
+            posterior = np.empty(0)
         outcome, reason = self._outcome(estimate, certified, is_bounded=len(posterior) > 0)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
         return Peak(
@@ -261,6 +267,7 @@ class _Search:
             ),
             work_s=tuple(map(speed.work_s, zip(*self.speeds, strict=True))),
             cliff=cliff(self.on_the_line, self.names),
+            others=taken_by_others(self.on_the_line),
             windows=tuple(self.windows),
         )
 
@@ -276,6 +283,8 @@ class _Search:
             first, *_, last = self.speeds
             return Outcome.UNSTEADY, why_unsteady(first, last, self.names, LARGEST_CHANGE)
         if certified is None:
+            if spoilt := what_spoilt_certifying(windows):
+                return spoilt
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         if not is_bounded:
             return Outcome.UNCERTIFIED, why_unbounded(windows, self.names)

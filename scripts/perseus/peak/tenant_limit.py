@@ -20,7 +20,7 @@ from perseus.peak.evidence import Evidence
 from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.line_model import LineModel
 from perseus.peak.observed_work import luck_of_work
-from perseus.peak.posterior import LateCounts, Posterior
+from perseus.peak.posterior import BEYOND, LateCounts, Posterior
 from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
 
@@ -79,8 +79,11 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     requests = LONG_RUN if draws.count else LONG_RUN // 8
     curve = ExceedanceCurve.of(replay.model, tenant, requests)
     counts = _without_luck(replay, curve)
-    posterior = Posterior.of(counts, curve, replay.trust.slope_spread)
-    limits = np.exp(posterior.at([0.5, *draws.levels]))
+    spread = replay.trust.slope_spread
+    near = Posterior.of(counts, curve, spread)
+    # What windows leave open makes the interval wider; the estimate stays near the loads offered.
+    drawn = Posterior.of(counts, curve, spread, BEYOND) if draws.count and near.is_open else near
+    limits = np.exp([*near.at([0.5]), *drawn.at(draws.levels.tolist())])
     if replay.queue.observed:
         (rate_rps,) = model.line.rates_rps(float(limits[0]))
         limits[1:] *= luck_of_work(replay.queue.work_s[0], rate_rps, draws.count, draws.rng)

@@ -204,6 +204,11 @@ class PeakRecord(Record):
         description="where latency leaps from within the SLA to far beyond it; empty where it does"
         " not"
     )
+    others: str = Field(
+        default="",
+        description="the most that other processes used of the server's cores or GPU in a window"
+        " that counts; empty where it was at most a tenth",
+    )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
         description="per tenant, what the busy server answered it alone each time that this was"
         " looked at during the search, requests/s; null without load, empty without a search"

@@ -33,7 +33,7 @@ from perseus.peak.durations import ATTEMPTS
 from perseus.peak.lindley import departures_s
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
-from perseus.peak.outcome import Outcome, Peak, cliff
+from perseus.peak.outcome import Outcome, Peak, cliff, found_limit
 from perseus.peak.search import _Search, find_peak
 from perseus.peak.tenant_limit import Limit
 from perseus.peak.verdict import Verdict, judge
@@ -708,6 +708,9 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     first = [window.verdict for window in put_up_with.windows if window.on_the_line][:3]
     assert first[:2] == [Verdict.INVALID] * 2 and first[2] is not Verdict.INVALID
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
+    used = "other processes used 20% of the server's cores, among them make (process 7)"
+    assert put_up_with.others == used
+    assert search(1, deterministic(0.005), kind=Others, foreign_cpu=0.05).others == ""
     too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
     assert np.isnan(too_much.certified)
     said = "other processes used 60% of the server's cores, among them make (process 7)"
@@ -721,6 +724,16 @@ def test_others_who_never_leave_end_a_search_at_once():
     windows = [window for window in later.windows if window.on_the_line]
     assert later.outcome is Outcome.DISTURBED and len(windows) <= 8
     assert len({window.scale for window in windows[5:]}) == len(windows[5:])  # none twice
+
+
+@pytest.mark.parametrize("come_at", [4, 5])
+def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
+    found = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6, come_at=come_at)
+    assert found.outcome is Outcome.DISTURBED and "other processes used 60%" in found.reason
+    assert found.reason.startswith("there is an estimate")
+    assert found_limit(found.outcome, found.estimate, found.posterior)
+    confirming = [window for window in found.windows if window.phase is Phase.CONFIRM]
+    assert len({window.scale for window in confirming}) == 1
 
 
 @pytest.mark.parametrize("come_at", [0, 1, 3])

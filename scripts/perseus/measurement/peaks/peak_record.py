@@ -28,6 +28,7 @@ def peak_record(
         "certified_window": peak.certified_window,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
+        "others": peak.others,
         "speeds_rps": dict(zip(names, peak.speeds_rps, strict=False)),
         "work_ms": {
             name: np.round(1000 * work_s, 4).tolist()

@@ -247,6 +247,7 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
+    yield from beside_others(used)
     yield from not_certified(used)
     once = used[used["repeats_used"] < 2]
     if len(once):
@@ -257,6 +258,16 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
         )
     if "quick" in set(used["preset"]):
         yield QUICK
+
+
+def beside_others(used: pd.DataFrame) -> Iterator[str]:
+    """Which of these load lines were measured while others worked on their servers."""
+    for _, row in used.iterrows():
+        if row["others"]:
+            yield (
+                f"While {row['mix']} was measured, {row['others']}: its limit was found too low,"
+                " by such a share or more."
+            )
 
 
 def not_certified(used: pd.DataFrame) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.sharing import QUICK, loaded, not_certified
+from perseus.report.answers.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
 from perseus.results.fleets.cheapest import TIME_LIMIT
@@ -241,6 +241,7 @@ def _small(share: float) -> str:
 
 
 def _not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
+    yield from beside_others(points)
     yield from not_certified(points)
     yield from _of_batches(tables["operating_points"], points)
     if (points["preset"] == "smoke").any():

@@ -39,6 +39,8 @@ SCHEMA = Schema(
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
                " from within the SLA to beyond it; empty where it does not"),
+        column("others", TEXT, "", "the most that other processes used of the server's cores or GPU"
+               " in a window that counts, in any repeat; empty where it was at most a tenth"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
         column("certified_scale", REAL, "", "certified_rps as point s of the load line", least=0),
@@ -93,6 +95,7 @@ def _row(peak: RepeatedPeak, alone: Alone, client_load: float) -> Row:
         **with_ends("estimate_rps", peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
         "cliff": next((r.cliff for r in peak.records if r.cliff), ""),
+        "others": next((r.others for r in peak.records if r.others), ""),
         "certified_scale": certified_scale,
         **with_ends("estimate_scale", peak.point.interval(), ("ci_low_scale", "ci_high_scale")),
         "first_failing_scale": failing_scale,
