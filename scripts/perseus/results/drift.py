@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -18,10 +18,10 @@ FEWEST = 8
 """Blocks below which nothing is said, and independent values below which a walk is assumed."""
 
 STEADY = 0.1
-"""Change per hour, as a share of the level, below which something may be called steady."""
+"""Change per hour, as a share of the scale, below which something may be called steady."""
 
 LEAST = 0.01
-"""Change over the whole time, as a share of the level, that is a drift: the memory of a healthy
+"""Change over the whole time, as a share of the scale, that is a drift: the memory of a healthy
 server was seen to settle by 0.4 % in a minute."""
 
 
@@ -29,6 +29,7 @@ class Trend(StrEnum):
     STEADY = "steady"
     GROWS = "grows"
     FALLS = "falls"
+    INFINITE = "infinite at times"
     UNKNOWN = "too short to tell"
 
 
@@ -37,37 +38,51 @@ class Drift:
     """A line through values over time.
 
     `first` is the index of the first value that is no warm-up, `level` the line's value there,
-    `per_hour` its slope, `hours` its length. Level and slope are NaN where values are too few.
+    `per_hour` its slope, `hours` its length; changes are small or not as shares of `scale`. Level
+    and slope are NaN where values are too few. The line is that of the finite ones;
+    `was_infinite` says that there were others.
     """
 
     first: int
     hours: float
     level: float
     per_hour: Interval
+    scale: float
+    was_infinite: bool = False
 
     @property
     def trend(self) -> Trend:
         """What can be said with confidence; steady only if little drift, at most, is possible."""
         low, high = self.per_hour.low, self.per_hour.high
-        if abs(self.per_hour.value) * self.hours >= LEAST * abs(self.level):
-            if low > 0:
-                return Trend.GROWS
-            if high < 0:
-                return Trend.FALLS
-        within = max(-low, high) <= STEADY * abs(self.level)
+        changes = abs(self.per_hour.value) * self.hours >= LEAST * self.scale
+        if changes and low > 0:
+            return Trend.GROWS
+        if self.was_infinite:
+            return Trend.INFINITE
+        if changes and high < 0:
+            return Trend.FALLS
+        within = max(-low, high) <= STEADY * self.scale
         return Trend.STEADY if within else Trend.UNKNOWN
 
 
-def drift(hours: Floats, values: Floats) -> Drift:
-    """The drift of finite values over time, both of shape (n,), in the order of time."""
+def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
+    """The drift of values over time, both of shape (n,), in the order of time.
+
+    Changes are shares of the level, or of a `scale` where one is given.
+    """
+    finite = np.flatnonzero(np.isfinite(values))
+    if len(finite) < len(values):
+        found = drift(hours[finite], values[finite], scale)
+        first = int(finite[found.first]) if len(finite) else 0
+        return replace(found, first=first, was_infinite=True)
     first = warm_up(hours, values)
     times, medians = blocks(hours[first:]), blocks(values[first:])
     length = float(hours[-1] - hours[first]) if len(hours) else 0.0
     if len(medians) < FEWEST:
-        return Drift(first, length, np.nan, UNKNOWN)
+        return Drift(first, length, np.nan, UNKNOWN, np.nan)
     slope = sen(times, medians) or random_walk(times, medians)
-    level = np.median(medians - slope.value * (times - hours[first]))
-    return Drift(first, length, float(level), slope)
+    level = float(np.median(medians - slope.value * (times - hours[first])))
+    return Drift(first, length, level, slope, abs(level) if scale is None else scale)
 
 
 def warm_up(hours: Floats, values: Floats) -> int:

@@ -114,6 +114,38 @@ def test_what_could_hide_a_drift_is_not_called_steady():
     assert found.per_hour.low < 0 < found.per_hour.high and found.trend == Trend.UNKNOWN
 
 
+@pytest.mark.parametrize(
+    ("slope", "trend"), [(0.0, Trend.INFINITE), (-30.0, Trend.INFINITE), (30.0, Trend.GROWS)]
+)
+def test_what_was_infinite_at_times_is_neither_steady_nor_falls(slope, trend):
+    """Since those are the highest values, what grows without them grows with them all the more."""
+    values = LEVEL + slope * hours(60) + noise(6, 60)
+    values[40:44] = np.inf
+    found = drift(hours(60), values)
+    assert found.trend == trend
+    assert found.per_hour.low < slope < found.per_hour.high
+    assert found.hours == pytest.approx(hours(60)[-1] - hours(60)[found.first])
+
+
+def test_a_warm_up_begins_with_what_was_infinite():
+    values = LEVEL + noise(6, 60)
+    values[:3] = np.inf
+    assert drift(hours(60), values).first >= 3
+
+
+def test_of_what_was_always_infinite_nothing_else_is_said():
+    found = drift(hours(30), np.full(30, np.inf))
+    assert (found.trend, found.hours) == (Trend.INFINITE, 0) and np.isnan(found.level)
+
+
+def test_a_change_may_be_a_share_of_another_scale_than_its_level():
+    """As of what is 0 at the start: then nothing would be small, and nothing steady."""
+    rare = np.where(hours(60) % 0.25 < 0.1, 0.1, 0.0) + np.abs(noise(8, 60, deviation=0.02))
+    assert drift(hours(60), rare).trend == Trend.UNKNOWN
+    assert drift(hours(60), rare, scale=5.0).trend == Trend.STEADY
+    assert drift(hours(60), rare + 3 * hours(60), scale=5.0).trend == Trend.GROWS
+
+
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_of_few_values_nothing_is_said(n):
     found = drift(hours(n), np.full(n, 1.0))
