@@ -242,6 +242,22 @@ def write_soak(results: Path) -> Path:
     return _write_cell(results, synthetic.soak_record(), rows)
 
 
+def leave_unanswered(folder: Path, share: float, first: int = 0, last: int | None = None) -> None:
+    """Rewrite the windows of a soak, so that from `first` to before `last` this share of each
+    one's requests was answered with an error."""
+    rows = pq.read_table(folder / "windows.parquet").to_pylist()
+    for row in rows:
+        if first <= row["window"] and (last is None or row["window"] < last):
+            failed = round(share * row["requests"])
+            row |= {"errors": failed, "failed": failed}
+            row["completed_ratio"] = 1 - failed / row["requests"]
+            if share > 0.05:
+                row |= dict.fromkeys(("sla_percentile_ms", "p95_ms", "p99_ms"), np.inf)
+            if share > 0.01 and row["verdict"] != "invalid":
+                row |= {"verdict": "fail", "window_verdict": "fail"}
+    raw_results.write_windows(folder / "windows.parquet", rows)
+
+
 OF_KIND = {
     "concurrency": write_sweep,
     "startup": write_startup,

@@ -19,6 +19,7 @@ from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.figures import (
     FIGURES,
     cost_map,
+    data_of,
     figures_of,
     module_of,
 )
@@ -559,6 +560,33 @@ def test_the_drift_of_a_soak_is_drawn_and_that_there_is_none_of_a_blocked_one(st
         assert words in drawn.axes[1].get_title(loc="left")
         # a line of marks and a fitted one for each of two tenants' two latencies
         assert len(drawn.axes[0].lines) == (8 if cell == soaked else 0)
+
+
+def test_what_a_soak_left_unanswered_is_drawn(study, tmp_path):
+    cell = synthetic_files.write_soak(tmp_path)
+    synthetic_files.leave_unanswered(cell, 0.3, first=40)
+    results = FigureData(frames_with(study, [cell], "soak"), (cell,))
+    drawn = figure_of("soak", results)
+    latency, _, _, unanswered = drawn.axes
+    # of each tenant's percentile the windows that are infinite, along the upper edge
+    marked = [line for line in latency.lines if line.get_marker() == "^"]
+    assert [len(line.get_xdata()) for line in marked] == [20, 20]
+    assert {y for line in marked for y in line.get_ydata()} == {1.0}
+    assert "infinite" in [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert unanswered.get_ylabel() == "unanswered (%)"
+    assert [max(line.get_ydata()) for line in unanswered.lines[::2]] == pytest.approx(
+        [30.0, 30.0], rel=0.01
+    )
+    values = data_of("soak", results)
+    assert np.isinf(values.loc[values["quantity"] == "p95", "value"]).sum() == 40
+
+
+def test_a_soak_that_answers_all_has_nothing_infinite(study, tmp_path):
+    cell = synthetic_files.write_soak(tmp_path)
+    drawn = figure_of("soak", FigureData(frames_with(study, [cell], "soak"), (cell,)))
+    assert "infinite" not in [text.get_text() for text in drawn.legends[0].get_texts()]
+    assert not [line for line in drawn.axes[0].lines if line.get_marker() == "^"]
+    assert drawn.axes[3].get_ylim() == (0.0, 1.0)
 
 
 def test_soaks_without_room_are_told_of(study, tmp_path):

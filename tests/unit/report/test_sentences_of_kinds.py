@@ -195,7 +195,14 @@ MEMORY = LATENCY | {"tenant": None, "quantity": "memory", "unit": "MB"}
 LEAK = MEMORY | {"drift": "grows", "per_hour": 12.0, "low_per_hour": 10.0, "high_per_hour": 14.0}
 UNSEEN = {"windows": 0, "drift": "too short to tell"}
 DIED = {"reason": "the server died"}
-STEADY = study("soak", LATENCY, MEMORY)
+ANSWERED = LATENCY | {"quantity": "unanswered requests", "unit": "%", "level": 0.0}
+ANSWERED |= {"requests": 42_000, "unanswered": 0}
+FEW = ANSWERED | {"unanswered": 42, "level": 0.1}
+MANY = ANSWERED | {"unanswered": 4200, "failing_from_hours": 2.6, "drift": "too short to tell"}
+INFINITE = LATENCY | {"drift": "infinite at times"}
+SMALL = {"per_hour": 0.1, "low_per_hour": 0.05, "high_per_hour": 0.15}
+LATE = FEW | {"unanswered": 210, "failing_from_hours": 3.8}
+STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
     "Within 3.90 h nothing grows on cpu1": (STEADY, study("soak", LATENCY, LEAK)),
@@ -209,6 +216,33 @@ OF_SOAKS = {
     "3.90 h are too short to tell on cpu1 whether this grows: p95 of a": (
         study("soak", LATENCY | {"drift": "too short to tell"}),
         study("soak", LATENCY, MEMORY | UNSEEN),
+    ),
+    "On cpu1 requests of a went unanswered within 3.90 h Of a's requests 10.0 % went unanswered"
+    " (4200 of 42000), over 1 % from 2.60 h on.": (
+        study("soak", INFINITE, MANY, MEMORY),
+        study("soak", LATENCY, FEW, MEMORY),
+    ),
+    "On cpu1 requests of a and b went unanswered within 3.90 h": (
+        study("soak", MANY, LEAK, MANY | {"tenant": "b"}),
+        study("soak", MANY, LEAK, FEW | {"tenant": "b"}),
+    ),
+    "nothing grows on cpu1 Of a's requests 0.100 % went unanswered (42 of 42000).": (
+        study("soak", LATENCY, FEW, MEMORY),
+        STEADY,
+    ),
+    "On cpu1 something grows within 3.90 h: unanswered requests of a unanswered requests of a: from"
+    " 0.100 % by 0.100 % per hour (0.0500 to 0.150).": (
+        study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
+        study("soak", LATENCY, FEW),
+    ),
+    "It cannot be told on cpu1 whether this grows, which was infinite at times within 3.90 h: p95"
+    " of a Of a's requests 0.100 % went unanswered (42 of 42000).": (
+        study("soak", INFINITE, FEW, MEMORY),
+        study("soak", LATENCY, FEW, MEMORY),
+    ),
+    "Of a's requests 0.500 % went unanswered (210 of 42000), over 1 % from 3.80 h on.": (
+        study("soak", LATENCY, LATE),
+        study("soak", LATENCY, FEW),
     ),
     "nothing grows on cpu1 Not seen there: memory.": (
         study("soak", LATENCY, MEMORY | UNSEEN),
@@ -226,6 +260,12 @@ OF_SOAKS = {
         study("soak", LATENCY | {"verdict": "disturbed", "reason": "others ran"}),
         STEADY,
     ),
+}
+
+SOAKED = {
+    "no": (study("soak", INFINITE, MANY, MEMORY), study("soak", LATENCY, LATE)),
+    "unclear": (study("soak", INFINITE, FEW, MEMORY),),
+    "yes": (STEADY, study("soak", LATENCY, FEW, MEMORY)),
 }
 
 # Start-up, A/A, closed loops, load in the background
@@ -378,6 +418,22 @@ def test_a_study_of_one_kind_has_an_answer_and_leads_to_its_table(kind, tmp_path
     made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, cells, []))
     (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
     assert answer.headline and answer.behind
+
+
+def test_a_soak_with_errors_in_its_last_third_is_a_no(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    synthetic_files.leave_unanswered(folder, 0.3, first=40)
+    made = synthetic_files.all_tables(StudyResults.read(synthetic.TASK, [folder], []))
+    (answer,) = answers({name: table.to_pandas() for name, table in made.items()})
+    assert answer.kind == "no" and "went unanswered" in answer.headline
+    assert "over 1 % from 0.675 h on" in " ".join(answer.sentences)
+
+
+@pytest.mark.parametrize("kind", SOAKED)
+def test_a_soak_whose_requests_are_not_answered_is_no_yes(kind):
+    assert [each.kind for tables in SOAKED[kind] for each in answers(tables)] == [kind] * len(
+        SOAKED[kind]
+    )
 
 
 def test_what_smoke_measured_answers_nothing():

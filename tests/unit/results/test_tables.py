@@ -23,7 +23,7 @@ from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 from perseus.results.tables.replay import ReplayRecord
 from perseus.results.tables.slowdown import SlowdownRecord
-from perseus.results.tables.soak import SoakRecord
+from perseus.results.tables.soak import SoakRecord, failing
 from perseus.study.experiments import OTHER_KINDS
 
 ROOT = Path(__file__).parents[3]
@@ -303,9 +303,10 @@ def test_phases_that_were_not_measured_have_the_verdict_of_their_cell(tmp_path):
 
 def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     found = pd.read_parquet(results / "tables/soak.parquet")
-    assert list(found["quantity"]) == ["p50", "p95"] * 2 + ["memory", "open files"]
-    assert list(found["tenant"].isna()) == [False] * 4 + [True] * 2
-    memory, files = found.iloc[4], found.iloc[5]
+    of_tenant = ["p50", "p95", "unanswered requests"]
+    assert list(found["quantity"]) == of_tenant * 2 + ["memory", "open files"]
+    assert list(found["tenant"].isna()) == [False] * 6 + [True] * 2
+    memory, files = found.iloc[6], found.iloc[7]
     assert memory["drift"] == files["drift"] == "grows"
     assert memory["low_per_hour"] < synthetic.LEAK_MB_PER_HOUR < memory["high_per_hour"]
     assert memory["high_per_hour"] - memory["low_per_hour"] < 0.1 * synthetic.LEAK_MB_PER_HOUR
@@ -318,6 +319,96 @@ def test_what_leaks_in_a_soak_grows_and_what_scatters_is_steady(results):
     assert (latency["level"] < 1000).all()
 
 
+def test_a_soak_that_answers_all_has_no_unanswered_requests(results):
+    found = pd.read_parquet(results / "tables/soak.parquet").set_index("quantity")
+    unanswered = found.loc["unanswered requests"]
+    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unit"]) == {"%"}
+    assert (unanswered[["level", "per_hour", "unanswered"]] == 0).all(axis=None)
+    assert unanswered["failing_from_hours"].isna().all() and (unanswered["requests"] > 0).all()
+    others = found.drop("unanswered requests")
+    assert others[["requests", "unanswered", "failing_from_hours"]].isna().all(axis=None)
+
+
+def unanswered_of(folder):
+    """The rows of the table by quantity, and those of what went unanswered."""
+    made = table_of("soak", folder).set_index("quantity")
+    return made, made.loc["unanswered requests"]
+
+
+def test_what_is_unanswered_in_the_last_third_of_a_soak_is_told(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    synthetic_files.leave_unanswered(folder, 0.3, first=40)
+    made, unanswered = unanswered_of(folder)
+    assert set(made.loc["p95", "drift"]) == {"infinite at times"}
+    assert set(made.loc["p50", "drift"]) == {"steady"}
+    assert set(made.loc["p95", "windows"]) == {59} and np.isfinite(made.loc["p95", "level"]).all()
+    assert not set(unanswered["drift"]) & {"steady", "falls"}
+    assert list(unanswered["unanswered"] / unanswered["requests"]) == pytest.approx(
+        [0.3 * 20 / 59] * 2, rel=0.01
+    )
+    # from the start of the first window to the middle of the 41st
+    assert list(unanswered["failing_from_hours"]) == pytest.approx([40.5 / 60] * 2)
+
+
+def test_what_is_ever_more_unanswered_grows(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    for window in range(1, 60):
+        synthetic_files.leave_unanswered(folder, 0.0005 * window, window, window + 1)
+    made, unanswered = unanswered_of(folder)
+    assert set(unanswered["drift"]) == {"grows"}
+    assert list(unanswered["per_hour"]) == pytest.approx([3.0] * 2, rel=0.05)
+    assert set(made.loc["p95", "drift"]) == {"steady"}
+
+
+def test_few_that_are_always_unanswered_are_counted_and_steady(tmp_path):
+    """One in a thousand, as errors come: independently of each other."""
+    folder, requests = synthetic_files.write_soak(tmp_path), 338  # of each window
+    for window, failed in enumerate(np.random.default_rng(0).binomial(requests, 0.001, 60)):
+        synthetic_files.leave_unanswered(folder, failed / requests, window, window + 1)
+    _, unanswered = unanswered_of(folder)
+    assert set(unanswered["drift"]) == {"steady"} and set(unanswered["unanswered"]) == {21}
+    assert list(unanswered["level"]) == pytest.approx([0.1] * 2, abs=0.05)
+    assert unanswered["failing_from_hours"].isna().all()
+
+
+def test_a_percentile_that_was_infinite_in_each_window_of_a_soak_has_windows(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    synthetic_files.leave_unanswered(folder, 0.5)
+    made, unanswered = unanswered_of(folder)
+    assert set(made.loc["p95", "drift"]) == {"infinite at times"}
+    assert set(made.loc["p95", "windows"]) == {59} and made.loc["p95", "level"].isna().all()
+    assert set(unanswered["drift"]) == {"steady"}
+    assert list(unanswered["level"]) == pytest.approx([50.0] * 2, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("lost", "first"),
+    [
+        ([0, 0, 0, 0, 0, 200], 5),  # however late it begins
+        ([200, 0, 0, 0, 20, 20], 0),  # 1.2 % of all
+        ([50, 0, 0, 0, 20, 0], None),  # that was it
+        ([50, 0, 0, 0, 0, 60], 5),
+        ([20, 20, 20, 20, 20, 20], None),  # 0.6 %
+        ([60, 60, 60, 60, 60, 60], 0),
+    ],
+)
+def test_a_soak_fails_from_where_on_over_one_percent_is_unanswered(lost, first):
+    windows = failing(np.full(6, 3333), np.array(lost, float))
+    assert next(iter(np.flatnonzero(windows)), None) == first
+
+
+def test_one_unanswered_request_of_few_is_no_failing_soak():
+    assert not failing(np.full(60, 10), np.eye(60)[-1]).any()
+    assert not failing(np.array([], int), np.array([])).any()
+
+
+def test_spoilt_windows_say_nothing_of_what_is_unanswered(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    synthetic_files.leave_unanswered(folder, 0.5, last=1)  # that window is invalid
+    _, unanswered = unanswered_of(folder)
+    assert (unanswered["unanswered"] == 0).all() and (unanswered["requests"] > 0).all()
+
+
 def test_a_soak_that_was_blocked_keeps_its_rows(tmp_path):
     folder = synthetic_files.write_soak(tmp_path)
     rates_rps = dict.fromkeys(synthetic.TRUTH.capacities)
@@ -325,9 +416,11 @@ def test_a_soak_that_was_blocked_keeps_its_rows(tmp_path):
     write_json(folder / "record.json", synthetic.soak_record() | blocked)
     raw_results.write_windows(folder / "windows.parquet", [])
     made = table_of("soak", folder)
-    assert len(made) == 6 and set(made["drift"]) == {"too short to tell"}
+    assert len(made) == 8 and set(made["drift"]) == {"too short to tell"}
     assert set(made["verdict"]) == {"blocked"} and set(made["reason"]) == {"no peaks"}
     assert made[["level", "per_hour", "hours"]].isna().all(axis=None)
+    (no_requests,) = set(made.loc[made["unit"] == "%", "requests"])
+    assert no_requests == 0
 
 
 def test_what_a_remote_server_holds_is_unknown(tmp_path):

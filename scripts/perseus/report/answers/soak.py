@@ -1,4 +1,4 @@
-"""Whether anything drifts under a steady load, in words."""
+"""Whether anything drifts under a steady load, and all of it is answered, in words."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
+from perseus.peak.verdict import ANSWERED
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, runs
+from perseus.report.answers.repeated import interval, reasons, runs, who
 from perseus.report.links import to_table
 from perseus.report.numbers import listed, significant
 
-SHORT = "too short to tell"
-"""A drift, as the table has it."""
+SHORT, INFINITE = "too short to tell", "infinite at times"
+"""Drifts, as the table has them."""
+
+MOST = 100 * (1 - ANSWERED)
+"""Unanswered requests, in percent, above which the server does not do its work."""
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -32,13 +36,24 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     if seen.empty:
         return Answer("unknown", f"Whether anything drifts on {on} is not known", more, behind)
     hours = f"{significant(seen['hours'].max())} h"
-    found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", SHORT)}
+    found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
     )
+    more = (*(_lost(row) for _, row in seen[seen["unanswered"] > 0].iterrows()), *more)
+    failed = seen[seen["failing_from_hours"].notna()]
+    if len(failed):
+        headline = f"On {on} requests of {who(failed)} went unanswered within {hours}"
+        return Answer("no", headline, (*slopes, *more), behind)
     if len(found["grows"]):
         headline = f"On {on} something grows within {hours}: {_named(found['grows'])}"
         return Answer("no", headline, (*slopes, *more), behind)
+    if len(found[INFINITE]):
+        headline = (
+            f"It cannot be told on {on} whether this grows, which was infinite at times within"
+            f" {hours}: {_named(found[INFINITE])}"
+        )
+        return Answer("unclear", headline, (*slopes, *more), behind)
     if len(found[SHORT]):
         headline = (
             f"{hours} are too short to tell on {on} whether this grows: {_named(found[SHORT])}"
@@ -66,4 +81,14 @@ def _slope(row: pd.Series) -> str:
     return (
         f"{_name(row)}: from {significant(row['level'])} {row['unit']} by"
         f" {significant(row['per_hour'])} {row['unit']} per hour{ends}."
+    )
+
+
+def _lost(row: pd.Series) -> str:
+    """How many of a tenant's requests went unanswered, and from when on too many."""
+    share, start = row["unanswered"] / row["requests"], row["failing_from_hours"]
+    since = f", over {MOST:g} % from {significant(start)} h on"
+    return (
+        f"Of {row['tenant']}'s requests {significant(100 * share)} % went unanswered"
+        f" ({row['unanswered']:.0f} of {row['requests']:.0f}){since if pd.notna(start) else ''}."
     )

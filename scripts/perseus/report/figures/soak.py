@@ -1,9 +1,11 @@
-"""Soak: latency, memory and open files over the hours of the same load, with the fitted drift."""
+"""Soak: latency, memory, open files and unanswered requests over the hours of the same load, with
+the fitted drift."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,17 +15,20 @@ from matplotlib.patches import Patch
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import bounds, significant
 from perseus.report.style import DARK, is_known, legend, nothing, panels, remainder, say, verdict
-from perseus.results.tables.soak import SoakRecord
+from perseus.results.tables.soak import UNANSWERED, SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "The same load on one server for hours. Each mark is a window, of the latency, or what the"
     " server's processes held after it; lines are the fitted drift, in brackets its 95 % interval."
+    " Where more requests went unanswered than a percentile leaves out it is infinite, along the"
+    " upper edge."
 )
 
 MOST_CELLS = 4
 WARM_UP = "#f0f0f0"
-QUANTITIES = ("latency (ms)", "memory (MB)", "open files")
+QUANTITIES = ("latency (ms)", "memory (MB)", "open files", "unanswered (%)")
+PANELS = len(QUANTITIES)
 
 
 def data(results: FigureData) -> pd.DataFrame:
@@ -40,29 +45,33 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels per cell: latency of all tenants, memory, open files."""
+    """A row of panels per cell: latency of all tenants, memory, open files, and of all tenants
+    what went unanswered."""
     frame = results.tables["soak"]
     if frame.empty:
         return nothing(style, "no server was given the same load for hours")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
     shown = cells[:MOST_CELLS]
-    figure, axes = panels(style, 3 * len(shown), 3, 50, 6)
+    figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)
     for i, folder in enumerate(shown):
         rows = frame[frame["cell"] == folder.name]
-        _cell(axes[3 * i : 3 * i + 3], results, rows, values[values["cell"] == folder.name])
+        mine = axes[PANELS * i : PANELS * (i + 1)]
+        _cell(mine, results, rows, values[values["cell"] == folder.name])
     handles = [
         *results.handles(frame["tenant"]),
         Line2D([], [], color=DARK, label="p50"),
         Line2D([], [], color=DARK, linestyle="--", label="percentile of the SLA"),
         Patch(color=WARM_UP, label="warm-up"),
     ]
+    if np.isinf(values["value"]).any():
+        handles.append(Line2D([], [], color=DARK, marker="^", linestyle="none", label="infinite"))
     legend(figure, handles, 5)
     remainder(figure, len(shown), len(cells), "cells", "soak.csv")
     return figure
 
 
 def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.DataFrame) -> None:
-    axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n", loc="left")
+    axes[0].set_title(f"{rows['cell'].iloc[0]}\n\n\n", loc="left")
     for panel, quantity in zip(axes, QUANTITIES, strict=True):
         panel.set_xlabel("time (h)")
         panel.set_ylabel(quantity)
@@ -70,7 +79,9 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
     for _, row in rows.fillna({"tenant": ""}).iterrows():
         tenant = row["tenant"]
         mine = series.get((row["quantity"], tenant), values.head(0))
-        if tenant:
+        if row["quantity"] == UNANSWERED:
+            _drift(axes[3], row, mine, "-", results.look(tenant))
+        elif tenant:
             dashes = "-" if row["quantity"] == "p50" else "--"
             _drift(axes[0], row, mine, dashes, results.look(tenant))
         else:
@@ -78,6 +89,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
             _drift(panel, row, mine, "-", {"color": DARK, "marker": "."})
             panel.set_title(_said(row), loc="left", fontsize="small")
     axes[0].set_ylim(bottom=0)
+    axes[3].set_ylim(0, max(1.0, axes[3].get_ylim()[1]))
     for panel in axes:
         if not panel.lines:
             say(panel, "not known")
@@ -86,11 +98,15 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
 def _drift(
     panel: Axes, row: pd.Series, values: pd.DataFrame, dashes: str, look: dict[str, Any]
 ) -> None:
-    """The values, and the fitted line where there is one."""
+    """The values, along the upper edge where they are infinite, and the line if there is one."""
     if values.empty:
         return
-    hours = values["hours"].to_numpy()
-    panel.plot(hours, values["value"], markersize=2.5, linestyle="none", alpha=0.4, **look)
+    hours, infinite = values["hours"].to_numpy(), np.isinf(values["value"].to_numpy())
+    marks = {**look, "markersize": 2.5, "linestyle": "none", "alpha": 0.4}
+    panel.plot(hours[~infinite], values["value"][~infinite], **marks)
+    if infinite.any():
+        at_edge = {"marker": "^", "transform": panel.get_xaxis_transform(), "clip_on": False}
+        panel.plot(hours[infinite], np.ones(infinite.sum()), **marks | at_edge)
     first = hours[0] + row["warm_up_hours"]
     panel.axvspan(hours[0], first, color=WARM_UP, zorder=0, lw=0)
     if is_known(row["per_hour"]):
@@ -99,8 +115,8 @@ def _drift(
 
 
 def _said(row: pd.Series) -> str:
-    """What was found, with its interval on a line of its own, or why nothing was."""
+    """What was found, each on a line that is no wider than a panel, or why nothing was."""
     if not is_known(row["per_hour"]):
-        return f"\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
+        return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)
-    return f"\n{row['drift']}\n{significant(row['per_hour'])} per hour ({ends})"
+    return f"\n{row['drift']}\n{significant(row['per_hour'])} per hour\n({ends})"

@@ -1,18 +1,21 @@
-"""Table `soak`: how latency, memory and open files drift under the same load."""
+"""Table `soak`: how latency, memory and open files drift under the same load, and what of it goes
+unanswered."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field
+from scipy import stats
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
-from perseus.peak.stats import Floats
-from perseus.peak.verdict import Verdict
+from perseus.peak.stats import TAIL, Floats
+from perseus.peak.verdict import ANSWERED, Verdict
 from perseus.results.columns import CELL, cell, with_ends
 from perseus.results.drift import Trend, drift
 from perseus.results.records import Number, Record, Row
@@ -21,6 +24,7 @@ from perseus.results.study_results import StudyResults
 
 HOUR_NS = 3600e9
 MB = 1e6
+UNANSWERED = "unanswered requests"
 
 
 class Reading(BaseModel):
@@ -33,9 +37,11 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a quantity over the hours since the first window, shape (n,).
+    """Values of a quantity over the hours since the first window, shape (n,); infinite where so
+    much was unanswered.
 
-    It is of a tenant, or of the server as a whole.
+    It is of a tenant, or of the server as a whole. Its changes are shares of its level, or of a
+    `scale` if it has one; percentages are of so many `requests`.
     """
 
     quantity: str
@@ -43,6 +49,8 @@ class Series:
     unit: str
     hours: Floats
     values: Floats
+    scale: float | None = None
+    requests: NDArray[np.int64] | None = None
 
 
 class SoakRecord(Record):
@@ -61,8 +69,8 @@ class SoakRecord(Record):
     )
 
     def series(self) -> list[Series]:
-        """Of each tenant the median and the percentile of its SLA, in valid windows; then what the
-        server held."""
+        """Of each tenant the median and the percentile of its SLA, and what went unanswered, in
+        valid windows; then what the server held."""
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
         found = []
@@ -74,6 +82,10 @@ class SoakRecord(Record):
             for name, of in columns.items():
                 values = np.array([row[of] for row in valid], float)
                 found.append(_series(name, tenant.name, "ms", middles_ns, values, start_ns))
+            percent = np.array([100 * (1 - row["completed_ratio"]) for row in valid])
+            unanswered = _series(UNANSWERED, tenant.name, "%", middles_ns, percent, start_ns)
+            requests, allowed = [row["requests"] for row in valid], 100 * tenant.sla.allowed
+            found.append(replace(unanswered, scale=allowed, requests=np.array(requests, int)))
         times_ns = [each.time_ns for each in self.readings]
         memory = np.array([each.memory_bytes for each in self.readings]) / MB
         files = np.array([each.open_files for each in self.readings])
@@ -90,8 +102,8 @@ def _series(
     values: Floats,
     start_ns: int,
 ) -> Series:
-    """Without what is unknown, or has no end since so much of it was unanswered."""
-    known, hours = np.isfinite(values), (np.array(times_ns) - start_ns) / HOUR_NS
+    """Without what is unknown."""
+    known, hours = ~np.isnan(values), (np.array(times_ns) - start_ns) / HOUR_NS
     return Series(quantity, tenant, unit, hours[known], values[known])
 
 
@@ -101,8 +113,11 @@ TITLE = "Soak"
 NOTE = (
     "The same load on one server for hours. A quantity grows or falls where the 95 % interval of"
     " its change per hour (in brackets) leaves no doubt of that, and it came to 1 % of the level at"
-    " the start; it is steady where the interval leaves no room for 10 % of that per hour. Memory"
-    " and open files are those of the server's processes, between windows."
+    " the start; it is steady where the interval leaves no room for 10 % of that per hour. Of"
+    " unanswered requests these are shares of what the SLA allows to be late, and beside them stand"
+    " all that went unanswered. A latency is infinite in windows where more did than its percentile"
+    " leaves out; such a one is never called steady. Memory and open files are those of the"
+    " server's processes, between windows."
 )
 SHOWN = {
     "cell": "cell",
@@ -113,6 +128,9 @@ SHOWN = {
     "at the start": "level",
     "change per hour": ("per_hour", "low_per_hour", "high_per_hour"),
     "drift": "drift",
+    "unanswered": "unanswered",
+    "of requests": "requests",
+    "over 1 % of them from (h)": "failing_from_hours",
     "verdict": "verdict",
     "reason": "reason",
 }
@@ -123,8 +141,9 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant; null of what the server as a whole holds",
                null=True),
         column("quantity", TEXT, "", "p50 or the percentile of the SLA, of the latency; memory or"
-               " open files of the server's processes"),
-        column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes) or files"),
+               " open files of the server's processes; or unanswered requests of the tenant"),
+        column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes), files or % (of the"
+               " requests)"),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null of the server"),
         column("windows", WHOLE, "windows", "windows that say something of it, warm-up included"),
         column("warm_up_hours", REAL, "h", "from the first window to the first that counts"),
@@ -135,13 +154,25 @@ SCHEMA = Schema(
         column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/method.md, Soak), lower"
                " end", least=-inf),
         column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
-        column("drift", TEXT, "", "grows, falls, steady or too short to tell", words=Trend),
+        column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
+               " in windows in which more went unanswered than the percentile leaves out",
+               words=Trend),
+        column("requests", WHOLE, "requests", "of unanswered requests, all in these windows; null"
+               " of other quantities", null=True),
+        column("unanswered", WHOLE, "requests", "those of them without an answer by the end of"
+               " their window: errors and refusals, too", null=True),
+        column("failing_from_hours", REAL, "h", "from the first window to the first in which over"
+               " 1 % of the requests went unanswered, as surely over 1 % of all from there on did"
+               " (docs/method.md, Soak); null where there is none"),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
                " client_limited, disturbed or failed", words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "tenant", "quantity"),
-    holds=[ascending("low_per_hour", "per_hour", "high_per_hour")],
+    holds=[
+        ascending("low_per_hour", "per_hour", "high_per_hour"),
+        ascending("unanswered", "requests"),
+    ],
 )  # fmt: skip
 """Null what cannot be told of so few windows."""
 
@@ -153,7 +184,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _row(record: SoakRecord, series: Series) -> Row:
-    found, hours = drift(series.hours, series.values), series.hours
+    found, hours = drift(series.hours, series.values, series.scale), series.hours
     ends = ("low_per_hour", "high_per_hour")
     return {
         **cell(record.task),
@@ -167,6 +198,27 @@ def _row(record: SoakRecord, series: Series) -> Row:
         "level": found.level,
         **with_ends("per_hour", found.per_hour, ends),
         "drift": found.trend,
+        **_unanswered(series),
         "verdict": record.outcome,
         "reason": record.reason,
     }
+
+
+def _unanswered(series: Series) -> Row:
+    """How many requests went unanswered, and from when on too many; nothing of other quantities."""
+    if series.requests is None:
+        return dict.fromkeys(("requests", "unanswered", "failing_from_hours"))
+    unanswered = np.round(series.requests * series.values / 100)
+    return {
+        "requests": series.requests.sum(),
+        "unanswered": int(unanswered.sum()),
+        "failing_from_hours": min(series.hours[failing(series.requests, unanswered)], default=None),
+    }
+
+
+def failing(requests: NDArray[np.int64], unanswered: Floats) -> NDArray[np.bool_]:
+    """In which windows over 1 % of the requests went unanswered, as of all from there on surely
+    did: by Clopper and Pearson's interval, of which one of few is no proof. All of shape (n,)."""
+    later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, unanswered))
+    surely = stats.beta.ppf(TAIL, lost, later - lost + 1) > 1 - ANSWERED
+    return np.asarray(surely & (unanswered > (1 - ANSWERED) * requests))
