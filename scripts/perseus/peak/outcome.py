@@ -82,8 +82,9 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
     Not if a search found that of the client, or nothing. Whoever reads a record asks this.
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
-    nothing = (Outcome.INFEASIBLE, Outcome.BLOCKED, Outcome.FAILED)
-    return stated and outcome not in nothing
+    of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
+    doubted = (Outcome.UNSTEADY, Outcome.DISTURBED)
+    return stated and outcome in (*of_server, *doubted)
 
 
 def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
@@ -138,13 +139,15 @@ def what_spoilt(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     return None
 
 
-def what_spoilt_certifying(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
-    """What kept every window that was to certify a rate from saying anything, if so."""
+def what_spoilt_certifying(windows: Sequence[Window]) -> str:
+    """What else ran on the host in all windows that were to certify a rate, if that spoilt them."""
     certifying = [window for window in windows if window.phase == Phase.CONFIRM]
-    if not certifying or any(window.verdict is not Verdict.INVALID for window in certifying):
-        return None
-    outcome, reason = _by_whom(_spoilt(certifying))
-    return outcome, f"there is an estimate, but nothing that was to certify a rate counts: {reason}"
+    spoilt = _spoilt(certifying)
+    if not spoilt or any(window.verdict is not Verdict.INVALID for window in certifying):
+        return ""
+    outcome, reason = _by_whom(spoilt)
+    said = f"there is an estimate, but nothing that was to certify a rate counts: {reason}"
+    return said if outcome is Outcome.DISTURBED else ""
 
 
 def _spoilt(windows: Sequence[Window]) -> list[TenantWindow]:

@@ -283,8 +283,8 @@ class _Search:
             first, *_, last = self.speeds
             return Outcome.UNSTEADY, why_unsteady(first, last, self.names, LARGEST_CHANGE)
         if certified is None:
-            if spoilt := what_spoilt_certifying(windows):
-                return spoilt
+            if reason := what_spoilt_certifying(windows):
+                return Outcome.DISTURBED, reason
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         if not is_bounded:
             return Outcome.UNCERTIFIED, why_unbounded(windows, self.names)

@@ -21,6 +21,7 @@ OF_LINES = [
     SHARED,
 ]
 PEAK = {"certified_rps": 90.0, "estimate_rps": 100.0, "ci_low_rps": 95.0, "ci_high_rps": 105.0}
+PEAK |= {"others": ""}
 SAVED = {
     **{"saving": 0.2, "ci_low": 0.15, "ci_high": 0.25, "probability_of_saving": 0.98},
     **{"ci_simultaneous_low": 0.14, "ci_simultaneous_high": 0.26, "lines_compared": 1},
