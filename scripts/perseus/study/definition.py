@@ -57,7 +57,8 @@ class Definition(Part):
     demand: Demand | None = Field(
         default=None,
         description="The demand to plan a fleet for. Without it, costs are drawn over the demand."
-        " Never re-measures.",
+        " Re-measures nothing but the demand's own mix of a `frontier` of three tenants and more,"
+        " where the ratio of its typical rates changes.",
     )
     costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
     figures: FigureStyle = Field(

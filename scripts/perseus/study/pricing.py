@@ -93,10 +93,11 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[Bought]) -> float:
             "instance", f"{wanted.instance!r} has {has}, and {used} (take one that is larger)"
         )
     if wanted.share is None and (server.cores != vcpus or (gpus and gpus != accelerators)):
+        part = f"share: {least:.3g} where others use the rest, " if least < 1 else ""
         raise UnpricedError(
             "share",
-            f"is missing: {wanted.instance!r} has {has}, and {used} (share: {least:.3g} where"
-            " others use the rest, share: 1 where nobody does)",
+            f"is missing: {wanted.instance!r} has {has}, and {used} ({part}share: 1 where nobody"
+            " else does)",
         )
     if wanted.share is not None and wanted.share < least * 0.999:
         raise UnpricedError(

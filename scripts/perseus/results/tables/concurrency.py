@@ -82,7 +82,8 @@ SCHEMA = Schema(
         column("effective_requests", REAL, "requests", "independent requests worth as much"
                " (docs/method.md, Verdict on a window)"),
         column("batches", WHOLE, "batches", "of the batch-means intervals"),
-        column("errors", WHOLE, "requests", "requests that failed or timed out"),
+        column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
+               " were not sent"),
         column("p50_ms", REAL, "ms", "median latency from the send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),

@@ -151,7 +151,8 @@ SCHEMA = Schema(
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
         column("attained", REAL, "share", "requests within the latency of the SLA"),
-        column("attained_low", REAL, "share", "its 95 % interval by batch means, lower end"),
+        column("attained_low", REAL, "share", "its 95 % interval, that of a verdict"
+               " (docs/method.md, Verdict on a window), lower end"),
         column("attained_high", REAL, "share", "upper end"),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),

@@ -39,7 +39,8 @@ SCHEMA = Schema(
                " (docs/method.md, Verdict on a window)"),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
                " (docs/method.md, Verdict on a window)", null=True),
-        column("errors", WHOLE, "requests", "requests that failed or timed out", null=True),
+        column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
+               " were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
         column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
