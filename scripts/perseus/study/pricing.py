@@ -97,7 +97,7 @@ def _share(server: Server, wanted: PriceRow, parts: Sequence[Bought]) -> float:
         raise UnpricedError(
             "share",
             f"is missing: {wanted.instance!r} has {has}, and {used} ({part}share: 1 where nobody"
-            " else does)",
+            " does)",
         )
     if wanted.share is not None and wanted.share < least * 0.999:
         raise UnpricedError(
