@@ -335,6 +335,8 @@ class _Search:
         if window.crowded_out and not self.never_quiet:
             self.never_quiet = not self.system.until_quiet(NO_QUIET.foreign)
             if not self.never_quiet:
+                self.speeds.clear()  # what was seen beside them is not the server's
+                self.look_at_speed()
                 window = self._counted_window(phase, scale, rates_rps, last)
         return window
 

@@ -743,6 +743,9 @@ def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
     spoilt = [window for window in found.windows if window.verdict is Verdict.INVALID]
     assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1
     assert found.outcome is Outcome.OK
+    after = found.windows[found.windows.index(spoilt[-1]) + 1 :]
+    assert after[0].phase is Phase.SPEED  # those before were seen beside others
+    assert len(found.speeds_rps[0]) == sum(window.phase is Phase.SPEED for window in after)
     assert found.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
 
 
