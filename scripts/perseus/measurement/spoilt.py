@@ -7,7 +7,7 @@ from collections.abc import Callable
 from perseus.peak.durations import ATTEMPTS
 from perseus.peak.outcome import Outcome
 from perseus.peak.system import System
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict
+from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance
 from perseus.peak.window import Window
 
 
@@ -29,7 +29,7 @@ def tried_again(
     """
     for attempts_left in reversed(range(ATTEMPTS)):
         window = offer(quiet if attempts_left else NO_QUIET)
-        if not spoilt_in(window):
+        if not window.spoilt:
             return window
     if window.crowded_out and system.until_quiet(NO_QUIET.foreign):
         window = offer(NO_QUIET)
@@ -39,11 +39,9 @@ def tried_again(
 def unspoilt(system: System, offer: Callable[[Tolerance], Window]) -> Window:
     """As `tried_again`; raises SpoiltError where the last window is spoilt, too."""
     window = tried_again(system, offer)
-    if not (spoilt := spoilt_in(window)):
+    if not window.spoilt:
         return window
-    by_host = all(tenant.disturbed for tenant in spoilt)
-    raise SpoiltError(spoilt[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED)
-
-
-def spoilt_in(window: Window) -> list[TenantWindow]:
-    return [tenant for tenant in window.tenants if tenant.verdict is Verdict.INVALID]
+    by_host = all(tenant.disturbed for tenant in window.spoilt)
+    raise SpoiltError(
+        window.spoilt[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED
+    )

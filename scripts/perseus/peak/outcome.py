@@ -130,7 +130,7 @@ def what_spoilt(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
     """
     valid = {w.scale for w in windows if w.verdict is not Verdict.INVALID}
     lost = [w for w in windows if w.scale not in valid]
-    spoilt = _spoilt(lost)
+    spoilt = [tenant for window in lost for tenant in window.spoilt]
     passing = max((w.scale for w in windows if w.passes_roughly), default=0.0)
     lowest_is_lost = min(w.scale for w in windows) not in valid
     nothing_valid_fails = not server_failed_above(windows, passing)
@@ -142,16 +142,12 @@ def what_spoilt(windows: Sequence[Window]) -> tuple[Outcome, str] | None:
 def what_spoilt_certifying(windows: Sequence[Window]) -> str:
     """What else ran on the host in all windows that were to certify a rate, if that spoilt them."""
     certifying = [window for window in windows if window.phase == Phase.CONFIRM]
-    spoilt = _spoilt(certifying)
+    spoilt = [tenant for window in certifying for tenant in window.spoilt]
     if not spoilt or any(window.verdict is not Verdict.INVALID for window in certifying):
         return ""
     outcome, reason = _by_whom(spoilt)
     said = f"there is an estimate, but nothing that was to certify a rate counts: {reason}"
     return said if outcome is Outcome.DISTURBED else ""
-
-
-def _spoilt(windows: Sequence[Window]) -> list[TenantWindow]:
-    return [t for window in windows for t in window.tenants if t.verdict is Verdict.INVALID]
 
 
 def _by_whom(spoilt: Sequence[TenantWindow]) -> tuple[Outcome, str]:

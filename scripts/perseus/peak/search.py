@@ -249,9 +249,10 @@ class _Search:
         scale = np.nan if certified is None else self.windows[certified].scale
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
-        if what_spoilt(self.on_the_line):  # it is not the server's limit that was found
-            posterior = np.empty(0)
-        outcome, reason = self._outcome(estimate, certified, is_bounded=len(posterior) > 0)
+        if spoilt := what_spoilt(self.on_the_line):
+            posterior = np.empty(0)  # it is not the server's limit that was found
+        is_bounded = len(posterior) > 0
+        outcome, reason = spoilt or self._outcome(estimate, certified, is_bounded=is_bounded)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
         return Peak(
             outcome=outcome,
@@ -275,8 +276,6 @@ class _Search:
         self, estimate: float, certified: int | None, *, is_bounded: bool
     ) -> tuple[Outcome, str]:
         windows = self.on_the_line
-        if spoilt := what_spoilt(windows):
-            return spoilt
         if np.isnan(estimate):
             return nothing_passed(windows, self.model.line.base_rps, self.names)
         if self.speed_change > LARGEST_CHANGE:

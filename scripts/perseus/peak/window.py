@@ -81,6 +81,11 @@ class Window:
         return all(tenant.punctual for tenant in self.tenants)
 
     @property
+    def spoilt(self) -> tuple[TenantWindow, ...]:
+        """The tenants of which it says nothing, by their client or the host."""
+        return tuple(each for each in self.tenants if each.verdict is Verdict.INVALID)
+
+    @property
     def crowded_out(self) -> bool:
         """Whether others used more of the host than is ever tolerated."""
         return any(tenant.crowded_out for tenant in self.tenants)

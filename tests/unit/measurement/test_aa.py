@@ -53,8 +53,9 @@ class Servers:
         slow = "too slow for its SLA"
         good = SimpleNamespace(verdict=Verdict.FAIL, reason=slow, offered_rps=rate)
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
-        tenants = (good, bad if invalid else good)
-        window = SimpleNamespace(elapsed_s=2.0, tenants=tenants, crowded_out=False)
+        spoilt = (bad,) if invalid else ()
+        tenants = (good, *spoilt, good)[:2]
+        window = SimpleNamespace(elapsed_s=2.0, tenants=tenants, spoilt=spoilt, crowded_out=False)
         return window, [SimpleNamespace(answered_rps=rate)] * 2
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from perseus.peak.durations import expected_s, longest_s
 from perseus.peak.load_line import LoadLine
 from perseus.peak.outcome import Outcome, Peak
-from perseus.peak.verdict import Verdict
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
@@ -40,9 +39,8 @@ def describe_window(window: Window, names: Sequence[str], seconds_left: float) -
         for name, seen in zip(names, window.tenants, strict=True)
         if seen.offered_rps > 0
     )
-    spoilt = [seen.reason for seen in window.tenants if seen.verdict is Verdict.INVALID]
-    verdict = f"{window.verdict} ({spoilt[0]})" if spoilt else str(window.verdict)
-    return f"{window.phase:8} {tenants}: {verdict}, about {seconds_left:.0f} s left"
+    why = f" ({window.spoilt[0].reason})" if window.spoilt else ""
+    return f"{window.phase:8} {tenants}: {window.verdict}{why}, about {seconds_left:.0f} s left"
 
 
 def describe_peak(peak: Peak, line: LoadLine, names: Sequence[str]) -> str:
