@@ -397,7 +397,7 @@ OF_FLEETS = {
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
     "40 % of the demand is on servers at the spot price; their revocations lose 0.2 % of it on"
-    " average, and what new machines take to boot: with the starts that are paid, expect 220 USD"
+    " average, and what new machines take to boot: with servers that make up for it, expect 220 USD"
     " per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,

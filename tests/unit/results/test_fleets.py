@@ -579,18 +579,19 @@ def test_what_a_plan_says_of_its_models_looks_at_the_servers_with_them_alone():
 
 
 def test_revocations_lose_what_a_start_takes(tmp_path):
-    """Half of the demand is on servers that are taken away once in ten hours."""
+    """Half of the demand is on servers that are taken away every two minutes."""
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1), holds=())
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_startup(tmp_path)]
-    asked = demand({"resnet18": 290.0}, spot=Spot(largest_share=0.5, revocations_per_hour=0.1))
+    asked = demand({"resnet18": 290.0}, spot=Spot(largest_share=0.5, revocations_per_hour=30))
     task = synthetic.TASK.model_copy(update={"demand": asked})
     (row, *_) = fleets.rows(StudyResults.read(task, cells, []))
     starts = synthetic.startup_record()["starts"]
     mean_s = sum(start["ready_s"] for start in starts) / len(starts)
     assert row["on_spot"] > 0.4
-    starting = 0.1 * mean_s / (3600 + 0.1 * mean_s)
+    starting = 30 * mean_s / (3600 + 30 * mean_s)
     assert row["lost_to_revocations"] == pytest.approx(row["on_spot"] * starting)
-    expected = row["usd_per_month"] * (1 + starting * _spot_part(task, cells))
+    # A server that is gone for a share of its time is made up for by 1 / (1 - share) of it.
+    expected = row["usd_per_month"] * (1 + (1 / (1 - starting) - 1) * _spot_part(task, cells))
     assert row["usd_per_month_expected"] == pytest.approx(expected)
     (unknown, *_) = fleets.rows(StudyResults.read(task, cells[:-1], []))
     assert np.isnan(unknown["lost_to_revocations"]) and np.isnan(unknown["usd_per_month_expected"])

@@ -226,7 +226,7 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
         " new one takes"
         if pd.isna(row["lost_to_revocations"])
         else f"their revocations lose {_small(row['lost_to_revocations'])} of it on average, and"
-        " what new machines take to boot: with the starts that are paid, expect"
+        " what new machines take to boot: with servers that make up for it, expect"
         f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."

@@ -84,9 +84,9 @@ SCHEMA = Schema(
                " replaced: its share x rs / (1 + rs), of r revocations per hour that it runs and"
                " the start of s hours that was measured, without the boot of a new machine; null"
                " without an experiment startup"),
-        column("usd_per_month_expected", REAL, "USD", "usd_per_month, and that of the starts that"
-               " revocations make necessary, in which spot servers are paid and answer nothing;"
-               " null without an experiment startup"),
+        column("usd_per_month_expected", REAL, "USD", "of as many hours in which servers answer:"
+               " usd_per_month with 1 + rs as many servers at the spot price, for they are paid"
+               " while they start; null without an experiment startup"),
     ],
     key=("level", "strategy"),
     holds=[
@@ -168,7 +168,7 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
     usd_per_hour = np.array([count * offer.usd_per_hour for count, offer in used])
     total = sum(plan.level.rps.values())
     on_spot = sum(plan.spot_share(name) * plan.level.rps[name] / total for name in plan.models)
-    more_usd = float((usd_per_hour * starting).sum()) * HOURS_PER_MONTH
+    more_usd = float((usd_per_hour * starts).sum()) * HOURS_PER_MONTH
     return {
         "on_spot": on_spot,
         "lost_to_revocations": on_spot * float(starting.max()),
