@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import synthetic
 import synthetic_files
@@ -327,6 +328,20 @@ def test_a_soak_that_answers_all_has_no_unanswered_requests(results):
     assert unanswered["failing_from_hours"].isna().all() and (unanswered["requests"] > 0).all()
     others = found.drop("unanswered requests")
     assert others[["requests", "unanswered", "failing_from_hours"]].isna().all(axis=None)
+
+
+def test_a_soak_says_how_many_requests_missed_the_sla_in_windows_that_count(tmp_path):
+    folder = synthetic_files.write_soak(tmp_path)
+    rows = pq.read_table(folder / "windows.parquet").to_pylist()
+    for row in rows:
+        row["exceedance"] = 1.0 if row["verdict"] == "invalid" else 0.2 * (row["window"] >= 30)
+        row["requests"] = 100 if row["window"] < 30 else 300
+    raw_results.write_windows(folder / "windows.parquet", rows)
+    made = table_of("soak", folder).set_index("quantity")
+    of_sla = made.loc["p95"]
+    assert list(of_sla["exceedance"]) == pytest.approx([0.2 * 9000 / (9000 + 2900)] * 2)
+    assert list(of_sla["allowed"]) == pytest.approx([0.05] * 2)
+    assert made.drop("p95")[["exceedance", "allowed"]].isna().all(axis=None)
 
 
 def unanswered_of(folder):

@@ -40,7 +40,12 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
     )
-    more = (*(_lost(row) for _, row in seen[seen["unanswered"] > 0].iterrows()), *more)
+    missed = seen[seen["exceedance"] > seen["allowed"]]
+    more = (
+        *(_missed(row) for _, row in missed.iterrows()),
+        *(_lost(row) for _, row in seen[seen["unanswered"] > 0].iterrows()),
+        *more,
+    )
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
         headline = f"On {on} requests of {who(failed)} went unanswered within {hours}"
@@ -81,6 +86,13 @@ def _slope(row: pd.Series) -> str:
     return (
         f"{_name(row)}: from {significant(row['level'])} {row['unit']} by"
         f" {significant(row['per_hour'])} {row['unit']} per hour{ends}."
+    )
+
+
+def _missed(row: pd.Series) -> str:
+    return (
+        f"{significant(100 * row['exceedance'])} % of {row['tenant']}'s requests took longer than"
+        f" its SLA, which lets {significant(100 * row['allowed'])} % be late."
     )
 
 

@@ -41,7 +41,8 @@ class Series:
     much was unanswered.
 
     It is of a tenant, or of the server as a whole. Its changes are shares of its level, or of a
-    `scale` if it has one; percentages are of so many `requests`.
+    `scale` if it has one; percentages are of so many `requests`. `exceedance` is the share of all
+    requests that took longer than the SLA, of which `allowed` may; NaN of other quantities.
     """
 
     quantity: str
@@ -51,6 +52,8 @@ class Series:
     values: Floats
     scale: float | None = None
     requests: NDArray[np.int64] | None = None
+    exceedance: float = np.nan
+    allowed: float = np.nan
 
 
 class SoakRecord(Record):
@@ -78,14 +81,19 @@ class SoakRecord(Record):
             mine = [row for row in windows if row["tenant"] == tenant.name]
             valid = [row for row in mine if row["verdict"] != Verdict.INVALID]
             middles_ns = [row["start_ns"] + row["elapsed_s"] / 2 * 1e9 for row in valid]
-            columns = {"p50": "p50_ms", f"p{tenant.sla.percentile:g}": "sla_percentile_ms"}
-            for name, of in columns.items():
+            requests = np.array([row["requests"] for row in valid], int)
+            late = np.array([row["exceedance"] for row in valid], float) @ requests
+            exceedance = float(late / requests.sum()) if requests.any() else np.nan
+            allowed, of_sla = tenant.sla.allowed, f"p{tenant.sla.percentile:g}"
+            for name, of in {"p50": "p50_ms", of_sla: "sla_percentile_ms"}.items():
                 values = np.array([row[of] for row in valid], float)
-                found.append(_series(name, tenant.name, "ms", middles_ns, values, start_ns))
+                latency = _series(name, tenant.name, "ms", middles_ns, values, start_ns)
+                if name == of_sla:
+                    latency = replace(latency, exceedance=exceedance, allowed=allowed)
+                found.append(latency)
             percent = np.array([100 * (1 - row["completed_ratio"]) for row in valid])
             unanswered = _series(UNANSWERED, tenant.name, "%", middles_ns, percent, start_ns)
-            requests, allowed = [row["requests"] for row in valid], 100 * tenant.sla.allowed
-            found.append(replace(unanswered, scale=allowed, requests=np.array(requests, int)))
+            found.append(replace(unanswered, scale=100 * allowed, requests=requests))
         times_ns = [each.time_ns for each in self.readings]
         memory = np.array([each.memory_bytes for each in self.readings]) / MB
         files = np.array([each.open_files for each in self.readings])
@@ -128,6 +136,8 @@ SHOWN = {
     "at the start": "level",
     "change per hour": ("per_hour", "low_per_hour", "high_per_hour"),
     "drift": "drift",
+    "over the SLA": "exceedance",
+    "of which may be": "allowed",
     "unanswered": "unanswered",
     "of requests": "requests",
     "over 1 % of them from (h)": "failing_from_hours",
@@ -157,6 +167,9 @@ SCHEMA = Schema(
         column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
                " in windows in which more went unanswered than the percentile leaves out",
                words=Trend),
+        column("exceedance", REAL, "share", "of the percentile of the SLA, all requests in these"
+               " windows that took longer than the SLA, or had no answer", most=1),
+        column("allowed", REAL, "share", "of it, what the SLA lets be late", most=1),
         column("requests", WHOLE, "requests", "of unanswered requests, all in these windows; null"
                " of other quantities", null=True),
         column("unanswered", WHOLE, "requests", "those of them without an answer by the end of"
@@ -198,6 +211,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
         "level": found.level,
         **with_ends("per_hour", found.per_hour, ends),
         "drift": found.trend,
+        "exceedance": series.exceedance,
+        "allowed": series.allowed,
         **_unanswered(series),
         "verdict": record.outcome,
         "reason": record.reason,
