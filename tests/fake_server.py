@@ -91,6 +91,7 @@ class FakeHttpServer(FakeServer):
 
     def __init__(self) -> None:
         super().__init__()
+        self.headers: list[dict[str, str]] = []
         fake = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -102,6 +103,7 @@ class FakeHttpServer(FakeServer):
 
             def do_POST(self) -> None:
                 request = self.rfile.read(int(self.headers["Content-Length"]))
+                fake.headers.append(dict(self.headers))
                 if fake.fail:
                     return self._reply(HTTP_ERRORS[fake.fail], b"the model is on fire")
                 fake.serve(request)

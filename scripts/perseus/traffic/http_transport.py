@@ -74,7 +74,8 @@ class HttpTransport:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._access.ssl_context() or True),
             headers=self._access.values(),
-            skip_auto_headers=["User-Agent", "Accept"],
+            # No Accept-Encoding: Triton would compress its answers, on the core that serves.
+            skip_auto_headers=["User-Agent", "Accept", "Accept-Encoding"],
             timeout=aiohttp.ClientTimeout(None),  # aiohttp would round what is over 5 s
         )
         # No redirect is followed: it would carry the headers to another server.
