@@ -159,10 +159,13 @@ TRANSPORT: Final = HttpTransport
 def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
     done_ns = time.monotonic_ns()
     if answer.status == 200:
+        # All that can be told for next to nothing, while others wait: `decode` reads the JSON.
         json_bytes = int(answer.headers.get(HEADER_LENGTH, len(body)))
-        return Reply(done_ns, Status.OK, "", body, json_bytes)
+        if 0 < json_bytes <= len(body) and body.startswith(b"{"):
+            return Reply(done_ns, Status.OK, "", body, json_bytes)
     status = Status.REFUSED if answer.status in NOT_TAKEN else Status.ERROR
-    return Reply(done_ns, status, f"HTTP {answer.status}: {body[:500].decode(errors='replace')}")
+    said = f"HTTP {answer.status}{', but no answer of a model' if answer.status == 200 else ''}"
+    return Reply(done_ns, status, f"{said}: {body[:500].decode(errors='replace')}")
 
 
 def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
@@ -199,7 +202,7 @@ def decode(reply: Reply) -> dict[str, Tensor]:
     try:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
         raise RequestFailedError(f"the answer is not one of a model: {error}") from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -9,8 +10,9 @@ from fake_server import FakeHttpServer
 from unit.traffic.test_client import route
 
 from perseus.traffic.connect import connect
-from perseus.traffic.http_transport import _reply
+from perseus.traffic.http_transport import HEADER_LENGTH, Reply, _reply, decode
 from perseus.traffic.requests import Status
+from perseus.traffic.transport import RequestFailedError
 
 
 @pytest.mark.parametrize(
@@ -25,9 +27,37 @@ from perseus.traffic.requests import Status
 )
 def test_what_a_server_does_not_take_is_refused(code, status):
     """As over gRPC, where 429 and 503 of a proxy are UNAVAILABLE."""
-    reply = _reply(SimpleNamespace(status=code, headers={}), b"why")
+    body = b'{"outputs": []}'
+    reply = _reply(SimpleNamespace(status=code, headers={}), body)
     assert reply.status is status
-    assert reply.message == ("" if code == 200 else f"HTTP {code}: why")
+    assert reply.message == ("" if code == 200 else f"HTTP {code}: {body.decode()}")
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({HEADER_LENGTH: "3"}, b'{"}....', Status.OK),
+        ({HEADER_LENGTH: "3"}, b'{"}', Status.OK),
+        ({HEADER_LENGTH: "3"}, b'{"', Status.ERROR),  # the connection ended before
+        ({HEADER_LENGTH: "0"}, b"....", Status.ERROR),
+        ({HEADER_LENGTH: "-1"}, b"{....", Status.ERROR),
+        ({}, b'{"outputs": []}', Status.OK),  # of no bytes in all
+        ({}, b"", Status.ERROR),
+        ({}, b"<html>We are back soon</html>", Status.ERROR),
+    ],
+)
+def test_not_all_that_is_fine_is_an_answer(headers, body, status):
+    reply = _reply(SimpleNamespace(status=200, headers=headers), body)
+    assert reply.status is status
+    said = f"HTTP 200, but no answer of a model: {body.decode()}"
+    assert reply.message == ("" if status is Status.OK else said)
+
+
+@pytest.mark.parametrize("shape", [[10**20], [2**62, 2**62], [-1, 3], ["a"], [1.5], [2]])
+def test_a_shape_that_cannot_be_is_refused(shape):
+    head = json.dumps({"outputs": [{"name": "o", "datatype": "FP32", "shape": shape}]}).encode()
+    with pytest.raises(RequestFailedError, match="not one of a model"):
+        decode(Reply(0, Status.OK, "", head + bytes(4), len(head)))
 
 
 def test_no_server_is_asked_to_compress_its_answers():
@@ -39,5 +69,5 @@ def test_no_server_is_asked_to_compress_its_answers():
     finally:
         server.stop()
     (headers,) = server.headers
-    assert "Inference-Header-Content-Length" in headers
+    assert HEADER_LENGTH in headers
     assert {name for name in headers if name.lower().startswith("accept")} == set()
