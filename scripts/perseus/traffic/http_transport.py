@@ -21,6 +21,7 @@ import aiohttp
 import numpy as np
 
 from perseus.models.tensors import DTYPES, Tensor
+from perseus.study.protocols import MOST_IN_FLIGHT
 from perseus.traffic.requests import Status
 from perseus.traffic.route import OUTPUT, Input, Inputs, Route
 from perseus.traffic.transport import Answered, RequestFailedError
@@ -47,7 +48,7 @@ class Reply:
 class HttpTransport:
     """A `transport.Transport` over as many HTTP/1.1 connections as requests are in flight."""
 
-    most_in_flight = 500  # a process may commonly open 1024 files, here and in the server
+    most_in_flight = MOST_IN_FLIGHT["http"]
 
     def __init__(self, route: Route) -> None:
         self._access = route.access

@@ -960,3 +960,22 @@ def test_shared_memory_needs_a_server_on_this_host():
     assert "servers[0], launcher 'remote', is not on this host" in line
     load(shared_memory)
     load({"servers": [far | {"name": "cpu1"}]})
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [{"kind": "concurrency", "concurrencies": [4, 501, 1]}, {"kind": "aa", "concurrency": 501}],
+    ids=["concurrency", "aa"],
+)
+def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop):
+    def change(**client):
+        return {"scenarios": [shared(**loop)], "measurement": {"client": client}}
+
+    (found,) = problems(change(protocol="http"))
+    assert found == (
+        "scenarios[0].experiments[0]: keeps 501 requests of each tenant in flight, and over http a"
+        " client process has at most 500 (lower it, or set measurement.client.processes: 2 or"
+        " measurement.client.protocol: grpc)"
+    )
+    assert problems(change(protocol="http", processes=1)) == (found,)
+    assert load(change(protocol="http", processes=2)) and load(change(protocol="grpc"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from perseus.study.checks.files import trace_problems
@@ -9,12 +10,14 @@ from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.measurement import ArrivalProcess
 from perseus.study.problems import Place, Problems, path
+from perseus.study.protocols import MOST_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
     """`folder` is where paths start from."""
     if study.measurement.client.shared_memory:
         yield from _shared_memory_problems(study)
+    yield from _in_flight_problems(study)
     yield from _arrivals_problems(("measurement", "arrivals"), study.measurement.arrivals, folder)
 
 
@@ -26,6 +29,24 @@ def _shared_memory_problems(study: Definition) -> Problems:
                 f"the server of {path(('servers', i))}, launcher {server.launcher!r}, is not on"
                 " this host or does not share its memory (set it to false)",
             )
+
+
+def _in_flight_problems(study: Definition) -> Problems:
+    """Closed loops that would open more connections than a client process can."""
+    client = study.measurement.client
+    each = MOST_IN_FLIGHT[client.protocol]
+    processes = 1 if client.processes == "auto" else client.processes
+    for i, scenario in enumerate(study.scenarios):
+        for j, experiment in enumerate(scenario.experiments):
+            wanted = experiment.most_in_flight
+            if wanted > processes * each:
+                yield (
+                    ("scenarios", i, "experiments", j),
+                    f"keeps {wanted} requests of each tenant in flight, and over {client.protocol}"
+                    f" a client process has at most {each} (lower it, or set"
+                    f" measurement.client.processes: {math.ceil(wanted / each)} or"
+                    " measurement.client.protocol: grpc)",
+                )
 
 
 def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Problems:

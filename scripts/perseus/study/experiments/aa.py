@@ -42,5 +42,9 @@ class Settings(ExperimentSettings):
     def starts_servers(self) -> bool:
         return True
 
+    @property
+    def most_in_flight(self) -> int:
+        return self.concurrency
+
     def runs(self) -> Iterator[Run]:
         yield Run(restarts=self.restarts, windows=self.windows, concurrency=self.concurrency)

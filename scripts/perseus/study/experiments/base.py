@@ -55,6 +55,11 @@ class ExperimentSettings(Part):
         """Whether it asks what a start does, which is nothing for models that a server has."""
         return False
 
+    @property
+    def most_in_flight(self) -> int:
+        """Requests of each tenant that its closed loops keep in flight; 0 where it has none."""
+        return 0
+
     def runs(self) -> Iterator[ExperimentRun]:
         """One for each cell, but for the repeats."""
         raise NotImplementedError

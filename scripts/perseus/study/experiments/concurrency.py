@@ -34,5 +34,9 @@ class Settings(ExperimentSettings):
         json_schema_extra={"uniqueItems": True},
     )
 
+    @property
+    def most_in_flight(self) -> int:
+        return max(self.concurrencies)
+
     def runs(self) -> Iterator[Run]:
         yield Run(concurrencies=tuple(sorted(self.concurrencies)))
