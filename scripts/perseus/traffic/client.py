@@ -29,6 +29,7 @@ from perseus.traffic.transport import RequestFailedError
 SENDER = "import sys; from multiprocessing.connection import Connection;"
 SENDER += " from perseus.traffic import sender;"
 SENDER += "sender.main(Connection(int(sys.argv[1])))"
+ANSWER_S = 30.0  # for a client process to answer in
 
 
 class ClientError(RuntimeError):
@@ -68,7 +69,8 @@ class Client:
     A process is about a core's worth of load. Requests are dealt out to the processes in turn, so
     that together they send exactly what was asked, and are merged again in order of their times.
     `steps` are the Triton models that its requests pass, where it is not one of its own name.
-    Raises ClientError when a process has no connection, dies, or does not answer within 30 s.
+    Raises ClientError when a process has no connection, dies, or does not answer within 30 s, and
+    for every call after that.
     """
 
     def __init__(
@@ -154,6 +156,7 @@ class _Process:
 
     def __init__(self, name: str, setup: Setup) -> None:
         self._name, self._setup = name, setup
+        self._fate = "died"  # should the pipe end
 
     def __enter__(self) -> _Process:
         self._pipe, theirs = Pipe()
@@ -172,7 +175,7 @@ class _Process:
         except BaseException as error:
             self.__exit__()
             if isinstance(error, OSError):
-                raise self._died() from error
+                raise self._lost() from error
             raise
         return self
 
@@ -188,21 +191,24 @@ class _Process:
         try:
             self._pipe.send((command, *values))
         except OSError as error:
-            raise self._died() from error
+            raise self._lost() from error
 
     def receive(self, more_s: float = 0.0) -> Any:
         try:
-            if not self._pipe.poll(30 + more_s):
-                raise ClientError(f"the client of {self._name} does not answer")
+            if not self._pipe.poll(ANSWER_S + more_s):
+                # For good: a late answer would be taken for that to the next command.
+                self._pipe.close()
+                self._fate = "does not answer"
+                raise self._lost()
             answer = self._pipe.recv()
         except (EOFError, OSError) as error:
-            raise self._died() from error
+            raise self._lost() from error
         if isinstance(answer, RequestFailedError):
             raise ClientError(f"the client of {self._name}: {answer}")
         return answer
 
-    def _died(self) -> ClientError:
-        return ClientError(f"the client of {self._name} died")
+    def _lost(self) -> ClientError:
+        return ClientError(f"the client of {self._name} {self._fate}")
 
 
 def _merged(parts: Sequence[Requests]) -> Requests:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pytest
@@ -41,6 +42,21 @@ def test_a_client_that_dies_is_noticed_at_once(server):
         for command in (client.look, client.stop):
             with pytest.raises(ClientError, match="tenant died"):
                 command(0)
+
+
+def test_a_client_that_did_not_answer_in_time_is_lost_for_good(server, monkeypatch):
+    """Its late answer would be taken for that to the next question."""
+    with client_of(server) as client:
+        (process,) = client._processes
+        monkeypatch.setattr("perseus.traffic.client.ANSWER_S", 0.2)
+        process._process.send_signal(signal.SIGSTOP)
+        with pytest.raises(ClientError, match="tenant does not answer"):
+            client.look(0)
+        process._process.send_signal(signal.SIGCONT)
+        for call in (partial(client.stop, 0.0, 0.0), client.silent_s):
+            with pytest.raises(ClientError, match="tenant does not answer"):
+                call()
+        assert process._process.wait(30) == 0
 
 
 def test_a_signal_to_every_process_of_a_job_does_not_end_a_client(server):
