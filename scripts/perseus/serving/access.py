@@ -136,20 +136,27 @@ def _context(ca_pem: str, protocols: tuple[str, ...] = ()) -> ssl.SSLContext:
 
 
 class _Readable(Protocol):
+    length: int | None
+    """Bytes to come; None where the server did not say."""
+
     def read1(self, n: int = -1, /) -> bytes: ...
 
 
 def read_within(reply: _Readable, deadline_s: float) -> bytes:
-    """All of an HTTP answer. Raises OSError when it is longer than MOST_BYTES, and TimeoutError
-    past the deadline: a socket's own time-out begins anew with every byte."""
+    """All of an HTTP answer. Raises OSError when it is longer than MOST_BYTES or cut off, and
+    TimeoutError past the deadline: a socket's own time-out begins anew with every byte."""
     parts: list[bytes] = []
+    length = reply.length
     while part := reply.read1(2**16):
         parts.append(part)
         if sum(map(len, parts)) > MOST_BYTES:
             raise OSError(f"an answer of more than {MOST_BYTES} bytes")
         if time.monotonic() > deadline_s:
             raise TimeoutError("the answer did not end in time")
-    return b"".join(parts)
+    body = b"".join(parts)
+    if length is not None and len(body) < length:  # of which read1 says nothing
+        raise OSError(f"the answer ended after {len(body)} of {length} bytes")
+    return body
 
 
 # From the configuration

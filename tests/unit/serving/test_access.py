@@ -101,6 +101,11 @@ class Page(http.server.BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "/")
             self.end_headers()
+        elif self.path == "/cut":
+            self.send_response(200)
+            self.send_header("Content-Length", "8")
+            self.end_headers()
+            self.wfile.write(b"1234")
         elif self.path == "/endless":
             self.send_response(200)
             self.end_headers()
@@ -140,6 +145,11 @@ def test_a_refusal_is_told_without_the_token_that_it_repeats(site):
     with pytest.raises(OSError, match="HTTP 401") as caught:
         wrong.get(f"http://127.0.0.1:{site.server_port}/", 5)
     assert SECRET not in str(caught.value)
+
+
+def test_an_answer_that_is_cut_off_is_none(site):
+    with pytest.raises(OSError, match="ended after 4 of 8 bytes"):
+        WITH_TOKEN.get(f"http://127.0.0.1:{site.server_port}/cut", 5)
 
 
 def test_no_redirect_is_followed(site):
