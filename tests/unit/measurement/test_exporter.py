@@ -105,6 +105,15 @@ def test_a_server_elsewhere_keeps_its_scheme_and_path():
     assert (labels["__scheme__"], labels["__metrics_path__"]) == ("https", "/behind/a/proxy")
 
 
+def test_a_server_elsewhere_keeps_the_parameters_of_its_url():
+    """Prometheus has one value of each, and refuses all targets for a label that cannot be."""
+    url = "https://gateway:8002/metrics?target=triton%201&target=2&with-dash=1"
+    (found,) = targets([MEASURED.model_copy(update={"metrics_url": url})])
+    parameters = {name: value for name, value in found["labels"].items() if "param" in name}
+    assert parameters == {"__param_target": "triton 1"}
+    assert found["labels"]["__metrics_path__"] == "/metrics"
+
+
 def test_other_paths_are_not_there(tmp_path):
     with (
         exported.exporter(tmp_path) as address,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
@@ -32,6 +33,7 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
             "labels": {
                 "__scheme__": parts.scheme,
                 "__metrics_path__": parts.path or "/metrics",
+                **_parameters(parts.query),
                 "study": cell.study,
                 "cell": cell.cell,
                 "server": cell.server,
@@ -41,6 +43,16 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
         if cell.metrics_url is not None
         for parts in (urlsplit(cell.metrics_url),)
     ]
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """The parameters of a URL as Prometheus takes them: by labels, the first value of each. One
+    name that no label may have would make it refuse all targets."""
+    return {
+        f"__param_{name}": values[0]
+        for name, values in parse_qs(query).items()
+        if re.fullmatch(r"\w+", name, re.ASCII)
+    }
 
 
 def _of_cells(cells: Sequence[Progress]) -> Iterator[Metric]:
