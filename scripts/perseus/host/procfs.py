@@ -20,10 +20,14 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """What /proc/<pid>/stat says of a process; ticks are 1 / TICKS_PER_S seconds."""
+    """What /proc/<pid>/stat says of a process; ticks are 1 / TICKS_PER_S seconds.
+
+    `ended_ticks` are those of its children, and of theirs, that have ended and been waited for.
+    """
 
     parent: int
     cpu_ticks: int
+    ended_ticks: int
     start_ticks: int
     rss_pages: int
 
@@ -50,6 +54,7 @@ def _read_process(pid: int) -> Process | None:
     return Process(
         parent=int(fields[0]),
         cpu_ticks=int(fields[10]) + int(fields[11]),
+        ended_ticks=int(fields[12]) + int(fields[13]),
         start_ticks=int(fields[18]),
         rss_pages=int(fields[20]),
     )
@@ -152,7 +157,7 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
     return CpuReading(
         busy,
         total,
-        sum(table[pid].cpu_ticks for pid in ours),
+        sum(table[pid].cpu_ticks + table[pid].ended_ticks for pid in ours),
         {pid: process.cpu_ticks for pid, process in table.items() if pid not in ours},
     )
 
@@ -160,7 +165,9 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 def foreign_share(before: CpuReading, after: CpuReading) -> float:
     """The share (0..1) of the cores' time that others than the process tree used, or stole."""
     busy, total = after.busy - before.busy, after.total - before.total
-    return max(0.0, (busy - (after.used - before.used)) / total) if total > 0 else 0.0
+    # What has ended is missing until it has been waited for.
+    used = max(0, after.used - before.used)
+    return max(0.0, (busy - used) / total) if total > 0 else 0.0
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:

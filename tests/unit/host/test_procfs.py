@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,31 @@ def test_who_works_on_the_cores_of_a_server_is_named() -> None:
         assert most_at_work(before, after, [here]) == f"{name} (process {pid})"
         assert most_at_work(before, after, elsewhere) == ""
         assert pid not in of_his.others
+
+
+def test_a_child_that_ends_takes_no_time_of_its_server_along() -> None:
+    """Its parent has it, once it has waited for the child."""
+    here = min(os.sched_getaffinity(0))
+    code = "import subprocess, sys; x = subprocess.Popen([sys.executable, '-c', 'while 1: pass']);"
+    code += "print(x.pid, flush=True); input(); x.wait(); print(flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as ours:
+        assert ours.stdin is not None and ours.stdout is not None
+        child = int(ours.stdout.readline())
+        time.sleep(0.7)
+        before = read_cpu([here], ours.pid)
+        os.kill(child, signal.SIGKILL)
+        while process_table().get(child) is not None:
+            time.sleep(0.01)
+        unwaited = read_cpu([here], ours.pid)
+        ours.stdin.write("\n")
+        ours.stdin.flush()
+        assert ours.stdout.readline()
+        waited = read_cpu([here], ours.pid)
+        ours.kill()
+    assert waited.used >= before.used > 0
+    assert 0 <= foreign_share(before, unwaited) <= 1
 
 
 def only(pid: int, seen: CpuReading) -> CpuReading:

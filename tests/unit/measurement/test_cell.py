@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -86,3 +87,4 @@ def test_foreign_work_is_what_the_cores_did_beyond_the_server():
     before, after = CpuReading(100, 1000, 40, {}), CpuReading(180, 1100, 90, {})
     assert foreign_share(before, after) == pytest.approx(0.3)
     assert foreign_share(before, before) == 0
+    assert foreign_share(before, replace(after, used=0)) == pytest.approx(0.8)  # a child has ended
