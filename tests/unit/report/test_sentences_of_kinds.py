@@ -40,7 +40,9 @@ CLOSE = [row | {"slowdown_low": 1.0} for row in THREE]
 LOST = {"slowdown": None, "slowdown_low": None, "slowdown_high": None, "comparisons": 0}
 LOST |= {"verdict": "disturbed", "reason": "others ran"}
 NOTHING = (beside("a", "b") | LOST, beside("b", "a") | LOST)
-OVERLOADED = [row | {"verdict": "infeasible", "reason": "81 % were answered"} for row in NOTHING]
+TOO_MUCH = {"verdict": "infeasible", "reason": "81 % were answered"}
+OVERLOADED = [row | TOO_MUCH for row in NOTHING]
+A_ALONE = (beside("a", "a") | LOST | TOO_MUCH, beside("b", "b"))
 
 OF_SLOWDOWNS = {
     "On cpu1 a and b slow each other down by up to 1.70 times": (
@@ -100,6 +102,10 @@ OF_SLOWDOWNS = {
     "cpu1 does not keep up with a and b; b and c together": (
         study("slowdown", TWO[0], *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
         study("slowdown", TWO[0], *OVERLOADED),
+    ),
+    "cpu1 does not keep up with a alone; b and c together": (
+        study("slowdown", *A_ALONE, *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
+        study("slowdown", TWO[0], *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
     ),
     "In no window that counts a tenant": (
         study("slowdown", *both("a", "c", 1.1, 1.2)),

@@ -777,6 +777,31 @@ def test_a_pair_that_the_server_does_not_keep_up_with_has_no_slowdown(tmp_path):
     assert found[QUICK, SLOW]["verdict"] == "ok"
 
 
+def test_a_window_alone_that_was_not_fully_answered_is_left_out_of_its_comparisons(tmp_path):
+    """That the server does not keep up with a pair, only windows of the pair tell."""
+
+    def change(record):
+        first = next(step for step in record["steps"] if step["tenants"] == [SLOW])
+        first["seen"][SLOW]["completed_ratio"] = 0.98
+
+    found = slowdowns(tmp_path, change)
+    assert {row["verdict"] for row in found.values()} == {"ok"}
+    assert sum(row["comparisons"] for (tenant, _), row in found.items() if tenant == SLOW) < 6
+
+
+def test_a_tenant_that_is_never_answered_alone_is_too_much_alone_and_not_with_another(tmp_path):
+    def change(record):
+        for step in steps_of(record, 1):
+            if SLOW in step["seen"]:
+                step["seen"][SLOW]["completed_ratio"] = 0.5
+
+    found = slowdowns(tmp_path, change)
+    alone, shared = found[SLOW, SLOW], found[SLOW, QUICK]
+    assert (alone["verdict"], shared["verdict"]) == ("infeasible", "uncertified")
+    assert shared["reason"] == f"{SLOW} alone: answered 50.0% of {SLOW}'s requests"
+    assert found[QUICK, SLOW]["verdict"] == "ok"
+
+
 def test_a_tenant_without_requests_says_nothing(tmp_path):
     def change(record):
         for step in record["steps"]:

@@ -72,10 +72,10 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     known = sorted((pair for pair in pairs if pair.is_known), key=lambda pair: pair.slowdown)
     # A grid's setting without a model is infeasible, too, and no tenant was served even alone.
     is_served = (rows["verdict"] != Outcome.INFEASIBLE).any()
-    too_much = [pair for pair in pairs if pair.is_too_much and is_served]
+    too_much = list(_too_much(rows, pairs)) if is_served else []
     more = (*_of_noise(beside), *_of_sla(beside), *_missing(pairs))
     if too_much:
-        headline = f"{on} does not keep up with {_named(too_much)} together"
+        headline = f"{on} does not keep up with {'; '.join(too_much)}"
         return Answer("no", headline, (*_ranked(known), *more), behind)
     if not known:
         headline = f"How {who(rows)} get on with each other on {on} is not known"
@@ -90,6 +90,17 @@ def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
             for of, other in ((a, b), (b, a))
         )
         yield SlowedPair((a, b), (of_a, of_b))
+
+
+def _too_much(rows: pd.DataFrame, pairs: Sequence[SlowedPair]) -> Iterator[str]:
+    """What the server does not keep up with: tenants even alone, and pairs of others."""
+    infeasible = rows[rows["verdict"] == Outcome.INFEASIBLE]
+    alone = tenants_of(infeasible[infeasible["tenant"] == infeasible["beside"]])
+    if alone:
+        yield f"{listed(alone)} alone"
+    together = [pair for pair in pairs if pair.is_too_much and not {*pair.names} & {*alone}]
+    if together:
+        yield f"{_named(together)} together"
 
 
 def _named(pairs: Sequence[SlowedPair]) -> str:

@@ -97,8 +97,9 @@ SCHEMA = Schema(
         column("beyond_noise", FLAG, "", "whether slowdown differs from that of the tenant beside"
                " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there",
                null=True),
-        column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair),"
-               " uncertified (no requests), client_limited, disturbed, failed or blocked",
+        column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair,"
+               " or with the tenant even alone), uncertified (no requests, or alone not all were"
+               " answered), client_limited, disturbed, failed or blocked",
                words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
@@ -165,8 +166,9 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
     """How comparing a pair ended.
 
-    A spoilt comparison is left out, as long as there is another. One with which the server did not
-    keep up decides: its latencies would have grown with the window.
+    A spoilt comparison is left out, as long as there is another, and so is one without all answers
+    to its tenant alone. A pair with which the server did not keep up decides: its latencies would
+    have grown with the window.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
