@@ -37,6 +37,8 @@ def both(a, b, of_a, of_b, **more):
 TWO = (beside("a", "a", 1.0), *both("a", "b", 1.5, 1.7))
 THREE = (*TWO, *both("a", "c", 1.1, 1.2), *both("b", "c", 2.0, 1.3))
 CLOSE = [row | {"slowdown_low": 1.0} for row in THREE]
+WIDE = [*both("a", "b", 1.2, 1.2, slowdown_high=2.3), *both("a", "c", 1.3, 1.3, half=0.05)]
+WIDE += both("b", "c", 2.0, 2.0)
 LOST = {"slowdown": None, "slowdown_low": None, "slowdown_high": None, "comparisons": 0}
 LOST |= {"verdict": "disturbed", "reason": "others ran"}
 NOTHING = (beside("a", "b") | LOST, beside("b", "a") | LOST)
@@ -75,6 +77,24 @@ OF_SLOWDOWNS = {
     ),
     "On cpu1 no pair surely gets on better than another: beside each other requests take 1.20 to"
     " 2.00 times as long": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
+    # Of the pair with the lowest mean little is known, but of two others which is better.
+    "On cpu1 a and c surely get on better with each other than b and c": (
+        study("slowdown", *WIDE),
+        study("slowdown", *THREE),
+    ),
+    "Of 3 pairs 2 may be the best, by their intervals: a and b; a and c.": (
+        study("slowdown", *WIDE),
+        study("slowdown", *THREE),
+    ),
+    "On cpu1 neither of a and b surely slows down the other: beside each other requests take up to"
+    " 0.97 times as long": (
+        study("slowdown", *both("a", "b", 0.97, 0.96, beyond_noise=False)),
+        study("slowdown", *TWO),
+    ),
+    "up to 1.20 times as long": (  # as the tenant beside itself
+        study("slowdown", *both("a", "b", 1.2, 1.2, beyond_noise=False)),
+        study("slowdown", *both("a", "b", 1.2, 1.2)),
+    ),
     "Of 2 slowdowns 2 are beyond what this host's noise makes.": (
         study("slowdown", *TWO),
         study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),

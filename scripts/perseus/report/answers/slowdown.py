@@ -47,6 +47,15 @@ class SlowedPair:
         )
 
     @property
+    def is_slowed(self) -> bool:
+        """Whether one surely slows down the other in every repeat, by more than noise."""
+        return any(
+            (rows["slowdown_low"].fillna(0) > 1).all()
+            and rows["beyond_noise"].dropna().astype(bool).all()
+            for rows in self.ways
+        )
+
+    @property
     def words(self) -> str:
         return listed(self.names)
 
@@ -108,16 +117,27 @@ def _named(pairs: Sequence[SlowedPair]) -> str:
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Of pairs from the best to the worst."""
+    """Of pairs from the best to the worst: what is sure, by their intervals."""
     best, worst = known[0], known[-1]
     if best is worst:
-        return f"On {on} {best.words} slow each other down by up to {times(best.slowdown)} times"
-    if len(_as_good(known)) == len(known):
+        if best.is_slowed:
+            most = times(best.slowdown)
+            return f"On {on} {best.words} slow each other down by up to {most} times"
+        return (
+            f"On {on} neither of {best.words} surely slows down the other: beside each other"
+            f" requests take up to {times(best.slowdown)} times as long"
+        )
+    as_good, as_bad = _as_good(known), _as_bad(known)
+    if len(as_good) == len(known):
         return (
             f"On {on} no pair surely gets on better than another: beside each other requests take"
             f" {times(best.slowdown)} to {times(worst.slowdown)} times as long"
         )
-    return f"On {on} {best.words} get on best with each other, {worst.words} worst"
+    if len(as_good) == len(as_bad) == 1:
+        return f"On {on} {best.words} get on best with each other, {worst.words} worst"
+    better = min(known, key=lambda pair: pair.ends[1])
+    worse = max(known, key=lambda pair: pair.ends[0])
+    return f"On {on} {better.words} surely get on better with each other than {worse.words}"
 
 
 def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
@@ -132,7 +152,13 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    return [pair for pair in known if pair.ends[0] <= known[0].ends[1]]
+    """Those that may be the best: none surely gets on better."""
+    return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
+
+
+def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
+    """Those that may be the worst."""
+    return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 
 def _of_noise(beside: pd.DataFrame) -> Iterator[str]:
