@@ -20,13 +20,13 @@ def ceiling_problems(
 ) -> dict[Requests, str]:
     """By requests, why the ceiling is too low, where it is.
 
-    Others used the host when it was found, or a peak offered more than it: then it is wrong, for
-    the windows of a peak are valid.
+    Others used the host when it was found, or a certified rate is above it: that was offered, in
+    valid windows. Estimates may lie beyond all that was.
     """
     every, exceeded = _ceilings_rps(ceilings), dict[Requests, str]()
     for peak in peaks:
-        for rates_rps in (peak.rates_rps, peak.certified[1]):
-            load = _load(peak, rates_rps, every)
+        for record in peak.records:
+            load = _load(peak, record.rates_rps(record.certified_scale), every)
             if load > 1:
                 took = f"{peak.mix} took {load:.0%} of it in valid windows, so that it is too low"
                 exceeded |= dict.fromkeys(_keys(peak), took)

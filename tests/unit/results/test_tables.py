@@ -148,6 +148,29 @@ def test_a_ceiling_that_a_peak_exceeds_is_refused(tmp_path):
     assert len(peaks) == 3 and all(peak["client_load"] is None for peak in peaks)
 
 
+@pytest.mark.parametrize("capacities", [(800.0, 850.0), (800.0, 950.0)])
+def test_what_no_window_offered_speaks_against_no_ceiling(capacities):
+    """A predicted mix above it, and an estimate above it, of certified rates below."""
+    truth = synthetic.Truth(dict(zip((SLOW, QUICK), capacities, strict=True)), repeats=1, gain=1.3)
+    made = [
+        synthetic.predicted(record) if record["cell"]["run"]["line"] == "mix" else record
+        for record in synthetic.records(truth, mixes=[(1, 1)], holds=())
+    ]
+    found = synthetic_files.tables_of(made)
+    peaks, (ceiling,) = found["peaks"].to_pylist(), found["ceilings"].to_pylist()
+    assert ceiling["problem"] == "" and max(peak["client_load"] for peak in peaks) > 1
+
+
+def test_a_repeat_that_certified_more_than_a_ceiling_refuses_it(tmp_path):
+    """Although another certified nothing."""
+    truth = synthetic.Truth({SLOW: 1100.0, QUICK: 90.0})
+    made = synthetic.records(truth, mixes=(), holds=())
+    first = next(record for record in made if record["cell"]["repeat"] == 1)
+    first["certified_scale"] = None
+    (ceiling,) = synthetic_files.tables_of(made)["ceilings"].to_pylist()
+    assert f"{SLOW} took 1" in ceiling["problem"]
+
+
 def test_a_ceiling_that_others_disturbed_is_refused(tmp_path):
     why = "other processes used 45% of the cores in a closed loop"
     peaks, (ceiling,) = ceilings_of(tmp_path, disturbed=why)
