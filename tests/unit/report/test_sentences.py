@@ -97,6 +97,16 @@ def all_end(verdict):
     return savings(UNKNOWN | ended, MIX), peaks(NOTHING_FOUND | ended, MIX)
 
 
+def of_three(*weights, rates=(80.0, 100.0)):
+    """Mixes of three tenants without a saving, which carry these rates."""
+    lines = [
+        COMMON | REPEATED | SHARED | {"models": "a + b + c", "weights": each, "mix": each}
+        | {"load_line": f"mix-{i}"} for i, each in enumerate(weights)
+    ]  # fmt: skip
+    found = [line | PEAK | {"estimate_rps": rps} for line, rps in zip(lines, rates, strict=True)]
+    return tables_of({"savings": [line | UNKNOWN for line in lines], "peaks": found})
+
+
 # What is said, tables that make it true, and tables that make it false.
 OF_SHARING = {
     "Not a measurement: the preset smoke only shows that everything works": (study(*SMOKE), SURE),
@@ -145,6 +155,15 @@ OF_SHARING = {
     "One cpu1 server carries at least 90.0 requests/s of a and b together": (
         study(*NOTHING_SAVED, peaks(NOT_LIMITED, MIX)),
         study(*NOTHING_SAVED),
+    ),
+    # The highest rate of all tenants, or of those that it is of.
+    "One cpu1 server carries about 80.0 requests/s of a, b and c together": (
+        of_three("1 : 1 : 1", "1 : 1 : 0"),
+        of_three("0 : 1 : 1", "1 : 1 : 0"),
+    ),
+    "One cpu1 server carries about 100 requests/s of b and c together": (
+        of_three("0 : 1 : 1", "1 : 0 : 1", rates=(100.0, 90.0)),
+        of_three("1 : 1 : 1", "0 : 1 : 1"),
     ),
     "No rate of a and b together was certified on one cpu1 server: a 1 : 1 b (client limited); make"
     " again measures a 1 : 1 b once more": (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -47,8 +47,12 @@ def _counted(savings: pd.DataFrame) -> Counter[str]:
 
 
 def _who(savings: pd.DataFrame) -> str:
+    return _named(_counted(savings).elements())
+
+
+def _named(models: Iterable[str]) -> str:
     """a, b and 2 copies of c"""
-    counted = sorted(_counted(savings).items(), key=lambda model: model[1])
+    counted = sorted(Counter(models).items(), key=lambda model: model[1])
     return listed([f"{n} copies of {name}" if n > 1 else name for name, n in counted])
 
 
@@ -119,14 +123,23 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, peaks: pd.DataF
     first = savings.iloc[0]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
-    for rates, about in ((lines["estimate_rps"], "about"), (lines["certified_rps"], "at least")):
-        if rates.notna().any():
-            reached = f"{about} {significant(rates.max())} requests/s of {who} together"
+    for rate, about in (("estimate_rps", "about"), ("certified_rps", "at least")):
+        if lines[rate].notna().any():
+            most = _most(lines, rate)
+            of = _named(_loaded_models(most))
+            reached = f"{about} {significant(most[rate])} requests/s of {of} together"
             return f"One {server} carries {reached}; what that saves, this study cannot say"
     ended = ", ".join(f"{row['mix']} ({words(row['verdict'])})" for _, row in savings.iterrows())
     again = list(dict.fromkeys(_worth_again(savings, peaks)))
     then = f"; make again measures {listed(again)} once more" if again else ""
     return f"No rate of {who} together was certified on one {server}: {ended}{then}"
+
+
+def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
+    """The load line with the highest rate, of those with the most tenants under load."""
+    known = lines[lines[rate].notna()]
+    loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
+    return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
 def _worth_again(savings: pd.DataFrame, peaks: pd.DataFrame) -> Iterator[str]:
@@ -233,9 +246,17 @@ def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
 
 def loaded(row: pd.Series) -> set[str]:
     """The models of a load line but those whose weight in its mix is 0."""
-    models = row["models"].split(" + ")
-    weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(models)
-    return {model for model, weight in zip(models, weights, strict=True) if weight != "0"}
+    return set(_loaded_models(row))
+
+
+def _loaded_models(row: pd.Series) -> list[str]:
+    """Of each of its tenants but those whose weight is 0."""
+    return _with_load(row, row["models"].split(" + "))
+
+
+def _with_load(row: pd.Series, of_tenants: Sequence[str]) -> list[str]:
+    weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(of_tenants)
+    return [of for of, weight in zip(of_tenants, weights, strict=True) if weight != "0"]
 
 
 def _caveats(used: pd.DataFrame) -> Iterator[str]:
