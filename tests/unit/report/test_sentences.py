@@ -2,7 +2,13 @@
 
 import numpy as np
 import pytest
-from sentences import shows_nothing_missing, stands_only_where_true, tables_of, without_case
+from sentences import (
+    said,
+    shows_nothing_missing,
+    stands_only_where_true,
+    tables_of,
+    without_case,
+)
 
 from perseus.report.answers import QUESTIONS, answers, module_of, sharing
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
@@ -38,7 +44,13 @@ COST = {
     **{"pricing": "on_demand", "usd_per_hour": 0.1, "usd_per_million_inferences": 0.3},
     **{"ci_low_usd": 0.25, "ci_high_usd": 0.35, "dedicated_usd_per_million": 0.4},
 }
+OF_TENANTS = [
+    line | {"tenant": name}
+    for line, names in zip(OF_LINES, ("a", "b", "ab"), strict=True)
+    for name in names
+]
 ROWS = {
+    "tenants": [COMMON | REPEATED | tenant for tenant in OF_TENANTS],
     "peaks": [COMMON | REPEATED | PEAK | line for line in OF_LINES],
     "savings": [COMMON | REPEATED | SAVED | SHARED],
     "costs": [COMMON | REPEATED | COST | line for line in OF_LINES],
@@ -603,10 +615,21 @@ def test_a_tenant_without_load_in_a_mix_has_no_part_in_what_is_said_of_it():
     unsure = {"scenario": "cpu1.c", "models": "c", "mix": "c", **ALONE, "certified_rps": None}
     idle = SHARED | {"models": "a + b + c", "weights": "1 : 1 : 0", "scenario": "cpu1.three"}
     saved = COMMON | REPEATED | SAVED | idle
-    told = answers(study(savings=[saved], peaks=[COMMON | REPEATED | PEAK | unsure]))
+    tenants = [COMMON | unsure | {"tenant": "c"}, *(idle | {"tenant": name} for name in "abc")]
+    peaks = [COMMON | REPEATED | PEAK | unsure]
+    told = answers(study(savings=[saved], peaks=peaks, tenants=tenants))
     (mine,) = (answer for answer in told if "a, b and c" in answer.headline)
     assert "c" not in " ".join(mine.sentences).split()
     assert not any("Not certified: c" in sentence for sentence in mine.sentences)
+
+
+def test_another_tenant_of_the_same_model_has_no_part_in_what_is_said_of_a_saving():
+    other = {"scenario": "cpu1.batched", "models": "a", "mix": "batched", **ALONE}
+    lost = COMMON | REPEATED | PEAK | other | {"repeats_used": 2, "certified_rps": None}
+    tenants = [COMMON | other | {"tenant": "batched"}]
+    assert "batched" not in said(study(peaks=[lost], tenants=tenants))
+    mine = lost | {"scenario": "cpu1.a", "mix": "a (standard)"}
+    assert "Of a (standard) only 2 of 3 repeats" in said(study(peaks=[mine]))
 
 
 def test_what_copies_gain_is_told_after_all_of_different_models():

@@ -30,7 +30,7 @@ def answers(tables: Tables) -> list[Answer]:
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
     """An answer per shared scenario, either of copies of one model or of different ones."""
-    peaks, costs, savings = tables["peaks"], tables["costs"], tables["savings"]
+    peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
     for scenario, part in savings.groupby("scenario", sort=False):
@@ -38,7 +38,7 @@ def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
             if scenario in smoke:
                 yield _no_measurement(f" of {scenario}")
             else:
-                yield _sharing(part, peaks, costs, where[str(scenario)], which[str(scenario)])
+                yield _sharing(part, tables, where[str(scenario)], which[str(scenario)])
 
 
 def _counted(savings: pd.DataFrame) -> Counter[str]:
@@ -81,10 +81,8 @@ def _no_measurement(of: str) -> Answer:
     return Answer("unknown", text, ("Run it with preset quick or standard.",))
 
 
-def _sharing(
-    savings: pd.DataFrame, peaks: pd.DataFrame, costs: pd.DataFrame, where: str, which: str
-) -> Answer:
-    first = savings.iloc[0]
+def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> Answer:
+    first, peaks = savings.iloc[0], tables["peaks"]
     who = _who(savings)
     known = savings[savings["saving"].notna()]
     if known.empty:
@@ -94,7 +92,7 @@ def _sharing(
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server{which}: {why}"
             return Answer("no", headline, tuple(reasons), lines)
-        headline = _without_saving(who, which, savings, peaks)
+        headline = _without_saving(who, which, savings, tables)
         return Answer("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
@@ -106,21 +104,21 @@ def _sharing(
     }[kind]
     if kind == "unclear" and np.isfinite([best["ci_low"], best["ci_high"]]).any():
         headline += f": the saving is {bounds(best['ci_low'], best['ci_high'], percent)}"
-    used = _used(best, peaks)
+    used = _used(best, tables)
     if len(known) < len(savings):
         headline += f" (no estimate for {', '.join(savings[savings['saving'].isna()]['mix'])})"
     once = used[used["repeats_used"] < 2]
     if len(once) and kind != "unclear":
         of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
         headline += f" (one run {of}: repeat to be sure)"
-    evidence = (*_evidence(best, kind, known, costs), *_without_result(savings))
+    evidence = (*_evidence(best, kind, known, tables["costs"]), *_without_result(savings))
     return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
 
 
-def _without_saving(who: str, which: str, savings: pd.DataFrame, peaks: pd.DataFrame) -> str:
+def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
     """What was seen of a scenario whose savings are not known: the highest rate that it reached, or
     how its mixes ended, and what may help."""
-    first = savings.iloc[0]
+    first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
     for rate, about in (("estimate_rps", "about"), ("certified_rps", "at least")):
@@ -130,7 +128,7 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, peaks: pd.DataF
             reached = f"{about} {significant(most[rate])} requests/s of {of} together"
             return f"One {server} carries {reached}; what that saves, this study cannot say"
     ended = ", ".join(f"{row['mix']} ({words(row['verdict'])})" for _, row in savings.iterrows())
-    again = list(dict.fromkeys(_worth_again(savings, peaks)))
+    again = list(dict.fromkeys(_worth_again(savings, tables)))
     then = f"; make again measures {listed(again)} once more" if again else ""
     return f"No rate of {who} together was certified on one {server}: {ended}{then}"
 
@@ -142,10 +140,10 @@ def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
-def _worth_again(savings: pd.DataFrame, peaks: pd.DataFrame) -> Iterator[str]:
+def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
     """Of the load lines that savings rest on, those that passing trouble left without a limit."""
     for _, saving in savings.iterrows():
-        used = _used(saving, peaks)
+        used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
             if Outcome(row["verdict"]).may_pass:
                 yield str(row["mix"])
@@ -238,10 +236,14 @@ def _usd_bounds(row: pd.Series) -> str:
     return bounds(row["ci_low_usd"] or -math.inf, row["ci_high_usd"], significant)
 
 
-def _used(best: pd.Series, peaks: pd.DataFrame) -> pd.DataFrame:
-    """The peaks that a saving rests on: of its line, and of its models alone."""
+def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
+    """The peaks that a saving rests on: of its line, and of its tenants alone."""
+    peaks, tenants = tables["peaks"], tables["tenants"]
+    names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
+    alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]
     with_it = (peaks["server"] == best["server"]) & (peaks["preset"] == best["preset"])
-    return peaks[on_line(peaks, best) | (with_it & peaks["models"].isin(loaded(best)))]
+    of_alone = (peaks["kind"] == "dedicated") & peaks["scenario"].isin(alone["scenario"])
+    return peaks[on_line(peaks, best) | (with_it & of_alone)]
 
 
 def loaded(row: pd.Series) -> set[str]:
