@@ -311,7 +311,9 @@ def test_two_repeats_that_agree_do_not_settle_a_fifth():
     assert answer_of(1.25, repeats=2).kind == "unclear"
 
 
-@pytest.mark.parametrize(("outcome", "ends"), [("infeasible", "at most"), ("client_limited", "to")])
+@pytest.mark.parametrize(
+    ("outcome", "ends"), [("infeasible", "at most"), ("client_limited", "at least")]
+)
 def test_survivors_are_told_as_such(outcome, ends):
     made = synthetic.records(repeated(), mixes=[(1, 1)], holds=())
     frames = frames_of(synthetic.with_lost(made, "mix-1-1", outcome))

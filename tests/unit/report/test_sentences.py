@@ -37,6 +37,8 @@ LOST = {"saving": -0.2, "ci_low": -0.3, "ci_high": -0.1, "sharing_ratio": 0.83}
 LOST |= {"ci_simultaneous_low": -0.31, "ci_simultaneous_high": -0.09}
 UNCLEAR = {"saving": 0.01, "ci_low": -0.1, "ci_high": 0.1}
 UNCLEAR |= {"ci_simultaneous_low": -0.11, "ci_simultaneous_high": 0.11}
+OPEN = {"ci_low": -np.inf, "ci_high": 1.0}
+OPEN |= {"ci_simultaneous_low": -np.inf, "ci_simultaneous_high": 1.0}
 SURE_TOO = SHARED | {"scenario": "cpu1.sure"}
 UNKNOWN = dict.fromkeys([*LOST, "probability_of_saving"])
 COST = {
@@ -154,6 +156,28 @@ OF_SHARING = {
         DEAR,
     ),
     "Too close to tell whether on full servers a and b should share: the saving is": (CLOSE, SURE),
+    # The interval of the best mix does not contain 0, but another's does.
+    "Too close to tell whether on full servers a and b should share One shared": (
+        study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
+        CLOSE,
+    ),
+    "should share One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers"
+    " carry for the same money: a saving of 20 % (95 % interval no bound": (
+        study(savings(OPEN)),
+        SURE,
+    ),
+    "corrected for that choice the interval of the saving has no bound.": (
+        study(savings(OPEN | {"lines_compared": 2})),
+        study(savings({"lines_compared": 2})),
+    ),
+    "should share: the saving is at least \N{MINUS SIGN}10 %": (
+        study(savings(OPEN | {"ci_low": -0.1})),
+        study(savings(OPEN)),
+    ),
+    "20 % more cost (95 % interval at most 30 %": (
+        study(savings(LOST | {"ci_high": 1.0, "ci_simultaneous_high": 1.0})),
+        DEAR,
+    ),
     "(no estimate for a 3 : 1 b)": (study(savings=[FAILED]), SURE),
     "There is no estimate for a 3 : 1 b (the server died).": (study(savings=[FAILED]), SURE),
     "(one run each: repeat to be sure)": (study(peaks(ONCE)), study(peaks(ONCE, "a"))),
@@ -200,9 +224,21 @@ OF_SHARING = {
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
     ),
     "a and b should not share a cpu1 server: no measured mix can be served within every SLA": (
-        study(savings(INFEASIBLE), peaks({**NOT_LIMITED, "certified_rps": None}, MIX)),
+        study(
+            savings(INFEASIBLE),
+            peaks({**NOT_LIMITED, "certified_rps": None}, MIX),
+            ("tenants", MIX, INFEASIBLE),
+        ),
         # Of the others nothing is known.
-        study(savings(INFEASIBLE, MIX), savings=[FAILED]),
+        study(savings(INFEASIBLE, MIX), ("tenants", MIX, INFEASIBLE), savings=[FAILED]),
+    ),
+    "together was certified on one cpu1 server: a 1 : 1 b (infeasible)": (  # in one of two repeats
+        study(
+            *all_end("infeasible"),
+            ("tenants", MIX, INFEASIBLE),
+            tenants=[COMMON | SHARED | {"tenant": "a", "mix": "again", "verdict": "uncertified"}],
+        ),
+        study(*all_end("infeasible"), ("tenants", MIX, INFEASIBLE)),
     ),
     "One shared cpu1 server (a 1 : 1 b) carries 1.25 times what dedicated servers carry for the"
     " same money: a saving of 20 % (95 % interval 15 % to 25 %; probability of a saving 0.980).": (

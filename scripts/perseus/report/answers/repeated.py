@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import pandas as pd
@@ -33,7 +34,10 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """In brackets, after a blank; nothing where it is not known."""
+    """In brackets, after a blank; nothing where it is not known. From 0 to infinity lies anything
+    that is positive."""
+    if low == 0 and math.isinf(high):
+        return " (no bound)"
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
 
 

@@ -88,7 +88,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
     if known.empty:
         reasons = dict.fromkeys(f"{row['mix']}: {row['reason']}" for _, row in savings.iterrows())
         lines = to_lines(peaks[peaks["scenario"] == first["scenario"]])
-        if (savings["verdict"] == Outcome.INFEASIBLE).all():
+        if _is_infeasible(savings, tables["tenants"]):
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server{which}: {why}"
             return Answer("no", headline, tuple(reasons), lines)
@@ -102,8 +102,9 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}",
         "unclear": f"Too close to tell whether on {where} {who} should share",
     }[kind]
-    if kind == "unclear" and np.isfinite([best["ci_low"], best["ci_high"]]).any():
-        headline += f": the saving is {bounds(best['ci_low'], best['ci_high'], percent)}"
+    low, high = _ends(best)
+    if kind == "unclear" and high >= 0 and np.isfinite([low, high]).any():
+        headline += f": the saving is {bounds(low, high, percent)}"
     used = _used(best, tables)
     if len(known) < len(savings):
         headline += f" (no estimate for {', '.join(savings[savings['saving'].isna()]['mix'])})"
@@ -113,6 +114,12 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         headline += f" (one run {of}: repeat to be sure)"
     evidence = (*_evidence(best, kind, known, tables["costs"]), *_without_result(savings))
     return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
+
+
+def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
+    """Whether no repeat of any of these mixes keeps the SLAs: one that found nothing might have."""
+    repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
+    return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
@@ -173,15 +180,22 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
     return "no" if (known["ci_simultaneous_high"] < 0).all() else "unclear"
 
 
+def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
+    """Of its interval; no saving is above 1, so that an upper end of 1 bounds nothing."""
+    low, high = saving[f"{which}_low"], saving[f"{which}_high"]
+    return float(low), np.inf if high >= 1 else float(high)
+
+
 def _evidence(
     best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame
 ) -> Iterator[str]:
+    low, high = _ends(best)
     if best["saving"] >= 0:
         effect = f"a saving of {percent(best['saving'])}"
-        ends = bounds(best["ci_low"], best["ci_high"], percent)
+        ends = bounds(low, high, percent)
     else:
         effect = f"{percent(-best['saving'])} more cost"
-        ends = bounds(-best["ci_high"], -best["ci_low"], percent)
+        ends = bounds(-high, -low, percent)
     sure = best["probability_of_saving"]
     probability = "" if pd.isna(sure) else f"; probability of a saving {chance(sure)}"
     yield (
@@ -190,12 +204,14 @@ def _evidence(
         f" {ends}{probability})."
     )
     if best["lines_compared"] > 1:
-        ends = bounds(best["ci_simultaneous_low"], best["ci_simultaneous_high"], percent)
+        low, high = _ends(best, "ci_simultaneous")
+        is_bounded = np.isfinite([low, high]).any()
+        what = f"is {bounds(low, high, percent)}" if is_bounded else "has no bound"
         is_first = best["saving"] >= known["saving"].max()
         yield (
             f"It is {'the best' if is_first else 'one'} of {best['lines_compared']:.0f} load lines"
-            " with an estimate; corrected for that choice the interval of the saving is"
-            f" {ends}."
+            " with an estimate; corrected for that choice the interval of the saving"
+            f" {what}."
         )
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
