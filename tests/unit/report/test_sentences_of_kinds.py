@@ -237,6 +237,14 @@ STEADY = study("soak", LATENCY, ANSWERED, MEMORY)
 
 OF_SOAKS = {
     "Within 3.90 h nothing grows on cpu1": (STEADY, study("soak", LATENCY, LEAK)),
+    "Within 0.500 h nothing grows on cpu1": (  # of memory 3.9 h were seen
+        study("soak", LATENCY | {"hours": 0.5}, MEMORY),
+        STEADY,
+    ),
+    "0.500 h are too short to tell on cpu1 whether this grows: p95 of a": (
+        study("soak", LATENCY | {"hours": 0.5, "drift": "too short to tell"}, MEMORY),
+        study("soak", LATENCY | {"drift": "too short to tell"}, MEMORY),
+    ),
     "On cpu1 something grows within 3.90 h: memory memory: from 20.0 MB by 12.0 MB per hour (10.0"
     " to 14.0).": (study("soak", LATENCY, LEAK), STEADY),
     "something grows within 3.90 h: p95 of a": (

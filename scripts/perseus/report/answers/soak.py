@@ -35,7 +35,6 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
     if seen.empty:
         return Answer("unknown", f"Whether anything drifts on {on} is not known", more, behind)
-    hours = f"{significant(seen['hours'].max())} h"
     found = {drift: seen[seen["drift"] == drift] for drift in ("grows", "falls", INFINITE, SHORT)}
     slopes = tuple(
         _slope(row) for drift in ("grows", "falls") for _, row in found[drift].iterrows()
@@ -48,23 +47,29 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     )
     failed = seen[seen["failing_from_hours"].notna()]
     if len(failed):
-        headline = f"On {on} requests of {who(failed)} went unanswered within {hours}"
+        headline = f"On {on} requests of {who(failed)} went unanswered within {_hours(failed)}"
         return Answer("no", headline, (*slopes, *more), behind)
-    if len(found["grows"]):
-        headline = f"On {on} something grows within {hours}: {_named(found['grows'])}"
+    if len(grows := found["grows"]):
+        headline = f"On {on} something grows within {_hours(grows)}: {_named(grows)}"
         return Answer("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
             f"It cannot be told on {on} whether this grows, which was infinite at times within"
-            f" {hours}: {_named(found[INFINITE])}"
+            f" {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
         )
         return Answer("unclear", headline, (*slopes, *more), behind)
-    if len(found[SHORT]):
+    if len(short := found[SHORT]):
         headline = (
-            f"{hours} are too short to tell on {on} whether this grows: {_named(found[SHORT])}"
+            f"{_hours(short)} are too short to tell on {on} whether this grows: {_named(short)}"
         )
         return Answer("unclear", headline, (*slopes, *more), behind)
-    return Answer("yes", f"Within {hours} nothing grows on {on}", (*slopes, *more), behind)
+    least = f"{significant(seen['hours'].min())} h"  # in which all of it was seen
+    return Answer("yes", f"Within {least} nothing grows on {on}", (*slopes, *more), behind)
+
+
+def _hours(rows: pd.DataFrame) -> str:
+    """In which these quantities were seen."""
+    return f"{significant(rows['hours'].max())} h"
 
 
 def _unseen(rows: pd.DataFrame) -> Iterator[str]:
