@@ -415,6 +415,10 @@ OF_BACKGROUNDS = {
         study("background", HELD | LOSS),
         study("background", HELD),
     ),
+    "cpu1 (cpu1.s) carries more than dedicated servers beside tenants that stay": (
+        study("background", HELD | GAIN, HELD | LOSS | {"scenario": "cpu1.t"}),
+        study("background", HELD | GAIN, HELD | GAIN | {"load_line": "b-25"}),
+    ),
     "Beside b (50 % of its peak) a reaches 40.0 requests/s, 0.40 (0.30 to 0.50) of its peak alone;"
     " together 0.90 (0.80 to 1.10) of dedicated servers.": (
         study("background", HELD),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import interval, reasons, times
+from perseus.report.answers.repeated import interval, reasons, scenarios, times
 from perseus.report.links import to_table
 from perseus.report.numbers import significant
 
@@ -17,16 +17,16 @@ MOST_LINES = 6
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each scenario in which tenants were searched beside others."""
-    for _, rows in tables["background"].groupby("scenario", sort=False):
-        yield _answer(rows)
+    for on, rows in scenarios(tables["background"]):
+        yield _answer(on, rows)
 
 
-def _answer(rows: pd.DataFrame) -> Answer:
-    server, behind = rows["server"].iloc[0], (to_table("background"),)
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind = (to_table("background"),)
     lines = rows.drop_duplicates("load_line")
     known = lines[lines["sharing_ratio"].notna()]
     if known.empty:
-        headline = f"What {server} carries beside tenants that stay is not known"
+        headline = f"What {on} carries beside tenants that stay is not known"
         return Answer("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
@@ -37,19 +37,19 @@ def _answer(rows: pd.DataFrame) -> Answer:
     said = [_of_line(row) for _, row in known.iterrows()]
     if len(said) > MOST_LINES:
         said[MOST_LINES:] = ["And so on: see the table."]
-    kind, headline = _headline(server, known)
+    kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
     return Answer(kind, headline, (*said, *without), behind)
 
 
-def _headline(server: str, known: pd.DataFrame) -> tuple[str, str]:
+def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
     """The kind of the answer, and its headline."""
     if (known["sharing_ratio_low"] > 1).all():
-        return "yes", f"{server} carries more than dedicated servers beside tenants that stay"
+        return "yes", f"{on} carries more than dedicated servers beside tenants that stay"
     if (known["sharing_ratio_high"] < 1).all():
-        return "no", f"{server} carries less than dedicated servers beside tenants that stay"
-    return "unclear", f"Too close to tell whether {server} gains beside tenants that stay"
+        return "no", f"{on} carries less than dedicated servers beside tenants that stay"
+    return "unclear", f"Too close to tell whether {on} gains beside tenants that stay"
 
 
 def _of_line(row: pd.Series) -> str:

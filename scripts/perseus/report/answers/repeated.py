@@ -13,7 +13,15 @@ from perseus.report.numbers import bounds, listed
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     """(on what, the rows of all repeats): the server, or the cell where others have that server,
     too."""
-    names = table["cell"].str.replace(r"\.r\d+$", "", regex=True)
+    yield from _told_apart(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
+
+
+def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The same of all load lines of a scenario."""
+    yield from _told_apart(table, table["scenario"])
+
+
+def _told_apart(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str, pd.DataFrame]]:
     on_server = names.groupby(table["server"]).nunique()
     for name, rows in table.groupby(names, sort=False):
         server = str(rows["server"].iloc[0])
