@@ -359,11 +359,12 @@ OF_NOISE = {
 KNEE = {"knee": 2.0, "knee_low": 1.8, "knee_high": 2.2, "saturated_rps": 300.0, "bracketed": True}
 KNEE |= {"saturated_low_rps": 290.0, "saturated_high_rps": 310.0, "highest": None}
 FALLS = {"kappa": 0.01, "highest": 8.0, "highest_low": 7.0, "highest_high": 9.0}
-LOOP = CELL | {"tenant": "a", "concurrency": 32}
+LOOP = CELL | {"tenant": "a", "concurrency": 32, "valid": True}
 
 
-def loops(*rows):
-    return study("knees", *rows, concurrency=[LOOP])
+def loops(*rows, **more):
+    levels = [LOOP | {"cell": (CELL | row)["cell"]} | more for row in rows]
+    return study("knees", *rows, concurrency=levels)
 
 
 OF_LOOPS = {
@@ -388,6 +389,14 @@ OF_LOOPS = {
     "in flight throughput falls.": (
         loops(KNEE | FALLS),
         loops(KNEE | FALLS | {"highest": 40.0}),  # beyond the highest level
+    ),
+    "Beyond 8.00 requests in flight throughput": (
+        loops(KNEE | FALLS),
+        loops(KNEE | FALLS, valid=False),
+    ),
+    "Beyond 8.00 requests in flight throughput falls in 1 of 3 repeats.": (
+        loops(KNEE | FALLS, KNEE | AGAIN, KNEE | AGAIN | {"cell": "cpu1.s.x.r3"}),
+        loops(KNEE | FALLS, KNEE | FALLS | AGAIN),
     ),
     "From how many requests in flight on cpu1 gains no more is not known too few levels.": (
         loops({"reason": "too few levels", "bracketed": False}),

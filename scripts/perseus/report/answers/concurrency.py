@@ -32,18 +32,21 @@ def _answer(on: str, rows: pd.DataFrame, loops: pd.DataFrame) -> Answer:
         f" {significant(known['knee'].mean())} requests in flight on"
     )
     first = f"The knee lies at {knee} requests in flight."
-    levels = loops["concurrency"] * len(tenants_of(loops))
-    return Answer("unclear", headline, (first, *_beyond(known, levels.max())), behind)
+    valid = loops[loops["valid"].astype(bool)].groupby("cell")["concurrency"].max()
+    highest_levels = known["cell"].map(valid) * len(tenants_of(loops))
+    return Answer("unclear", headline, (first, *_beyond(known, highest_levels)), behind)
 
 
-def _beyond(known: pd.DataFrame, highest_level: float) -> Iterator[str]:
+def _beyond(known: pd.DataFrame, highest_levels: pd.Series) -> Iterator[str]:
     """What more in flight does, if the fit bounds it: with coherency there is a highest throughput,
-    which counts where it was measured, too."""
+    which counts where a valid level of the repeat reached it, too."""
     tends = known[known["kappa"].isna()]
     if len(tends) == len(known):
         ends = ("saturated_low_rps", "saturated_high_rps")
         most = over_repeats(tends, "saturated_rps", *ends, significant)
         yield f"With more in flight throughput tends to {most} requests/s."
-    falls = known[(known["highest"] <= highest_level) & np.isfinite(known["highest_high"])]
+    falls = known[(known["highest"] <= highest_levels) & np.isfinite(known["highest_high"])]
     if len(falls):
-        yield f"Beyond {significant(falls['highest'].mean())} requests in flight throughput falls."
+        often = "" if len(falls) == len(known) else f" in {len(falls)} of {len(known)} repeats"
+        most = significant(falls["highest"].mean())
+        yield f"Beyond {most} requests in flight throughput falls{often}."
