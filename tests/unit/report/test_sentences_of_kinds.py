@@ -157,6 +157,7 @@ OTHER = SHARED | {"tenant": "b"}
 MISSED = {"verdict": "sla_missed", "attained": 0.8}
 UNPLAYED = dict.fromkeys(SHARED.keys() - {"tenant", "phase", "process", "duration_s"})
 UNPLAYED |= {"verdict": "failed", "reason": "the server died"}
+UNASKED = UNPLAYED | {"verdict": "ok", "reason": "no request came"}
 SPOILT = {"attained": 0.6, "verdict": "disturbed", "reason": "others ran"}
 KEPT = study("replay", SHARED, OTHER, ALONE)
 
@@ -164,6 +165,18 @@ OF_REPLAYS = {
     "Together on cpu1 a and b keep their SLAs under bursts": (
         KEPT,
         study("replay", SHARED | MISSED, OTHER),
+    ),
+    "Together on cpu1 a keeps its SLA under bursts": (
+        study("replay", SHARED, OTHER | UNASKED),
+        KEPT,
+    ),
+    "No request of b came.": (
+        study("replay", SHARED, OTHER | UNASKED),
+        study("replay", SHARED, OTHER | UNASKED, OTHER | AGAIN),
+    ),
+    "Whether SLAs are kept on cpu1 under bursts is not known No request of a came.": (
+        study("replay", SHARED | UNASKED),
+        KEPT,
     ),
     "On cpu1 a keeps its SLA under the trace": (
         study("replay", ALONE | {"process": "trace"}),

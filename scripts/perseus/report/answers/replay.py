@@ -36,17 +36,20 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     if shared.empty:  # of one tenant
         shared, alone, where = alone, shared, f"On {on}"
     under = f"under {ARRIVALS[rows['process'].iloc[0]]}"
+    judged = shared[shared["attained"].notna() | (shared["verdict"] != "ok")]
+    idle = [name for name in tenants_of(shared) if name not in tenants_of(judged)]
     sentences = (
         *(_of_tenant(shared, alone, name) for name in _known(shared)),
+        *(f"No request of {name} came." for name in idle),
         *reasons(rows[~rows["verdict"].isin(JUDGED)]),
     )
     missed = shared[shared["verdict"] == "sla_missed"]
     if len(missed):
         its = "misses its SLA" if missed["tenant"].nunique() == 1 else "miss their SLAs"
         return Answer("no", f"{where} {who(missed)} {its} {under}", sentences, behind)
-    if (shared["verdict"] == "ok").all():
-        its = "keeps its SLA" if shared["tenant"].nunique() == 1 else "keep their SLAs"
-        return Answer("yes", f"{where} {who(shared)} {its} {under}", sentences, behind)
+    if len(judged) and (shared["verdict"] == "ok").all():
+        its = "keeps its SLA" if judged["tenant"].nunique() == 1 else "keep their SLAs"
+        return Answer("yes", f"{where} {who(judged)} {its} {under}", sentences, behind)
     headline = f"Whether SLAs are kept on {on} {under} is not known"
     return Answer("unknown", headline, sentences, behind)
 
