@@ -327,9 +327,13 @@ SOAKED = {
 
 # Start-up, A/A, closed loops, load in the background
 
-START = {key: CELL[key] for key in ("study", "server", "scenario", "cell", "repeat")}
+START = dict(CELL)
 START |= {"tenant": "a", "page_cache": "warm", "ready_s": 3.0}
 START |= {"first_inference_ms": 80.0, "steady_inference_ms": 8.0}
+
+
+DEAD = {"start": None, "ready_s": None, "page_cache": None, "first_inference_ms": None}
+DEAD |= {"verdict": "failed", "reason": "start 2: it died"}
 
 
 def starts(*rows):
@@ -346,6 +350,14 @@ OF_STARTS = {
     "in one start, 80 % of the files still in it)": (
         starts({"page_cache": "cold", "resident_share": 0.8}),
         starts({"page_cache": "cold", "resident_share": 0.0}),
+    ),
+    "Not every server started: start 2: it died.": (
+        starts(DEAD | {"ready_s": 3.0}),
+        starts({}),
+    ),
+    "How long a fresh cpu1 server of a takes is not known start 2: it died.": (
+        starts(DEAD),
+        starts({}, DEAD),
     ),
     "The first request to a takes 80.0 ms, later ones 8.00 ms (medians).": (
         starts({}),

@@ -519,12 +519,15 @@ def test_closed_loops_that_failed_have_a_knee_that_is_not_known(tmp_path):
     assert np.isnan(row["knee"])
 
 
-def test_a_cell_whose_first_start_failed_has_no_row(tmp_path):
-    folder = synthetic_files.write_startup(tmp_path)
-    failed = {"outcome": "failed", "reason": "start 1: it ended early", "starts": []}
-    write_json(folder / "record.json", synthetic.startup_record() | failed)
-    read = StudyResults.read(synthetic.TASK, [folder], [])
-    assert list(tables.module_of("startup").rows(read)) == []
+@pytest.mark.parametrize("started", [0, 2])
+def test_a_cell_with_a_start_that_failed_says_so_in_all_its_rows(tmp_path, started):
+    folder, record = synthetic_files.write_startup(tmp_path), synthetic.startup_record()
+    failed = {"outcome": "failed", "reason": f"start {started + 1}: it ended early"}
+    write_json(folder / "record.json", record | failed | {"starts": record["starts"][:started]})
+    found = table_of("startup", folder)
+    assert list(found["tenant"]) == [SLOW, QUICK] * max(started, 1)
+    assert found["ready_s"].notna().tolist() == [started > 0] * len(found)
+    assert set(found["verdict"]) == {"failed"} and set(found["reason"]) == {failed["reason"]}
 
 
 def test_a_load_that_no_log_tells_is_null(tmp_path):

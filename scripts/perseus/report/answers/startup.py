@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.repeated import runs, tenants_of, who
+from perseus.report.answers.repeated import reasons, runs, tenants_of, who
 from perseus.report.links import to_table
 from perseus.report.numbers import bounds, percent, significant
 
@@ -15,13 +15,25 @@ from perseus.report.numbers import bounds, percent, significant
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each scenario whose server was started again and again."""
     for on, rows in runs(tables["startup"]):
-        behind = (to_table("startup"),)
-        ready = " or ".join(
-            _ready(str(cache), of) for cache, of in rows.groupby("page_cache", sort=False)
-        )
-        headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
-        first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
-        yield Answer("unclear", headline, tuple(filter(None, first)), behind)
+        yield _answer(on, rows)
+
+
+def _answer(on: str, rows: pd.DataFrame) -> Answer:
+    behind, started = (to_table("startup"),), rows[rows["ready_s"].notna()]
+    if started.empty:
+        headline = f"How long a fresh {on} server of {who(rows)} takes is not known"
+        return Answer("unknown", headline, reasons(rows), behind)
+    ready = " or ".join(
+        _ready(str(cache), of) for cache, of in started.groupby("page_cache", sort=False)
+    )
+    headline = f"A fresh {on} server of {who(rows)} is ready after {ready}"
+    first = (_first(rows[rows["tenant"] == name], name) for name in tenants_of(rows))
+    return Answer("unclear", headline, (*filter(None, first), *_failed(rows)), behind)
+
+
+def _failed(rows: pd.DataFrame) -> Iterator[str]:
+    for reason in reasons(rows):
+        yield f"Not every server started: {reason}"
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:

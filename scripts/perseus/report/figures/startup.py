@@ -31,6 +31,7 @@ TIMES = {
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Empirical distribution functions over all starts: a row of panels for each scenario."""
+    frame = frame[frame["ready_s"].notna()]
     if frame.empty:
         return nothing(style, "no start of a server was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))

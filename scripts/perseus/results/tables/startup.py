@@ -38,7 +38,10 @@ class StartupRecord(Record):
 
 
 RECORD = StartupRecord
-DESCRIPTION = "One row per start of a server and tenant; empty without."
+DESCRIPTION = (
+    "One row per start of a server and tenant; of a cell in which none started, one per tenant,"
+    " which says why. Empty without."
+)
 TITLE = "Starts of servers"
 NOTE = (
     "Fresh servers, one after another: from the start to all models ready, the load of each model,"
@@ -54,23 +57,31 @@ SHOWN = {
     "load (s)": "load_s",
     "first inference (ms)": "first_inference_ms",
     "steady inference (ms)": "steady_inference_ms",
+    "verdict": "verdict",
+    "why not": "reason",
 }
+VERDICTS = ("ok", "failed", "infeasible", "blocked", "client_limited", "disturbed")
 SCHEMA = Schema(
     [
         *CELL,
-        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache", least=1),
+        column("start", WHOLE, "", "start, counted from 1 in its state of the page cache; null"
+               " where none started", null=True, least=1),
         column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
-               " cache, or the system was asked to take them out", words=("warm", "cold")),
+               " cache, or the system was asked to take them out", null=True,
+               words=("warm", "cold")),
         column("resident_share", REAL, "share", "pages of the scenario's model files that lay in"
                " memory before the start: what was had of that"),
-        column("ready_s", REAL, "s", "from the start of the server to all models ready",
-               null=False),
+        column("ready_s", REAL, "s", "from the start of the server to all models ready"),
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("load_s", REAL, "s", "load of the model, by the server's log; null where that is not"
                " here"),
         column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
         column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
+        column("verdict", TEXT, "", "of the cell: ok, failed (a start failed, and there was none"
+               " after it), infeasible (a grid's setting without a model), blocked, client_limited"
+               " or disturbed", words=VERDICTS),
+        column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "page_cache", "start", "tenant"),
 )  # fmt: skip
@@ -83,6 +94,11 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def _of_cell(record: StartupRecord) -> Iterator[Row]:
     task, counted = record.task, dict[str, int]()
+    ended = {"verdict": record.outcome, "reason": record.reason}
+    if not record.starts:
+        for tenant in task.tenants:
+            of = {"tenant": tenant.name, "model": tenant.model}
+            yield {**dict.fromkeys(SCHEMA.names), **cell(task), **of, **ended}
     for start in record.starts:
         counted[start.page_cache] = counted.get(start.page_cache, 0) + 1
         for tenant in task.tenants:
@@ -97,4 +113,5 @@ def _of_cell(record: StartupRecord) -> Iterator[Row]:
                 "load_s": start.load_s.get(tenant.name, float("nan")),
                 "first_inference_ms": start.first_inference_ms[tenant.name],
                 "steady_inference_ms": start.steady_inference_ms[tenant.name],
+                **ended,
             }
