@@ -53,6 +53,9 @@ rule measurements:
         lambda w: files.raw(STUDY, CELLS),
 
 
+require_cacheable(workflow.workflow_settings.cache or ())
+
+
 onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
         require_machine(workflow.dag.needrun_jobs())

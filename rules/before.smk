@@ -67,14 +67,19 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
             )
         make_again(moved)
 
-# What is measured on this host, or made of that: Snakemake, which hashes only what leads there, cannot
-# tell.
-MEASURED = ("measure", "ceiling", "tensorrt", "predictions", "tables", "figure", "report")
-if refused := [name for name in workflow.workflow_settings.cache or () if name in MEASURED]:
-    raise WorkflowError(
-        f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
-        " no cache; exports do: --cache alone"
-    )
+
+def require_cacheable(names):
+    """Stop where the cache is to keep more than what is the same wherever it is made: rules of that
+    have `cache:`. What is measured on this host, or made of that, Snakemake cannot tell from it: it
+    hashes only what leads there. Rules of a workflow with this one as a module are its own affair.
+    """
+    own = [rule for rule in workflow.rules if Path(rule.snakefile).is_relative_to(HERE)]
+    measured = {rule.name for rule in own if not rule.cache.output}
+    if refused := [name for name in names if name in measured]:
+        raise WorkflowError(
+            f"--cache {' '.join(refused)}: what is measured is of its host and its hour, and comes from"
+            " no cache; exports do: --cache alone"
+        )
 
 
 async def are_whole(cache, job, exist=OutputFileCache.exists):

@@ -135,6 +135,15 @@ def test_a_module_whose_rules_are_renamed(module):
     }
 
 
+def test_what_a_renamed_rule_has_measured_comes_from_no_cache(module):
+    own = 'rule own:\n    output: "own.txt"\n    shell: "touch {output}"'
+    outer = module(head=f"config['study'] = 'elsewhere'\n{own}", renamed=" as perseus_*")
+    code, output, errors = outer.plan("perseus_all", "--cache", "perseus_measure")
+    assert code == 1 and "--cache perseus_measure: " in output + errors
+    code, output, errors = outer.plan("perseus_all", "--cache", "perseus_export", "own")
+    assert code == 0, output + errors
+
+
 def test_a_run_as_a_module(module, empty):
     before = files(empty)
     outer = module()
