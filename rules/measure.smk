@@ -2,8 +2,8 @@
 
 inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
           and of the cells that decide on its mix or predict it, records of exports where they
-          predict it by the memory that models touch, the trace of arrivals, if they come from one,
-          files that the experiment reads, the container's image, if it is a file
+          predict it by the memory that models touch, the trace of arrivals, if the experiment's come
+          from one, files that the experiment reads, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log; of
           dedicated peaks with repeats results/<study>/repeats/<scenario>.<experiment>.json
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton

@@ -57,7 +57,7 @@ def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of), "record.json"),
         **_of_copies(study, of),
-        "trace": trace(study),
+        "trace": trace(study) if of.run.takes_arrivals else [],
         "files": of_experiment(of),
         "image": image(of.scenario.server),
     }

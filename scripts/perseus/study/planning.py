@@ -120,6 +120,9 @@ def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtT
 
 def measure_task(study: Study, of: Cell) -> MeasureTask:
     server, measurement = of.scenario.server, study.definition.measurement
+    # Another value of what the experiment does not read leaves the cell as it is.
+    arrivals = measurement.arrivals if of.run.takes_arrivals else ArrivalProcess()
+    client = _client(measurement.client)
     return MeasureTask(
         study=study.name,
         cell=of.id,
@@ -140,9 +143,9 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
         tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
         preset=of.preset,
         search=PRESETS[of.preset].settings,
-        arrivals=_arrivals(measurement.arrivals),
-        trace=measurement.arrivals.trace,
-        client=_client(measurement.client),
+        arrivals=_arrivals(arrivals),
+        trace=arrivals.trace,
+        client=client if of.run.offers_load else client.model_copy(update={"processes": None}),
     )
 
 

@@ -84,6 +84,16 @@ BURSTS = {"process": "mmpp", "rates_rps": [5]}
 TRACE = {"process": "trace", "traces": ["times.csv"], "duration_s": 20}
 AZURE = {**TRACE, "traces": ["azure.csv"], "format": "azure_functions"}
 BURSTGPT = {**TRACE, "traces": ["burstgpt.csv"], "format": "burstgpt"}
+UNREAD = {
+    "startup": {"starts": 2},
+    "aa": {"restarts": 2},
+    "concurrency": {"concurrencies": [1]},
+    "replay": BURSTS,
+}
+"""Experiments that take no arrivals of the study, of which `startup` has no clients either."""
+DRAWN = {("figure", kind) for kind in UNREAD}
+STARTED = {("measure", "cpu1.shared.startup.r1")}
+LOADED = {("measure", f"cpu1.shared.{run}.r1") for run in ("aa", "concurrency", "replay-mmpp")}
 REPLAYED = {("measure", "cpu1.shared.replay-some.r1"), ("figure", "replay"), PRICED}
 LEVELS = {"name": RESNET, "low_rps": 5, "typical_rps": 10, "peak_rps": 20}
 SPOT = {"largest_share": 0.5, "revocations_per_hour": 0.1}
@@ -244,6 +254,17 @@ GROUPS = {
                 {"measurement.client.processes": 2},
                 run=ALL_MEASURED,
             ),
+        ),
+    ),
+    "measurement of kinds that do not read all of it": Group(
+        {
+            "scenarios.experiments": [PEAK, *({"kind": kind, **UNREAD[kind]} for kind in UNREAD)],
+            "measurement.arrivals": {"process": "gamma"},
+        },
+        (
+            ({"measurement.arrivals.cv": 3}, ALL_MEASURED | DRAWN),
+            ({"measurement.client.processes": 2}, ALL_MEASURED | DRAWN | LOADED),
+            ({"measurement.client.protocol": "http"}, ALL_MEASURED | DRAWN | LOADED | STARTED),
         ),
     ),
     "demand": Group(

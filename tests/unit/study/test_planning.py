@@ -67,6 +67,59 @@ def test_every_file_of_a_cell_lies_in_its_own_folder():
     assert len({Path(file).parent for file in files.raw(study, some)}) == 50
 
 
+def small_study(**measurement):
+    kinds = [
+        {"kind": "startup"},
+        {"kind": "aa"},
+        {"kind": "concurrency", "concurrencies": [1, 4]},
+        {"kind": "replay", "process": "mmpp", "rates_rps": [5]},
+        {"kind": "soak", "rates_rps": [5, 5]},
+        {"kind": "slowdown", "rate_rps": 5},
+        {"kind": "background", "search": NAMES[0], "rates_rps": [5]},
+        {"kind": "frontier", "points": 2},
+    ]
+    return read_study(
+        {
+            "study": "small",
+            "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES[:2]],
+            "servers": [{"name": "cpu1", "cores": 1, "price": PRICE}],
+            "scenarios": [
+                {
+                    "name": "shared",
+                    "servers": ["cpu1"],
+                    "tenants": [{"model": name} for name in NAMES[:2]],
+                    "experiments": kinds,
+                }
+            ],
+            "measurement": measurement,
+        },
+        prices=ROOT / "config" / "prices.csv",
+        folder=ROOT,
+    )
+
+
+def measured_anew(one, other):
+    """The kinds whose cells have another task or other files."""
+
+    def asked(study, cell):
+        return planning.measure_task(study, cell).plain(), files.of_cell(study, cell)
+
+    cells = zip(one.cells.values(), other.cells.values(), strict=True)
+    return {a.run.kind for a, b in cells if asked(one, a) != asked(other, b)}
+
+
+def test_what_an_experiment_does_not_read_leaves_its_cells_alone(tmp_path):
+    (tmp_path / "trace.txt").write_text("0\n1\n3\n")
+    study, searched = small_study(), {"peak", "frontier", "background", "slowdown", "soak"}
+    loaded = searched | {"aa", "concurrency", "replay"}
+    traced = {"process": "trace", "trace": str(tmp_path / "trace.txt")}
+    for arrivals in ({"process": "gamma"}, traced):
+        assert measured_anew(study, small_study(arrivals=arrivals)) == searched, arrivals
+    assert measured_anew(study, small_study(client={"processes": 2})) == loaded
+    assert measured_anew(study, small_study(client={"protocol": "http"})) == loaded | {"startup"}
+    assert measured_anew(study, small_study(preset="smoke")) == loaded | {"startup"}
+
+
 STUDIES = sorted((ROOT / "config" / "studies").glob("*.yaml"))
 
 

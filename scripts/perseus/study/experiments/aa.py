@@ -20,6 +20,10 @@ class Run(ExperimentRun):
     windows: int
     concurrency: int
 
+    @property
+    def takes_arrivals(self) -> bool:
+        return False  # closed loops
+
 
 class Settings(ExperimentSettings):
     """Measure the same again on restarted servers."""

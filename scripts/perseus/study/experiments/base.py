@@ -29,6 +29,16 @@ class ExperimentRun(Part):
         return False
 
     @property
+    def takes_arrivals(self) -> bool:
+        """Whether requests come as the study says, by its arrivals: others concern it then."""
+        return True
+
+    @property
+    def offers_load(self) -> bool:
+        """Whether clients put its servers under load, in as many processes as the study says."""
+        return True
+
+    @property
     def needs_runs(self) -> tuple[str, ...]:
         """Names of the runs of its scenario whose results decide on what it measures."""
         return ()

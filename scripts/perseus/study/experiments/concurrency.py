@@ -20,6 +20,10 @@ class Run(ExperimentRun):
     name: str = "concurrency"
     concurrencies: tuple[int, ...]
 
+    @property
+    def takes_arrivals(self) -> bool:
+        return False  # closed loops
+
 
 class Settings(ExperimentSettings):
     """Keep so many requests in flight."""

@@ -78,6 +78,10 @@ class Run(ExperimentRun):
         return bool(self.percents_of_peak)
 
     @property
+    def takes_arrivals(self) -> bool:
+        return False  # its own
+
+    @property
     def files(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(self.trace.files)) if self.trace else ()
 

@@ -21,6 +21,14 @@ class Run(ExperimentRun):
     starts: int
     page_cache: tuple[PageCache, ...]
 
+    @property
+    def takes_arrivals(self) -> bool:
+        return False
+
+    @property
+    def offers_load(self) -> bool:
+        return False  # one request after another
+
 
 class Settings(ExperimentSettings):
     """Start a fresh server several times."""

@@ -76,7 +76,11 @@ class MeasuredTenant(Part):
 
 
 class MeasureTask(Part):
-    """One cell: scenario x experiment x repeat. `trace` is the file of a trace's arrivals."""
+    """One cell: scenario x experiment x repeat.
+
+    `trace` is the file of a trace's arrivals. What the experiment does not read of arrivals and
+    client is as in a study that says nothing of it.
+    """
 
     study: str
     cell: str
