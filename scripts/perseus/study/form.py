@@ -40,7 +40,11 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
-    value, problems, stand_ins = copy.deepcopy(dict(raw)), dict[str, None](), list[Place]()
+    problems, stand_ins = dict[str, None](), list[Place]()
+    for place, key in _not_text((), raw):
+        problems |= {f"{path(place)}, {_quoted(key)}": None}
+    raw = _of_text(raw)
+    value = copy.deepcopy(raw)
     for place in _left_empty((), raw, raw):
         problems |= {f"{path(place)}: must have a value, or be left out": None}
     for _ in range(ROUNDS):
@@ -69,10 +73,10 @@ def place_of(loc: Sequence[str | int], raw: Json) -> Place:
     """pydantic's location without what it adds: an experiment's kind, the branch of a union."""
     place: list[str | int] = []
     at: Json = raw
-    for part in loc:
-        kind = at.get("kind") if isinstance(at, Mapping) else None
-        if part == kind and isinstance(place[-1] if place else None, int):
-            continue
+    for before, part in zip(("", *loc), loc, strict=False):
+        is_experiment = isinstance(before, int) and place[-2:-1] == ["experiments"]
+        if is_experiment and isinstance(at, Mapping) and part == at.get("kind"):
+            continue  # not of the key behind it, which may be called like its kind
         if isinstance(part, str) and not isinstance(at, Mapping):
             break  # a branch of a union, at a value of its own
         place.append(part)
@@ -171,8 +175,8 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "greater_than" | "greater_than_equal" | "less_than" | "less_than_equal":
             sign = (">" if "greater" in kind else "<") + ("=" if "equal" in kind else "")
             yield f"{where}: must be {sign} {_number(next(iter(context.values())))}, not {value}"
-        case "finite_number" if math.isinf(value) and "maximum" in part:
-            yield f"{where}: must be <= {_number(part['maximum'])}, not {value}"
+        case "finite_number" if math.isinf(value) and (bound := _bound(value > 0, part)):
+            yield f"{where}: must be {bound}, not {value}"
         case "finite_number":
             yield f"{where}: must be a number, not {value}"
         case "too_short" if not _is_short(value, part):
@@ -204,6 +208,31 @@ def _unknown(place: Place, raw: Json) -> str:
     return f"unknown key{meant_or_known(key, known)}"
 
 
+def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
+    """Keys that YAML does not read as text, and the mappings that they stand in."""
+    items = value.items() if isinstance(value, Mapping) else ()
+    for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
+        if items and not isinstance(key, str):
+            yield place, key
+        else:
+            yield from _not_text((*place, key), part)
+
+
+def _of_text(value: Json) -> Json:
+    """The configuration without them."""
+    if isinstance(value, Mapping):
+        return {key: _of_text(part) for key, part in value.items() if isinstance(key, str)}
+    return [_of_text(part) for part in value] if isinstance(value, list) else value
+
+
+def _quoted(key: Json) -> str:
+    if isinstance(key, bool):
+        words = "yes, on and true" if key else "no, off and false"
+        return f"key {key}: must be a string (YAML takes {words} for that: write it in quotes)"
+    text = "~" if key is None else str(key)
+    return f"key {text}: must be a string (write {text!r} in quotes)"
+
+
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
     """Keys without a value whose absence means something: null would pass for it."""
     items = value.items() if isinstance(value, Mapping) else ()
@@ -228,6 +257,12 @@ def _wanted(kind: str, part: Mapping[str, Json]) -> str:
     return words.get(kind) or f"something else ({part.get('description', kind)})"
 
 
+def _bound(upper: bool, part: Mapping[str, Json]) -> str:
+    signs = {"maximum": "<=", "exclusiveMaximum": "<"}
+    signs = signs if upper else {"minimum": ">=", "exclusiveMinimum": ">"}
+    return next((f"{signs[key]} {_number(part[key])}" for key in signs if key in part), "")
+
+
 def _number(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
 
@@ -248,9 +283,16 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
         return None  # once its items are mended it is long enough
     if kind in ("union_tag_not_found", "union_tag_invalid"):
         place = (*place, "kind")
+    if kind == "twice" and place[-1] == "servers":
+        listed = _at(raw, place)  # of which one alone is too many
+        place = (*place, next(i for i, each in enumerate(listed) if each in listed[:i]))
     *outer, key = place
     parent = _at(raw, tuple(outer))
     if isinstance(key, int):
+        is_text = _schema().at(place, raw).get("type") == "string"
+        if isinstance(parent, list) and is_text and outer[-1] == "servers":
+            parent[key] = f"stand-in-{key}"  # which no server is called: the others are looked at
+            return place
         examples = _schema().at(tuple(outer), raw).get("examples")
         if isinstance(parent, list) and key < len(parent) and examples:
             parent[key] = copy.deepcopy(examples[0][0])
@@ -262,6 +304,8 @@ def _repair(raw: Json, place: Place, kind: str) -> Place | None:
     choices = KINDS if key == "kind" else part.get("enum", [])
     if (meant := closest(str(parent.get(key)), choices)) or key == "kind":
         parent[key] = meant or KINDS[0]
+        if key == "kind" and not meant:
+            return tuple(outer)  # of no kind that anybody meant: nothing in it is looked at
     elif "examples" in part:
         parent[key] = copy.deepcopy(part["examples"][0])
     else:

@@ -21,6 +21,16 @@ _FOLLOWING: Final = re.compile(
     r"|scenarios(\[\d+\])? (models\[\d+\]|demand\.models.*)"
     r"|scenarios\[(?P<i>\d+)\]\.tenants(\[\d+\](\.(model|name))?)? (models\[\d+\]|demand\.models.*"
     r"|scenarios\[(?P=i)\]\.(name|tenants|experiments.*|grid.*))"
+    r"|scenarios(\[\d+\](\.servers.*)?)? demand\.servers.*"
+    # Nor what a model is to be run in, what a tenant's settings are to fit, what a price is of, and
+    # what a grid varies.
+    r"|(models\[\d+\]|scenarios\[\d+\]\.tenants\[\d+\])\.precision"
+    r" scenarios\[\d+\]\.(tenants\[\d+\]\.model|grid)"
+    r"|scenarios\[(?P<j>\d+)\]\.tenants\[(?P<t>\d+)\]\..*"
+    r" scenarios\[(?P=j)\]\.tenants\[(?P=t)\]\.(?!model$|name$).*"
+    r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
+    r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
+    r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
 )
 """A stand-in, and the place of a problem that may follow from it alone."""
 
