@@ -8,7 +8,6 @@ from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
 from snakemake.exceptions import WorkflowError
-from snakemake.utils import update_config
 
 # Code, defaults and prices lie here, also for a workflow elsewhere that uses this one as a module;
 # results, and files that the configuration names, in the working directory.
@@ -18,7 +17,7 @@ sys.path.insert(0, str(HERE / "scripts"))
 from perseus.host import cores
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
-from perseus.study import files, planning, provenance, slots
+from perseus.study import config_files, files, planning, provenance, slots
 from perseus.study.fingerprint import Sources
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -31,14 +30,18 @@ gc.set_threshold(100_000)
 # What is compared is no part of a study: no job of a study knows of it.
 ASKED = {key: value for key, value in config.items() if key in ("base", "new", "out")}
 
-CONFIGURATION = load_configfile(str(HERE / "config" / "config.yaml"))
-# Dictionaries merge, lists replace.
-update_config(CONFIGURATION, {key: config[key] for key in config if key not in ASKED})
+DEFAULTS = HERE / "config" / "config.yaml"
+CONFIGURATION = config_files.merged(
+    load_configfile(str(DEFAULTS)), {key: config[key] for key in config if key not in ASKED}
+)
 
 # Where jobs have nodes of their own, or this is a job on one, a server may have what is there.
 IS_ON_THIS_MACHINE = workflow.is_main_process and workflow.resource_settings.nodes is None
 
 try:
+    for path in [DEFAULTS, *workflow.overwrite_configfiles]:
+        if doubled := list(config_files.doubled_keys(Path(path))):
+            raise ConfigError(doubled)
     STUDY = read_study(
         CONFIGURATION,
         prices=HERE / "config" / "prices.csv",

@@ -135,7 +135,8 @@ def test_a_module_whose_rules_are_renamed(module):
     }
 
 
-def test_what_a_renamed_rule_has_measured_comes_from_no_cache(module):
+def test_what_a_renamed_rule_has_measured_comes_from_no_cache(module, tmp_path, monkeypatch):
+    monkeypatch.setenv("SNAKEMAKE_OUTPUT_CACHE", str(tmp_path))
     own = 'rule own:\n    output: "own.txt"\n    shell: "touch {output}"'
     outer = module(head=f"config['study'] = 'elsewhere'\n{own}", renamed=" as perseus_*")
     code, output, errors = outer.plan("perseus_all", "--cache", "perseus_measure")

@@ -51,6 +51,15 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         assert line in said
 
 
+def test_a_key_that_stands_twice_is_printed_with_its_file_and_lines(empty, tmp_path):
+    said = refusal(empty, tmp_path, "seed: 1\nstudy: a\nseed: 2\n")
+    assert f"{tmp_path}/bad.yaml line 3: 'seed' stands in line 1, too" in said
+
+
+def test_an_empty_mapping_in_place_of_a_list_is_not_taken_for_what_was_there(empty, tmp_path):
+    assert "models: must be a list, not {}" in refusal(empty, tmp_path, "models: {}\n")
+
+
 def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty, tmp_path):
     prices = tmp_path / "own.csv"
     prices.write_text("InstanceType,Region,vCPUs,Price\nbig,here,4,1\nodd,here,4,-2\n")

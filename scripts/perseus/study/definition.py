@@ -58,7 +58,8 @@ class Definition(Part):
         default=None,
         description="The demand to plan a fleet for. Without it, costs are drawn over the demand."
         " Re-measures nothing but the demand's own mix of a `frontier` of three tenants and more,"
-        " where the ratio of its typical rates changes.",
+        " where the ratio of its typical rates changes; without a demand the frontier's last point"
+        " is measured in its place.",
     )
     costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
     figures: FigureStyle = Field(

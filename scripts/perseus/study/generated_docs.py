@@ -126,8 +126,10 @@ def schema() -> dict[str, Any]:
 
 
 def schema_json() -> str:
-    """The text of config/schema.json."""
-    return json.dumps(schema(), indent=1) + "\n"
+    """The text of config/schema.json: of a file that is laid over config/config.yaml, which has all
+    that must be there."""
+    made = {key: part for key, part in schema().items() if key != "required"}
+    return json.dumps(made, indent=1) + "\n"
 
 
 def readme() -> str:

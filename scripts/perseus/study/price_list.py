@@ -74,7 +74,8 @@ def read_price_list(path: Path, name: str) -> PriceList:
             lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
     except (OSError, ValueError, csv.Error) as error:
         why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
-        raise ConfigError([f"{name}: {why} (a CSV file with SkyPilot's columns)"]) from None
+        hint = "costs.prices: a CSV file with SkyPilot's columns"
+        raise ConfigError([f"{name}: {why} ({hint})"]) from None
     columns = lines[0][1] if lines else []
     if missing := [column for column in NEEDED if column not in columns]:
         needed = ", ".join(NEEDED)

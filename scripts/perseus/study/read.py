@@ -15,6 +15,7 @@ from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
 from perseus.study.form import read_form
 from perseus.study.image_files import image_files
+from perseus.study.presets import PRESETS
 from perseus.study.price_list import PriceList, read_price_list
 from perseus.study.pricing import price_of
 from perseus.study.problems import ConfigError, path
@@ -24,7 +25,8 @@ from perseus.study.stand_ins import may_follow
 from perseus.study.tasks.tables import Price
 
 RENAMED = {("measurement", "precision"): "preset"}
-"""Keys that were called otherwise before, and still may be."""
+"""Keys that were called otherwise before, and still may be where they name a preset: precision is
+arithmetic today."""
 
 
 def read_study(
@@ -117,6 +119,6 @@ def _with_new_names(raw: Any) -> Any:
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():
         part = raw.get(section) if isinstance(raw, Mapping) else None
-        if isinstance(part, dict) and old in part:
+        if isinstance(part, dict) and part.get(old) in tuple(PRESETS):
             part[new] = part.pop(old)
     return raw

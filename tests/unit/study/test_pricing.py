@@ -358,7 +358,7 @@ def test_a_file_that_is_no_price_list_is_refused(refused, catalogue, said):
 
 def test_a_file_that_is_not_there_is_named(refused):
     (problem,) = refused("", at("a", "here"), costs={"prices": "none.csv"})
-    assert problem.startswith("none.csv: No such file or directory")
+    assert problem.startswith("none.csv: No such file or directory (costs.prices: a CSV")
 
 
 def test_a_price_that_is_missing_is_said(refused, price):

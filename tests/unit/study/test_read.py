@@ -1,6 +1,7 @@
 """A configuration is read as it is meant, or every mistake in it is named with its place."""
 
 import copy
+import json
 import re
 from pathlib import Path
 
@@ -244,6 +245,11 @@ def test_the_old_name_of_the_preset_is_still_understood():
     study = load({"measurement": {"precision": "standard"}})
     assert {cell.preset for cell in cells(study)} == {"standard"}
     assert {cell.repeat for cell in cells(study)} == {1, 2, 3}
+
+
+def test_the_old_name_of_the_preset_is_one_of_presets_only():
+    (problem,) = problems({"measurement": {"precision": "fp32"}})
+    assert problem.startswith("measurement.precision: unknown key (did you mean 'preset'?")
 
 
 def presets(study):
@@ -908,6 +914,12 @@ def test_pictures_are_refused_where_they_cannot_be_preprocessed(tmp_path):
 @pytest.mark.parametrize(("name", "made"), [("README.md", readme), ("schema.json", schema_json)])
 def test_the_reference_is_made_from_the_definition(name, made):
     assert (ROOT / "config" / name).read_text() == made(), f"run: make config/{name}"
+
+
+def test_the_schema_asks_a_file_over_the_default_for_nothing():
+    """As `configfile`s are, also those that are shipped: each leaves out what the default has."""
+    made = json.loads(schema_json())
+    assert "required" not in made and "required" in made["$defs"]["Model"]
 
 
 @pytest.mark.parametrize("title", EXAMPLES)

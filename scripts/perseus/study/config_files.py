@@ -1,0 +1,50 @@
+"""The files of a configuration: keys that stand there twice, and one file over another."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MERGE = "tag:yaml.org,2002:merge"
+"""Of the key `<<`, which may stand there for each mapping that is merged."""
+
+
+def merged(default: Any, given: Any) -> Any:
+    """What is given over a default: mappings merge, all else replaces what was there."""
+    if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
+        return given
+    return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
+
+
+def doubled_keys(path: Path) -> Iterator[str]:
+    """Problems of a file in YAML or JSON, of whose equal keys a parser would take the last one."""
+    try:
+        root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except yaml.YAMLError:  # JSON that is no YAML, such as one with tabs
+        return
+    seen, open_nodes = set[int](), [root]
+    while open_nodes:
+        node = open_nodes.pop()
+        if id(node) in seen:  # an anchor may stand in many places, also inside itself
+            continue
+        seen.add(id(node))
+        if isinstance(node, yaml.SequenceNode):
+            open_nodes += node.value
+        elif isinstance(node, yaml.MappingNode):
+            open_nodes += [part for _, part in node.value]
+            yield from _doubled(path, [key for key, _ in node.value])
+
+
+def _doubled(path: Path, keys: Sequence[yaml.Node]) -> Iterator[str]:
+    lines = dict[tuple[str, str], int]()
+    for key in keys:
+        if not isinstance(key, yaml.ScalarNode) or key.tag == MERGE:
+            continue
+        line, same = key.start_mark.line + 1, (key.tag, key.value)
+        if same in lines:
+            first = f"stands in line {lines[same]}, too"
+            yield f"{path} line {line}: {key.value!r} {first} (make one of both)"
+        lines.setdefault(same, line)

@@ -1,0 +1,76 @@
+"""The files of a configuration: what stands there twice, and one over another."""
+
+import json
+
+import pytest
+import yaml
+
+from perseus.study.config_files import doubled_keys, merged
+
+DEFAULT = {"study": "a", "models": [{"name": "m"}], "costs": {"pricing": ["spot"], "prices": "p"}}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, DEFAULT),
+        ({"study": "b"}, DEFAULT | {"study": "b"}),
+        ({"costs": {"prices": "q"}}, DEFAULT | {"costs": {"pricing": ["spot"], "prices": "q"}}),
+        ({"costs": {}}, DEFAULT),
+        ({"costs": None, "models": []}, DEFAULT | {"costs": None, "models": []}),
+        ({"models": {}}, DEFAULT | {"models": {}}),  # which is no list, and refused as such
+    ],
+)
+def test_mappings_merge_and_all_else_replaces_what_was_there(given, expected):
+    assert merged(DEFAULT, given) == expected
+
+
+@pytest.fixture
+def problems(tmp_path):
+    """A function that has the problems of a file with that text, without its name."""
+
+    def of(text):
+        path = tmp_path / "config.yaml"
+        path.write_text(text)
+        return [problem.removeprefix(str(path)) for problem in doubled_keys(path)]
+
+    return of
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "lines"),
+    [
+        ("study: a\nmodels: []\nstudy: b\n", "study", (1, 3)),
+        ("servers:\n  - {name: a, cores: 1,\n     cores: 2}\n", "cores", (2, 3)),
+        ("costs:\n  prices: a\n  'prices': b\n", "prices", (2, 3)),
+        ('{"study": "a",\n "study": "b"}', "study", (1, 2)),
+    ],
+)
+def test_a_key_that_stands_twice_is_told_with_both_lines(problems, text, key, lines):
+    first, last = lines
+    said = f" line {last}: {key!r} stands in line {first}, too (make one of both)"
+    assert problems(text) == [said]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "a: {x: 1}\nb: {x: 1}\n1: a\n'1': b\n",
+        "a: &a {x: 1}\nb: &b {y: 1}\nc:\n  <<: *a\n  <<: *b\n  x: 2\nd: [*a, *a]\n",
+        "a: &a [*a]\n",
+        "__use_yte__: true\n__variables__: {n: 1}\n?if n:\n  study: a\n?else:\n  study: b\n",
+        "? [a, b]\n: 1\n",
+        "a: !of_mine {x: 1}\n",
+        json.dumps(DEFAULT, indent="\t"),
+    ],
+)
+def test_what_snakemake_takes_is_no_problem(problems, text):
+    assert problems(text) == []
+
+
+def test_a_file_that_is_no_yaml_is_left_to_snakemake(problems):
+    text = "a: [\n"
+    with pytest.raises(yaml.YAMLError):
+        yaml.safe_load(text)
+    assert problems(text) == []
