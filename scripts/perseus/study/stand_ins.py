@@ -31,6 +31,10 @@ _FOLLOWING: Final = re.compile(
     r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
     r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
     r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
+    # Nor which keys a process of arrivals has.
+    r"|measurement\.arrivals\.process measurement\.arrivals\..*"
+    r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
+    r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
 """A stand-in, and the place of a problem that may follow from it alone."""
 

@@ -10,6 +10,7 @@ from unit.study.test_read import BASE, PAIR, problems, scenario
 INF = float("inf")
 OWN = {"instance": "x", "region": "y", "custom": {"vcpus": 0}}
 OWN["custom"]["on_demand"] = {"usd_per_vcpu_hour": 0.03}
+REPLAY = {"kind": "replay", "process": "zzz", "traces": ["none.csv"], "time_scale": 2}
 LATENCY = "models[1].sla.latency_ms: must be > 0, not 0"
 
 
@@ -53,6 +54,14 @@ def tenants(wrong, **more):
         (
             {"scenarios": [scenario(*PAIR, grid={"vary": {"runtime": ["onnx"]}})]},
             "scenarios[0].grid.vary.runtime[0]: 'onnx' is not known",
+        ),
+        (
+            {"measurement": {"arrivals": {"process": 5, "cv": 2}}},
+            "measurement.arrivals.process: 5 is not known",
+        ),
+        (
+            {"scenarios": [scenario(*PAIR, experiments=[REPLAY])]},
+            "scenarios[0].experiments[0].process: 'zzz' is not known",
         ),
         (
             tenants(
