@@ -233,33 +233,45 @@ def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
+WITHOUT_SERVER: Plain = {
+    "startup_s": None,
+    "triton_version": None,
+    "image_id": None,
+    "round_trip_p50_ms": None,
+    "first_inference_ms": {},
+    "relative_errors": {},
+    "served_models": {},
+    "unloaded_p50_ms": {},
+    "request_bytes": {},
+    "client_preprocess_ms": {},
+}
+"""The part of a record that a cell leaves empty which had no server (`without_server`)."""
+
+
 def spoil(record: Plain, outcome: str, reason: str) -> Plain:
-    """The record as the search leaves it with that outcome."""
+    """The record as the search leaves it with that outcome; what failed has not even started."""
     nothing: Plain = {}
     if outcome != "uncertified":
         nothing |= {"estimate_scale": None, "posterior_scales": [], "first_failing_scale": None}
         nothing |= {"speeds_rps": {}}
     if outcome != "client_limited":
         nothing |= {"certified_scale": None, "certified_window": -1}
+    if outcome in ("failed", "blocked"):
+        nothing |= WITHOUT_SERVER
     return record | nothing | {"outcome": outcome, "reason": reason}
 
 
 def predicted(record: Plain) -> Plain:
     """The record of a mix that was not measured, since others predict it."""
     nothing: Plain = {"certified_scale": None, "certified_window": -1, "first_failing_scale": None}
-    of_server: Plain = {"startup_s": None, "triton_version": None, "round_trip_p50_ms": None}
     return (
         record
         | nothing
-        | of_server
+        | WITHOUT_SERVER
         | {
             "outcome": "predicted",
             "reason": "not measured: B4 predicts it within 12%, by the 6 mixes that were",
             "speeds_rps": {},
-            "first_inference_ms": {},
-            "relative_errors": {},
-            "unloaded_p50_ms": {},
-            "request_bytes": {},
             "requests": 0,
             "measured_s": 0.0,
         }

@@ -554,6 +554,27 @@ def test_the_gate_fails_where_a_server_has_lost_its_limit(studies, tmp_path, out
             gate(table, Path("summary.md"))
 
 
+@pytest.mark.parametrize("line", ["peak", "mix-1-1"])
+def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tmp_path, line):
+    """It has told no size of requests, which is no other input."""
+    base = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    new = [
+        synthetic.spoil(each, "failed", "it ended with 1") if each["cell"]["run"]["name"] == line
+        else each
+        for each in synthetic.records(TRUTH, 2, mixes=[(1, 1)], holds=())
+    ]  # fmt: skip
+    found = compare(written(tmp_path, base, "base"), written(tmp_path, new), draws=200)
+    lost = [each.pair for each in found.judged if each.pair.line.row["load_line"] == line]
+    assert {pair.why_not for pair in lost} == {
+        "no estimate in new (failed: repeat 1: it ended with 1)"
+    }
+    with pytest.raises(WorseError, match="now failed: repeat 1: it ended with 1"):
+        gate(found.table.to_pandas(), Path("summary.md"))
+    otherwise = [with_tenant(each, preprocessing="server") for each in new]
+    asked = compare(read_source(tmp_path / "base"), written(tmp_path, otherwise), draws=200)
+    assert not any(each.pair.lost for each in asked.judged)
+
+
 def test_the_gate_fails_where_nothing_can_be_compared(studies, tmp_path):
     made = [with_tenant(each, sla={"latency_ms": 1.0}) for each in synthetic.records(TRUTH, 2)]
     found = compare(read_source(studies["base"]), written(tmp_path, made), draws=200)

@@ -148,7 +148,11 @@ def _facts(
         ("another SLA", ""),
         ", ".join(f"p{t['sla_percentile']:g} <= {t['sla_ms']:g} ms" for t in each),
     )
-    yield ("another input", ""), ", ".join(_input(t) for t in each)
+    # A server that was not started has told no size.
+    if all(pd.notna(t["request_bytes"]) for t in each):
+        yield ("another input", ""), ", ".join(_input(t) for t in each)
+    preprocessed = (f"{t['tenant']}: {t['preprocessing'] or 'none'}" for t in each)
+    yield ("other preprocessing", ""), ", ".join(preprocessed)
     checks = [source.checks[t["model"]] for t in each if t["model"] in source.checks]
     if len(checks) == len(each):
         shapes = [_told(check, "input_shape", "images") for check in checks]
