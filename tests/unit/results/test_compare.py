@@ -434,6 +434,24 @@ def test_without_records_the_intervals_of_the_tables_tell(studies, tmp_path):
     assert peaks["ratio"].to_numpy() == pytest.approx(1.3, rel=0.1)
 
 
+def test_single_repeats_without_records_are_held_against_the_noise_of_the_host(tmp_path):
+    """Their intervals in the tables know the errors of searches alone."""
+    deviation = 0.07
+    truth = replace(TRUTH, repeats=1, between=deviation, within=0.01, bootstraps=50)
+    sources = [
+        written(tmp_path, synthetic.records(truth, seed), name)
+        for seed, name in enumerate(("base", "new"), start=100)
+    ]
+    aa = [with_aa(replace(source, records=()), deviation) for source in sources]
+    found = compare(*aa, draws=4000)
+    tau = np.median(found.noise.deviations)
+    for metric, cells in (("peak", 1), ("sharing_ratio", 2)):
+        ratios = [each.pair.ratio for each in found.judged if each.pair.metric == metric]
+        spreads = [np.log(ratio.draws).std() for ratio in ratios if ratio.is_known]
+        assert spreads and min(spreads) > np.sqrt(2 * cells) * tau
+    assert not [each for each in found.judged if each.verdict in ("better", "worse")]
+
+
 def test_an_interval_becomes_draws_with_its_ends():
     rng = np.random.default_rng(0)
     found = of_interval(Interval(10.0, 9.0, 12.0), rng, 20_000)

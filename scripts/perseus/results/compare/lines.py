@@ -67,22 +67,28 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """Its rates, each times its weight, added up; those of the table where it has no records.
-
-        The interval in the table of a single repeat knows nothing of what lies between repeats.
-        """
+        """Its rates, each times its weight, added up; that of the table where it has no records."""
         if self.peak is not None:
             return self.peak.total(weights)
-        ends = (self.row[name] for name in ("estimate_rps", "ci_low_rps", "ci_high_rps"))
-        found, draws = Interval(*ends), len(noise.deviations)
-        between = noise.deviations * rng.standard_normal(draws) if self.repeats == 1 else 0.0
-        return of_interval(found, rng, draws, between)
+        return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
-    def sharing_ratio(self, rng: np.random.Generator, draws: int) -> Quantity:
+    def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
+        """The same; its dedicated peaks count as one cell, since their errors may go together."""
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
         names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
-        return of_interval(Interval(*(self.row[name] for name in names)), rng, draws)
+        return self._of_table(names, rng, noise, cells=2)
+
+    def _of_table(
+        self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
+    ) -> Quantity:
+        """What rests on so many cells. The interval in the table of a single repeat knows nothing
+        of what lies between repeats."""
+        found, draws = Interval(*(self.row[name] for name in names)), len(noise.deviations)
+        between: Floats | float = 0.0
+        if self.repeats == 1:
+            between = np.sqrt(cells) * noise.deviations * rng.standard_normal(draws)
+        return of_interval(found, rng, draws, between)
 
 
 def of_interval(

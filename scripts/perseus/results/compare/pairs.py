@@ -76,7 +76,7 @@ def pairs(
         made = _peak(base[key], new[key], noise, rng)
         found.append(made)
         if not made.why_not:
-            found += _ratio(made, base[key], new[key], rng)
+            found += _ratio(made, base[key], new[key], noise, rng)
             found += _p95s(base[key], new[key], deviations, rng)
             found += _costs(made, base[key], new[key])
     found += _overall([pair for pair in found if pair.metric == PEAK and not pair.why_not])
@@ -153,11 +153,15 @@ def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
 
 
 def _ratio(
-    made: ComparedPair, base: ComparedLine, new: ComparedLine, rng: np.random.Generator
+    made: ComparedPair,
+    base: ComparedLine,
+    new: ComparedLine,
+    noise: HostNoise,
+    rng: np.random.Generator,
 ) -> Iterator[ComparedPair]:
     if base.row["kind"] == "dedicated":
         return
-    of_base, of_new = (line.sharing_ratio(rng, len(made.base.draws)) for line in (base, new))
+    of_base, of_new = (line.sharing_ratio(rng, noise) for line in (base, new))
     known = of_base.is_known and of_new.is_known
     why_not = "" if known else "without dedicated peaks in both"
     yield ComparedPair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
