@@ -221,7 +221,12 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
     with temporary_folder() as folder:
         twin = folder / path.name
         parquet.write(table, folder / f"{name}.parquet", twin)
-        (header, *rows), found = _lines(twin), _lines(path)
+        header, *rows = _lines(twin)
+    try:
+        found = _lines(path)
+    except (UnicodeDecodeError, csv.Error) as error:
+        yield f"{name}.csv cannot be read ({error})"
+        return
     if len(found) != len(rows) + 1 or found[0] != header:
         yield (
             f"{name}.csv has {len(found) - 1} rows, and {name}.parquet {len(rows)}"
@@ -230,7 +235,10 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
         )
         return
     for number, (mine, its) in enumerate(zip(rows, found[1:], strict=True), start=1):
-        for column, value, other in zip(header, mine, its, strict=False):
+        if len(its) != len(header):
+            yield f"{name}.csv, row {number} has {len(its)} fields, and {len(header)} columns"
+            continue
+        for column, value, other in zip(header, mine, its, strict=True):
             if value != other:
                 yield (
                     f"{name}.csv, row {number}: {column} is {other!r}, and {value!r} in"
@@ -239,5 +247,5 @@ def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
 
 
 def _lines(path: Path) -> list[list[str]]:
-    with path.open(newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))

@@ -18,6 +18,7 @@ from perseus.results.check import (
     ContradictionError,
     between,
     check,
+    csv_problems,
     of_table,
     problems,
 )
@@ -297,6 +298,25 @@ def test_the_csv_files_say_the_same(made, tmp_path):
         ContradictionError, match=r"savings\.csv has 5 rows, and savings\.parquet 6"
     ):
         check(tmp_path, {})
+
+
+@pytest.mark.parametrize(
+    ("cut", "said"),
+    [
+        (lambda line: line.rsplit(",", 5)[0], "fields, and"),
+        (lambda line: f"{line},1,2", "fields, and"),
+        (lambda line: "", "has 0 fields, and"),
+        (lambda line: f"{line}\udcff", "cannot be read ('utf-8' codec can't decode byte 0xff"),
+    ],
+)
+def test_rows_of_csv_that_are_cut_too_long_or_no_text_are_told(made, tmp_path, cut, said):
+    files = tmp_path / "savings.parquet", tmp_path / "savings.csv"
+    parquet.write(made["savings"], *files)
+    *lines, last = files[1].read_text().splitlines()
+    text = "\n".join([*lines, cut(last)]) + "\n"
+    files[1].write_bytes(text.encode(errors="surrogateescape"))
+    (told,) = csv_problems("savings", made["savings"], files[1])
+    assert told.startswith("savings.csv") and said in told
 
 
 def test_the_job_ends_with_all_that_does_not_hold_and_no_traceback(made, tmp_path):
