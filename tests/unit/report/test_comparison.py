@@ -92,6 +92,22 @@ def test_no_text_of_a_result_is_markup(sources):
     assert "\n# @me" not in summary and "\\`a\\`\\|b" in summary
 
 
+def test_what_the_noise_floor_hides_is_said(sources):
+    def hidden(floor):
+        rates = 100 * np.exp(0.01 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))
+        rows = {"server": "cpu1", "cell": "cpu1.shared.aa.r1", "windows": 3, "answered_rps": rates}
+        rows |= {"low_rps": 0.999 * rates, "high_rps": 1.001 * rates, "noise_floor": floor}
+        tables = {**sources["base"].tables, "aa": pd.DataFrame(rows)}
+        base = replace(sources["base"], tables=tables)
+        summary = text.markdown(compare(base, sources["slower"], 500))
+        (line,) = (each for each in summary.splitlines() if "stay hidden" in each)
+        return line
+
+    assert "noise floor" not in hidden(0.01)
+    of_peaks = "below about 29 % stay hidden here (the noise floor hides more than the interval of"
+    assert f"{of_peaks} 7 of 7)." in hidden(0.5)  # / sqrt(3), of three repeats
+
+
 def test_the_terminal_has_few_lines(found):
     lines = list(text.terminal(found["slower"]))
     assert len(lines) == 8 and all(line.startswith("  worse: ") for line in lines[1:6])
@@ -104,6 +120,19 @@ def test_an_unknown_noise_is_said(sources):
                                                   if r.task.repeat == 1))
              for name in ("base", "slower")]  # fmt: skip
     assert "The noise of the host is not known" in text.noise(compare(*alone, 200))
+
+
+def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
+    told = {"records": (), "without_records": "it has not all of its records"}
+    base, new = (replace(sources[name], **told) for name in ("base", "slower"))
+    said = text.noise(compare(base, new, 200))
+    assert "what lies between its repeats" in said and "nothing was repeated" not in said
+    assert "measured once" not in said
+    peaks = base.tables["peaks"]
+    once = peaks.assign(repeats_used=peaks["repeats_used"].where(peaks["kind"] == "mix", 1))
+    mixed = replace(base, tables={**base.tables, "peaks": once})
+    said = text.noise(compare(mixed, new, 200))
+    assert "measured once, and of p95, allow for what hosts were seen to wander by" in said
 
 
 def test_a_change_is_signed_and_an_open_end_said():

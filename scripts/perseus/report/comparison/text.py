@@ -11,7 +11,7 @@ from perseus.peak.stats import Interval
 from perseus.report.comparison.changes import PRICE, Change, changes
 from perseus.report.hosts import days
 from perseus.report.numbers import percent, significant
-from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR
+from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
 from perseus.results.compare.judge import NOT_COMPARABLE, SAME, VERDICTS, Judged
 from perseus.results.compare.pairs import COST, OTHER_RATES, OVERALL, P95, PEAK, RATIO
 from perseus.results.compare.source import Source
@@ -26,6 +26,7 @@ WORDS = {
 }
 UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
 COSTS = "- Prices are the same: costs go with the peaks, and stand in the CSV."
+CHANGE_BETWEEN = "a host that changes between the two studies"
 MOST_LINES = 5
 """Of differences that are named on the terminal."""
 
@@ -74,6 +75,10 @@ def noise(found: Comparison) -> str:
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
     floor = f" Noise floor of single cells (experiment aa): {measured}." if floors else ""
+    if any(map(_has_intervals_of_repeats, (found.base, found.new))) and (
+        found.noise.known_from != FROM_REPEATS
+    ):
+        return f"{_of_tables(found)}{floor} They do not cover {CHANGE_BETWEEN}."
     if found.noise.known_from == FROM_PRIOR:
         return (
             "The noise of the host is not known: nothing was repeated, and there is no experiment"
@@ -86,7 +91,27 @@ def noise(found: Comparison) -> str:
     )
     if not floors:
         floor = " The noise floor of the host was not measured (experiment aa)."
-    return f"{said}{floor} They do not cover a host that changes between the two studies."
+    return f"{said}{floor} They do not cover {CHANGE_BETWEEN}."
+
+
+def _has_intervals_of_repeats(source: Source) -> bool:
+    """Whether its tables alone tell what lies between its repeats."""
+    return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
+
+
+def _of_tables(found: Comparison) -> str:
+    """What the intervals cover where no record tells of repeats, but tables do."""
+    once = any((source.tables["peaks"]["repeats_used"] == 1).any()
+               for source in (found.base, found.new))  # fmt: skip
+    noise = "what hosts were seen to wander by"
+    if found.noise.known_from == FROM_AA:
+        deviation = percent(float(np.median(found.noise.deviations)))
+        noise = f"what lies between restarted servers (aa), {deviation}"
+    return (
+        "The intervals of what was repeated are those of the tables, which cover what searches do"
+        " not know, and what lies between its repeats."
+        + (f" Those of what was measured once, and of p95, allow for {noise}." if once else "")
+    )
 
 
 def _sentences(found: Comparison, shown: Sequence[Judged]) -> Iterator[str]:
@@ -99,11 +124,14 @@ def _sentences(found: Comparison, shown: Sequence[Judged]) -> Iterator[str]:
             f"- Intervals are such that, if nothing differs, all {len(compared)} rows at once have"
             " 1 in them in 95 % of comparisons (max-t; docs/method.md, Two results compared)."
         )
-    reaches = [_reach(each.simultaneous) for each in compared if each.pair.metric == PEAK]
-    if known := [reach for reach in reaches if np.isfinite(reach)]:
+    peaks = [each for each in compared if each.pair.metric == PEAK]
+    if known := [each for each in peaks if np.isfinite(_reach(each.simultaneous))]:
+        hidden = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
+        by_floor = sum(each.pair.floor > _reach(each.simultaneous) for each in known)
+        of_floor = f" (the noise floor hides more than the interval of {by_floor} of {len(known)})"
         yield (
             f"- *No difference* means that none is shown: of a peak, those below about"
-            f" {percent(float(np.median(known)))} stay hidden here."
+            f" {percent(float(np.median(hidden)))} stay hidden here{of_floor if by_floor else ''}."
         )
 
 
