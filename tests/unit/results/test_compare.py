@@ -461,6 +461,15 @@ def test_an_interval_becomes_draws_with_its_ends():
     assert not of_interval(Interval(np.nan, np.nan, np.nan), rng, 10).is_known
 
 
+def test_a_tilde_is_the_home_folder_in_each_path(studies, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "results").symlink_to(studies["base"])
+    task = compare_task({"base": "~/results", "new": studies["faster"], "out": "~/compared/"})
+    assert task.out == str(tmp_path / "compared")
+    said = refused(base=studies["base"], new=studies["faster"], out="~no_such_user/compared")
+    assert "out: ~no_such_user/compared: there is no such user" in said
+
+
 def test_an_archive_holds_the_same_as_its_folder(studies, tmp_path):
     packed, folder = tmp_path / "base.tar.gz", studies["base"]
     files = {

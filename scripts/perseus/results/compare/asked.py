@@ -25,7 +25,8 @@ def compare_task(asked: Mapping[str, Any]) -> CompareTask:
     if base and new and base.digest == new.digest:
         problems.append("base and new are the same results: measure again, or name others")
     out = asked.get("out") or f"results/compare/{_name(paths['base'])}-{_name(paths['new'])}"
-    out = str(out).rstrip("/")
+    expanded = _expanded("out", str(out), problems)
+    out = str(expanded or out)
     if re.search(r"[{}]", out) or Path(out).is_file():
         problems.append(f"out: {out!r} cannot be the folder for the comparison")
     if problems or not base or not new:
@@ -40,7 +41,16 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
     if value is None or not str(value):
         problems.append(f"{key}: is missing (a folder or an archive of results: {USAGE})")
         return None
-    return Path(str(value)).expanduser()
+    return _expanded(key, str(value), problems)
+
+
+def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
+    """With the home folder that a tilde stands for."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        problems.append(f"{key}: {path}: there is no such user")
+        return None
 
 
 def _read(key: str, path: Path, problems: list[str]) -> Source | None:
