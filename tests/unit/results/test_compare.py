@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -459,6 +460,16 @@ def test_an_interval_becomes_draws_with_its_ends():
     opened = of_interval(Interval(10.0, 0.0, 12.0), rng, 1000)
     assert opened.open_below and not opened.open_above
     assert not of_interval(Interval(np.nan, np.nan, np.nan), rng, 10).is_known
+
+
+def test_a_stale_cell_and_model_are_no_part_of_a_study(studies, tmp_path):
+    folder = tmp_path / "stale"
+    shutil.copytree(studies["base"], folder)
+    shutil.copytree(folder / "raw/cpu1.resnet18.peak.r1", folder / "raw/cpu1.gone.peak.r1")
+    shutil.copytree(folder / "models/resnet18", folder / "models/gone")
+    assert read_source(folder).digest == read_source(studies["base"]).digest
+    with pytest.raises(CompareError, match="base and new are the same results"):
+        compare_task({"base": folder, "new": studies["base"]})
 
 
 def test_a_tilde_is_the_home_folder_in_each_path(studies, tmp_path, monkeypatch):

@@ -87,8 +87,8 @@ def read_source(path: Path) -> Source:
     tables = dict(_tables(files, problems))
     if problems:
         raise CompareError(problems)
-    cells = set(tables["tenants"]["cell"])
-    records, without = _records(files, cells)
+    files = dict(_of_tables(files, tables["tenants"]))
+    records, without = _records(files, set(tables["tenants"]["cell"]))
     return Source(
         where=str(path),
         study=str(tables["peaks"]["study"].iloc[0]),
@@ -150,12 +150,22 @@ def _frame(content: bytes) -> pd.DataFrame:
     return file.read().to_pandas()
 
 
+def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
+    """The tables, and what is of their cells and models: a folder may keep others, which the study
+    has no more."""
+    of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
+    for name, content in files.items():
+        kind, rest = name.split("/", 1)
+        if kind == "tables" or rest.split("/")[0] in of[kind]:
+            yield name, content
+
+
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Those of the cells in the tables: a folder may keep cells that the study has no more."""
+    """Those of all the cells, or none and why."""
     found = []
     for name, content in sorted(files.items()):
         _, cell, *_ = name.split("/")
-        if not name.startswith("raw/") or cell not in cells:
+        if not name.startswith("raw/"):
             continue
         try:
             plain = {**json.loads(content), "folder": Path(cell)}
