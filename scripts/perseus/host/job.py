@@ -13,7 +13,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TextIO
 
+from perseus.host.printable import printable
 from perseus.host.starter import end_with_starter
+
+LAYOUT: Final = "\n\t"
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 """What a disk says that has no room, or none for this user."""
@@ -68,15 +71,11 @@ def _logged(
             print(f"[{path.stem}] interrupted", file=file)
             sys.exit(128 + signal.SIGINT)
         except expected as error:
-            message = f"\n{path.stem}: {_printable(str(error))}"
+            # Libraries quote names in a user's files as they are.
+            message = f"\n{path.stem}: {printable(str(error), kept=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
             sys.exit(message)
-
-
-def _printable(text: str) -> str:
-    """With what controls a terminal written out: libraries quote names in a user's files as is."""
-    return "".join(c if c.isprintable() or c in "\n\t" else repr(c)[1:-1] for c in text)
 
 
 @contextmanager

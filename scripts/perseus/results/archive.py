@@ -67,7 +67,10 @@ def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MOST_BYTES) -> d
                 names.add(member.name)
                 if wanted.fullmatch(member.name) and (content := archive.extractfile(member)):
                     found[member.name] = content.read()
-    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+    except ArchiveError:
+        raise
+    except (tarfile.TarError, OSError, EOFError, zlib.error, ValueError) as error:
+        # ValueError: tarfile takes what extended headers say for numbers as it stands.
         raise ArchiveError(f"it cannot be read as .tar.gz ({error})") from None
     return found
 

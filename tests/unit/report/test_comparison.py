@@ -92,6 +92,19 @@ def test_no_text_of_a_result_is_markup(sources):
     assert "\n# @me" not in summary and "\\`a\\`\\|b" in summary
 
 
+def test_the_name_of_a_study_is_no_markup(sources):
+    new = replace(sources["slower"], study="x\n\n# fine <img src=x> @team")
+    summary = text.markdown(compare(sources["base"], new, 200))
+    assert summary.startswith("# x \\# fine \\<img src=x\\> \\@team against synthetic: ")
+    assert "- New: study x \\# fine \\<img src=x\\> \\@team (" in summary
+
+
+@pytest.mark.parametrize("name", ["$\\frac$", "$x", "a$b$c"])
+def test_names_in_the_figure_are_no_mathematics(found, tmp_path, name):
+    table = found["slower"].table.to_pandas().assign(server=name)
+    assert drawn(table, tmp_path)
+
+
 def test_what_the_noise_floor_hides_is_said(sources):
     def hidden(floor):
         rates = 100 * np.exp(0.01 * np.array([-1.2, -0.6, 0.0, 0.6, 1.2]))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
 import tarfile
 from dataclasses import replace
@@ -545,6 +547,69 @@ def test_tables_of_another_version_cut_or_empty_are_named(tmp_path):
     first, second = caught.value.problems
     assert "of another version of Perseus, without preset, mix" in first
     assert second.startswith("tables/costs.parquet cannot be read")
+
+
+@pytest.fixture
+def odd(tmp_path):
+    """A small study that a test may spoil."""
+    made = synthetic.records(TRUTH, 1, mixes=[(1, 1)], holds=())
+    return synthetic_files.write_study(tmp_path / "odd", made)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "said"),
+    [
+        ("peaks", "estimate_rps", "x", "Failed to parse string: 'x'"),
+        ("peaks", "estimate_rps", -5.0, "estimate_rps is -5, and must be at least 0"),
+        ("peaks", "repeats_used", None, "repeats_used is null"),
+        ("peaks", "scenario", None, "scenario is null"),
+        ("tenants", "p95_ms", -1.0, "p95_ms is -1, and must be at least 0"),
+        ("tenants", "rate_rps", np.inf, "rate_rps is infinite"),
+        ("tenants", "sla_ms", "q", "Failed to parse string: 'q'"),
+        ("costs", "usd_per_hour", np.inf, "usd_per_hour is infinite"),
+        ("costs", "pricing", None, "pricing is null"),
+    ],
+)
+def test_values_that_no_table_has_are_refused(odd, table, column, value, said):
+    path = odd / f"tables/{table}.parquet"
+    pd.read_parquet(path).assign(**{column: value}).to_parquet(path)
+    with pytest.raises(CompareError) as caught:
+        read_source(odd)
+    (problem,) = caught.value.problems
+    assert problem.startswith(f"tables/{table}.parquet cannot be read (") and said in problem
+
+
+def test_records_and_checks_that_nest_without_end_are_left_aside(odd):
+    for name in ("raw/cpu1.resnet18.peak.r1/record.json", "models/resnet18/check.json"):
+        (odd / name).write_text("[" * 200_000)
+    source = read_source(odd)
+    assert source.records == () and set(source.checks) == {"mobilenet_v3_large"}
+
+
+def test_names_of_files_need_be_no_unicode(odd):
+    folder = odd / "raw" / os.fsdecode(b"\xff")
+    folder.mkdir()
+    (folder / "record.json").write_text("{}")
+    assert read_source(odd).records
+
+
+@pytest.mark.parametrize("headers", [{"GNU.sparse.map": "a,b"}, {"GNU.sparse.size": "x"}])
+def test_extended_headers_that_are_no_numbers_make_no_archive(tmp_path, headers):
+    path = tmp_path / "x.tar.gz"
+    with tarfile.open(path, "w:gz", format=tarfile.PAX_FORMAT) as packed:
+        member = tarfile.TarInfo("x")
+        member.pax_headers = headers
+        packed.addfile(member, io.BytesIO())
+    with pytest.raises(CompareError, match=r"cannot be read as \.tar\.gz"):
+        read_source(path)
+
+
+def test_texts_of_a_study_control_no_terminal(odd):
+    path = odd / "tables/peaks.parquet"
+    names = {"study": "x\n\x1b[2J", "server": "\x1bcpu1"}
+    pd.read_parquet(path).assign(**names).to_parquet(path)
+    source = read_source(odd)
+    assert source.study == r"x\n\x1b[2J" and set(source.tables["peaks"]["server"]) == {r"\x1bcpu1"}
 
 
 def test_an_archive_with_two_studies_or_with_a_link_is_refused(studies, tmp_path):

@@ -129,7 +129,7 @@ def _rows_mm(labels: list[str], style: FigureTask) -> float:
 
 
 def _rows(panel: Axes, labels: list[str]) -> None:
-    panel.set_yticks(range(len(labels)), labels)
+    panel.set_yticks(range(len(labels)), labels, parse_math=False)  # names of strangers
     panel.set_ylim(len(labels) - 0.4, -0.6)
     panel.grid(axis="y", visible=False)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from perseus.host.printable import printable
 from perseus.peak.stats import Interval
 from perseus.report.comparison.changes import PRICE, Change, changes
 from perseus.report.hosts import days
@@ -37,7 +38,7 @@ def markdown(found: Comparison) -> str:
     left_out = len(shown) < len(found.judged)
     compared = [each for each in shown if each.verdict != NOT_COMPARABLE]
     parts = [
-        f"# {headline(found)}",
+        f"# {_escaped(headline(found))}",
         "\n".join([*_sentences(found, shown), *([COSTS] if left_out else [])]),
         "\n".join(_table(compared)) if compared else "",
         "\n".join(_section("Not compared", _not_compared(_of(shown, NOT_COMPARABLE)))),
@@ -136,7 +137,7 @@ def _sentences(found: Comparison, shown: Sequence[Judged]) -> Iterator[str]:
 
 
 def _study(source: Source) -> str:
-    name = f"study `{source.study}` ({_escaped(source.where)})"
+    name = f"study {_escaped(source.study)} ({_escaped(source.where)})"
     if source.without_records:
         return f"{name}; {source.without_records}, so that intervals are those of its tables"
     count = len(source.records)
@@ -227,7 +228,7 @@ def _change(of: Change) -> str:
 
 def _escaped(text: str) -> str:
     """What a result says is text, on one line, and neither markup nor a cell's end."""
-    plain = " ".join(text.split())
+    plain = printable(" ".join(text.split()))
     for mark in "\\`*_[]<>|#~@":
         plain = plain.replace(mark, f"\\{mark}")
     return plain

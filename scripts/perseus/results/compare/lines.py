@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perseus.host.printable import printable
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.source import Source
@@ -136,7 +137,7 @@ def _line(
         costs=costs,
         peak=peak,
         alone=each_alone(peak, dedicated) if peak is not None else (),
-        facts=dict(_facts(row, tenants, peak, source)),
+        facts={fact: printable(value) for fact, value in _facts(row, tenants, peak, source)},
     )
 
 

@@ -229,7 +229,7 @@ def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterato
 
 def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
     known = line.costs.dropna(subset=["usd_per_million_inferences"])
-    known = known[known["usd_per_hour"] > 0]
+    known = known[np.isfinite(known["usd_per_million_inferences"]) & (known["usd_per_hour"] > 0)]
     rows: list[dict[Any, Any]] = known.drop_duplicates("pricing").to_dict("records")
     return rows
 

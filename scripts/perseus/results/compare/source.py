@@ -6,18 +6,23 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from perseus.host.parquet import TEXT
+from perseus.host.printable import printable
 from perseus.results import archive
 from perseus.results.records import PeakRecord
+from perseus.results.schema import Column, Schema
+from perseus.results.tables import module_of
 
 NEEDED: Final = {
     "peaks": (
@@ -36,6 +41,12 @@ NEEDED: Final = {
     "aa": ("server", "cell", "windows", "answered_rps", "low_rps", "high_rps", "noise_floor"),
 }
 """Tables that are read, and their columns that must be there."""
+
+FINITE: Final = (
+    *("rate_rps", "request_bytes", "sla_percentile", "sla_ms", "usd_per_hour"),
+    *("answered_rps", "noise_floor"),
+)
+"""Columns of theirs without infinity."""
 
 MOST_ROWS: Final = 1_000_000
 """Of a table: its file may say less of its size than it unpacks to."""
@@ -128,26 +139,49 @@ def _tables(files: Files, problems: list[str]) -> Iterator[tuple[str, pd.DataFra
             problems.append(f"it has no {file}: name the results of a study, as results/default")
             continue
         try:
-            frame = _frame(files[file])
-        except (pa.ArrowException, OSError, ValueError) as error:
+            table = _table(files[file])
+            if missing := [column for column in columns if column not in table.column_names]:
+                problems.append(
+                    f"{file} is of another version of Perseus, without {', '.join(missing)}:"
+                    " make its tables anew with this one (snakemake tables)"
+                )
+            elif name == "peaks" and not table.num_rows:
+                problems.append(f"{file} has no rows: nothing was measured")
+            else:
+                yield name, _frame(table, [of for of in _columns(name) if of.name in columns])
+        except (pa.ArrowException, OSError, ValueError, KeyError) as error:
             problems.append(f"{file} cannot be read ({error})")
-            continue
-        if missing := [column for column in columns if column not in frame]:
-            problems.append(
-                f"{file} is of another version of Perseus, without {', '.join(missing)}:"
-                " make its tables anew with this one (snakemake tables)"
-            )
-        elif name == "peaks" and frame.empty:
-            problems.append(f"{file} has no rows: nothing was measured")
-        else:
-            yield name, frame
 
 
-def _frame(content: bytes) -> pd.DataFrame:
+def _table(content: bytes) -> pa.Table:
     file = pq.ParquetFile(io.BytesIO(content))
     if file.metadata.num_rows > MOST_ROWS:
         raise ValueError(f"more than {MOST_ROWS} rows")
-    return file.read().to_pandas()
+    return file.read()
+
+
+def _columns(name: str) -> Sequence[Column]:
+    schema: Schema = module_of(name).SCHEMA
+    return schema.columns
+
+
+def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
+    """These columns, each of the type and with the values that its definition has; texts are
+    printable. Raises ValueError for other values, and ArrowException for other types."""
+    found = {}
+    for of in columns:
+        values = table[of.name].cast(of.kind)
+        if not of.null and values.null_count:
+            raise ValueError(f"{of.name} is null in {values.null_count} rows")
+        series = values.to_pandas()
+        if of.kind == TEXT:
+            series = series.map(printable, na_action="ignore")
+        elif len(wrong := series[(series < of.least) | (series > of.most)]):
+            raise ValueError(f"{of.name} is {wrong.iloc[0]:g}, and must be {of.values}")
+        elif of.name in FINITE and np.isinf(series).any():
+            raise ValueError(f"{of.name} is infinite")
+        found[of.name] = series
+    return pd.DataFrame(found)
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
@@ -170,7 +204,7 @@ def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str
         try:
             plain = {**json.loads(content), "folder": Path(cell)}
             found.append(PeakRecord.model_validate(plain))
-        except (ValidationError, ValueError, TypeError):
+        except (ValidationError, ValueError, TypeError, RecursionError):
             return (), "its records are of another version of Perseus"
     missing = cells - {str(record.folder) for record in found}
     return ((), "it has not all of its records") if missing else (tuple(found), "")
@@ -181,7 +215,7 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
         if name.startswith("models/"):
             try:
                 told = json.loads(content)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
             if isinstance(told, dict):
                 yield name.split("/")[1], told
@@ -191,4 +225,5 @@ def _digest(files: Files) -> str:
     """Of all that was read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
-    return hashlib.sha256("".join(each).encode()).hexdigest()
+    # Names of files need be no Unicode.
+    return hashlib.sha256("".join(each).encode(errors="surrogatepass")).hexdigest()
