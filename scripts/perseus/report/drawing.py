@@ -11,7 +11,7 @@ from perseus.host.files import whole
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import data_of, module_of
 from perseus.report.style import drawing, save
-from perseus.report.told_apart import told_apart
+from perseus.results.told_apart import told_apart
 from perseus.study.tasks.figure import FigureTask
 
 

@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 
 from perseus.report.links import on_line
 from perseus.report.style import short
-from perseus.report.told_apart import with_scenario
+from perseus.results.told_apart import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")

@@ -24,8 +24,8 @@ from perseus.report.links import anchor
 from perseus.report.numbers import listed, significant
 from perseus.report.shown import MOST_ROWS, words
 from perseus.report.style import NOTHING
-from perseus.report.told_apart import told_apart
 from perseus.results.records import Record
+from perseus.results.told_apart import told_apart
 from perseus.study.tasks.report import ReportTask
 
 TEMPLATES: Final = Path(__file__).parent / "templates"

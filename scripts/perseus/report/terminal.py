@@ -12,8 +12,8 @@ from pyarrow import ArrowInvalid
 from perseus.report.answers import answers
 from perseus.report.numbers import bounds, significant
 from perseus.report.shown import BELOW, fails_below, words
-from perseus.report.told_apart import told_apart
 from perseus.results.tables import TABLES
+from perseus.results.told_apart import told_apart
 
 MOST_ANSWERS = 3
 MOST_PEAKS = 20

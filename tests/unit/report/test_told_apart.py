@@ -13,9 +13,9 @@ from perseus.report.figure_data import FigureData
 from perseus.report.figures import servers
 from perseus.report.links import to_lines
 from perseus.report.style import drawing as in_style
-from perseus.report.told_apart import told_apart
 from perseus.results.compare.source import read_source
 from perseus.results.compare.table import compare
+from perseus.results.told_apart import told_apart
 
 SHARED, SURE = "resnet18 1 : 1 mobilenet_v3_large", "resnet18 3 : 1 mobilenet_v3_large"
 

@@ -678,6 +678,27 @@ def test_a_server_that_no_longer_starts_has_lost_its_limit_whatever_its_input(tm
     assert not any(each.pair.lost for each in asked.judged)
 
 
+def test_the_gate_names_the_scenario_where_several_have_the_same_load_line(tmp_path):
+    made = [
+        [*synthetic.records(truth, seed, [(1, 1)], ()),
+         *map(of_second_scenario, synthetic.records(truth, seed, [(1, 1)], ())[-3:])]
+        for seed, truth in enumerate((TRUTH, SLOWER))
+    ]  # fmt: skip
+    sources = [written(tmp_path, each, name) for name, each in zip("ab", made, strict=True)]
+    with pytest.raises(WorseError) as caught:
+        gate(compare(*sources, draws=500).table.to_pandas(), Path("summary.md"))
+    mix = "resnet18 1 : 1 mobilenet_v3_large"
+    assert f"peak {mix} (shared): " in str(caught.value)
+    assert f"peak {mix} (second): " in str(caught.value)
+    assert "peak resnet18: " in str(caught.value)
+
+
+def of_second_scenario(record):
+    cell = record["cell"]
+    moved = {key: cell[key].replace("shared", "second") for key in ("cell", "scenario")}
+    return record | {"cell": cell | moved}
+
+
 def test_the_gate_fails_where_nothing_can_be_compared(studies, tmp_path):
     made = [with_tenant(each, sla={"latency_ms": 1.0}) for each in synthetic.records(TRUTH, 2)]
     found = compare(read_source(studies["base"]), written(tmp_path, made), draws=200)

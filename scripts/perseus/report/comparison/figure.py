@@ -26,9 +26,9 @@ from perseus.report.style import (
     remainder,
     rows_mm,
 )
-from perseus.report.told_apart import in_several_scenarios, with_scenarios
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
+from perseus.results.told_apart import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
 MOST_ROWS = 30

@@ -9,7 +9,8 @@ from typing import Any
 import pandas as pd
 
 from perseus.results.compare.judge import NOT_COMPARABLE, WORSE
-from perseus.results.compare.pairs import COST
+from perseus.results.compare.pairs import COST, OVERALL
+from perseus.results.told_apart import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
@@ -21,6 +22,7 @@ def gate(table: pd.DataFrame, summary: Path) -> None:
     any more where the base has one, and if no row could be compared."""
     if (table["verdict"] == NOT_COMPARABLE).all():
         raise WorseError(f"nothing could be compared with the base, and why: {summary}")
+    table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     worse = table[table["verdict"] == WORSE]
     others = worse[worse["metric"] != COST]  # with the same prices, costs only repeat peaks
     rows = [*table[table["lost"] != ""].to_dict("records")]
