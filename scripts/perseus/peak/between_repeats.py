@@ -6,9 +6,10 @@ either, and two to five repeats hardly tell. So it is a parameter of its own, wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy import stats
 
 from perseus.peak.stats import Floats
 
@@ -23,7 +24,19 @@ Hosts were seen to wander by 5 to 20 %. With this prior intervals of two to five
 no use.
 """
 
+HOSTS_PRIOR = 1.0
+"""The same of the half-normal prior on how far hosts lie apart, of log(deviation between repeats).
+
+A quiet host and a busy one differ by up to eight times or so.
+"""
+
+Group = tuple[Floats, Floats]
+"""Something that was repeated: means of the logarithm of what each repeat found, and variances."""
+
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
+# The grid is even on a logarithmic scale: each value stands for a range as wide as itself.
+_LOG_PRIOR = np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / PRIOR) ** 2
+_BETWEEN_HOSTS = HOSTS_PRIOR * stats.halfnorm.ppf((np.arange(20) + 0.5) / 20)
 
 
 def limit_draws(
@@ -67,22 +80,62 @@ def deviation_draws(
     return shared_deviation_draws([(means, variances)], rng, draws)
 
 
-def shared_deviation_draws(
-    groups: Sequence[tuple[Floats, Floats]], rng: np.random.Generator, draws: int
-) -> Floats:
+def shared_deviation_draws(groups: Sequence[Group], rng: np.random.Generator, draws: int) -> Floats:
     """The same where several things were repeated, each with its own mean: (means, variances).
 
     What lies between repeats is the host's, and so that of all of them.
     """
-    log_density = -0.5 * (_DEVIATIONS / PRIOR) ** 2
+    log_density = _LOG_PRIOR + _log_likelihood(groups)
+    density = np.exp(log_density - log_density.max())
+    return rng.choice(_DEVIATIONS, draws, p=density / density.sum())
+
+
+def deviation_draws_of_each(
+    groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
+) -> dict[str, Floats]:
+    """The same of each of several hosts, by name, (draws,) each; draws of all go together.
+
+    Hosts are exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
+    logarithm of the deviation of each is normal around one that they have in common, which has the
+    prior above, with a standard deviation that is half-normal. So a host with many repeats tells of
+    itself, and one with few or none is like the others as far as these are alike.
+    """
+    if len(groups) == 1:
+        ((name, own),) = groups.items()
+        return {name: shared_deviation_draws(own, rng, draws)}
+    logs = np.log(_DEVIATIONS)
+    apart = (logs - logs[:, None]) / _BETWEEN_HOSTS[:, None, None]
+    density = np.exp(-0.5 * apart**2)  # of a host's deviation (last) around the common one
+    density /= density.sum(axis=2, keepdims=True)
+    likelihoods = {}
+    for name, own in groups.items():
+        log_likelihood = _log_likelihood(own)
+        likelihoods[name] = np.exp(log_likelihood - log_likelihood.max())
+    with np.errstate(divide="ignore"):
+        of_hosts = sum(np.log(density @ each) for each in likelihoods.values())
+    log_common = (_LOG_PRIOR + of_hosts).ravel()
+    common = np.exp(log_common - log_common.max())
+    drawn = rng.choice(common.size, draws, p=common / common.sum())
+    at = np.unravel_index(drawn, of_hosts.shape)
+    return {name: _drawn(density[at] * each, rng) for name, each in likelihoods.items()}
+
+
+def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
+    """A deviation by each row of densities."""
+    upto = densities.cumsum(axis=1)
+    below = upto < rng.random(len(upto))[:, None] * upto[:, -1:]
+    return _DEVIATIONS[below.sum(axis=1)]
+
+
+def _log_likelihood(groups: Sequence[Group]) -> Floats:
+    """Of each of _DEVIATIONS."""
+    found = np.zeros(len(_DEVIATIONS))
     for means, variances in groups:
         weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)
         centre = (weights * means).sum(axis=1) / weights.sum(axis=1)
-        log_density += 0.5 * (
+        found += 0.5 * (
             np.log(weights).sum(axis=1)
             - np.log(weights.sum(axis=1))
             - (weights * (means - centre[:, None]) ** 2).sum(axis=1)
         )
-    # The grid is even on a logarithmic scale: each value stands for a range as wide as itself.
-    density = _DEVIATIONS * np.exp(log_density - log_density.max())
-    return rng.choice(_DEVIATIONS, draws, p=density / density.sum())
+    return found

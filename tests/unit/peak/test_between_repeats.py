@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from benchmarks.repeats import covered, intervals, peak_draws, ratio_draws
-from perseus.peak.between_repeats import deviation_draws, limit_draws
+from perseus.peak.between_repeats import (
+    deviation_draws,
+    deviation_draws_of_each,
+    limit_draws,
+    shared_deviation_draws,
+)
 
 STUDIES = 300
 BINOMIAL = 2.6 * np.sqrt(0.95 * 0.05 / STUDIES)
@@ -60,3 +65,46 @@ def test_repeats_that_know_nothing_of_themselves_leave_the_prior():
 def test_repeats_without_any_scatter_are_no_division_by_zero():
     rng = np.random.default_rng(1)
     assert np.isfinite(deviation_draws(np.zeros(3), np.zeros(3), rng, 10)).all()
+
+
+def repeated(rng, deviation, lines, repeats=3):
+    """Lines of a host whose repeats differ by that, each with the means and variances of a search
+    that is sure."""
+    sure = np.full(repeats, 1e-6)
+    return [(rng.normal(0, deviation, repeats), sure) for _ in range(lines)]
+
+
+def test_a_noisy_host_tells_of_itself_beside_quiet_ones():
+    rng = np.random.default_rng(0)
+    truths = {"quiet": 0.01, "calm": 0.01, "still": 0.01, "noisy": 0.08}
+    groups = {name: repeated(rng, each, lines=8) for name, each in truths.items()}
+    for name, draws in deviation_draws_of_each(groups, rng, 4000).items():
+        low, high = np.quantile(draws, [0.025, 0.975])
+        assert low < truths[name] < high and high < 2 * truths[name]
+
+
+def test_alike_hosts_with_few_repeats_tell_of_each_other():
+    rng = np.random.default_rng(1)
+    groups = {f"host {i}": repeated(rng, 0.05, lines=2) for i in range(6)}
+    together = deviation_draws_of_each(groups, rng, 4000)
+
+    def spread(draws):
+        return np.log(draws).std()
+
+    alone = np.mean([spread(shared_deviation_draws(own, rng, 4000)) for own in groups.values()])
+    assert np.mean([spread(draws) for draws in together.values()]) < 0.85 * alone
+
+
+def test_a_host_without_repeats_is_like_the_others_but_less_sure():
+    rng = np.random.default_rng(2)
+    groups = {f"host {i}": repeated(rng, 0.03, lines=5) for i in range(4)}
+    found = deviation_draws_of_each({**groups, "unknown": []}, rng, 4000)
+    assert np.median(found["unknown"]) == pytest.approx(0.03, rel=0.4)
+    assert np.log(found["unknown"]).std() > np.log(found["host 0"]).std()
+
+
+def test_one_host_is_all_that_was_repeated():
+    groups = repeated(np.random.default_rng(3), 0.05, lines=4)
+    draws = [np.random.default_rng(4) for _ in range(2)]
+    alone = deviation_draws_of_each({"host": groups}, draws[0], 1000)["host"]
+    assert (alone == shared_deviation_draws(groups, draws[1], 1000)).all()

@@ -148,6 +148,13 @@ def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
     assert "measured once, and of p95, allow for what hosts were seen to wander by" in said
 
 
+def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
+    deviations = {"a": np.full(3, 0.02), "b": np.full(3, 0.01), "c": np.full(3, 0.08)}
+    noise = replace(found["slower"].noise, deviations=deviations)
+    said = text.noise(replace(found["slower"], noise=noise))
+    assert "what lies between repeats: 1.0 % to 8.0 %, by server." in said
+
+
 def test_a_change_is_signed_and_an_open_end_said():
     assert text.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
     assert text.change(Interval(0.9, 0.0, np.inf)) == "\N{MINUS SIGN}10 % (no bound to no bound)"

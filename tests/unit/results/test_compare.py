@@ -242,6 +242,28 @@ def test_repeats_of_a_prediction_tell_nothing_of_the_host(studies):
     assert not list(repeated_peaks(replace(source, records=tuple(predicted))))
 
 
+def test_each_server_is_held_against_its_own_noise(tmp_path):
+    """A server that wanders by 10 % is no reason to doubt a quiet one, nor the other way round."""
+    prices = dict.fromkeys(("cpu1", "noisy"), synthetic.PRICE)
+    task = synthetic.TASK.model_copy(update={"prices": prices})
+    quiet, noisy = (replace(TRUTH, between=each, within=0.005) for each in (0.005, 0.1))
+    sources = [
+        written(tmp_path, [*synthetic.records(quiet, seed),
+                           *(synthetic.on_server(each, "noisy", "onnxruntime")
+                             for each in synthetic.records(noisy, 10 + seed))], name, task=task)
+        for seed, name in enumerate(("base", "new"))
+    ]  # fmt: skip
+    found = compare(*sources, draws=2000)
+    told = {name: np.median(draws) for name, draws in found.noise.deviations.items()}
+    assert told["cpu1"] < 0.02 and 0.05 < told["noisy"] < 0.2
+    spreads = {
+        server: [np.log(each.pair.ratio.draws).std() for each in found.judged
+                 if each.pair.metric == PEAK and each.pair.line.row["server"] == server]
+        for server in told
+    }  # fmt: skip
+    assert min(spreads["noisy"]) > 3 * max(spreads["cpu1"])
+
+
 def test_a_difference_within_the_noise_floor_is_none(studies):
     """Of three repeats it is that of single cells divided by the root of three."""
     base, faster = (read_source(studies[name]) for name in ("base", "faster"))
@@ -447,7 +469,7 @@ def test_single_repeats_without_records_are_held_against_the_noise_of_the_host(t
     ]
     aa = [with_aa(replace(source, records=()), deviation) for source in sources]
     found = compare(*aa, draws=4000)
-    tau = np.median(found.noise.deviations)
+    tau = np.median(found.noise.deviations["cpu1"])
     for metric, cells in (("peak", 1), ("sharing_ratio", 2)):
         ratios = [each.pair.ratio for each in found.judged if each.pair.metric == metric]
         spreads = [np.log(ratio.draws).std() for ratio in ratios if ratio.is_known]

@@ -72,7 +72,7 @@ def _of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
 
 def noise(found: Comparison) -> str:
     """What the intervals hold against, and what they do not know."""
-    deviation = percent(float(np.median(found.noise.deviations)))
+    deviation = _deviations(found)
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
     floor = f" Noise floor of single cells (experiment aa): {measured}." if floors else ""
@@ -95,6 +95,13 @@ def noise(found: Comparison) -> str:
     return f"{said}{floor} They do not cover {CHANGE_BETWEEN}."
 
 
+def _deviations(found: Comparison) -> str:
+    """What lies between repeats, on the quietest and the noisiest of several servers."""
+    medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
+    least, most = percent(min(medians)), percent(max(medians))
+    return least if least == most else f"{least} to {most}, by server"
+
+
 def _has_intervals_of_repeats(source: Source) -> bool:
     """Whether its tables alone tell what lies between its repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
@@ -106,8 +113,7 @@ def _of_tables(found: Comparison) -> str:
                for source in (found.base, found.new))  # fmt: skip
     noise = "what hosts were seen to wander by"
     if found.noise.known_from == FROM_AA:
-        deviation = percent(float(np.median(found.noise.deviations)))
-        noise = f"what lies between restarted servers (aa), {deviation}"
+        noise = f"what lies between restarted servers (aa), {_deviations(found)}"
     return (
         "The intervals of what was repeated are those of the tables, which cover what searches do"
         " not know, and what lies between its repeats."

@@ -1,8 +1,8 @@
 """What differs between two measurements of the same: the noise that a difference is held against.
 
 How far repeats of the same lie apart is the host's, and few repeats of one load line hardly tell.
-So all that was repeated in both studies tells of it together (docs/method.md, "Two results
-compared").
+So all that was repeated on a server in both studies tells of it together, and as far as servers are
+alike, what was repeated on the others (docs/method.md, "Two results compared").
 """
 
 from __future__ import annotations
@@ -14,14 +14,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from perseus.peak.between_repeats import log_moments, shared_deviation_draws
+from perseus.peak.between_repeats import Group, deviation_draws_of_each, log_moments
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import TAIL, Floats
 from perseus.results.compare.source import Source
 from perseus.results.repeats import key
-
-Group = tuple[Floats, Floats]
-"""Something that was repeated: means of the logarithm of what each repeat found, and variances."""
 
 FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 
@@ -30,14 +27,15 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 class HostNoise:
     """Of both studies together.
 
-    `deviations` (draws,) are draws of the standard deviation of the logarithm between repeats, and
-    `known_from` says what tells of it. `floors` are the noise floors of single cells by server,
-    where an experiment `aa` measured them: the highest of both studies.
+    `deviations` are, by server, draws (draws,) of the standard deviation of the logarithm between
+    repeats, and `known_from` says what tells of it. `floors` are the noise floors of single cells
+    by server, where an experiment `aa` measured them: the highest of both studies.
     """
 
-    deviations: Floats
+    deviations: dict[str, Floats]
     known_from: str
     floors: dict[str, float]
+    draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
         """Of means of so many repeats in each study; NaN where it was not measured."""
@@ -53,32 +51,39 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
     known_from = FROM_REPEATS if of_repeats else FROM_AA if of_aa else FROM_PRIOR
+    names = [str(name) for source in sources for name in source.tables["peaks"]["server"]]
+    groups: dict[str, list[Group]] = {name: [] for name in names}
+    for server, told in of_repeats or of_aa:
+        groups.setdefault(server, []).append(told)
     floors: dict[str, float] = {}
     for source in sources:
         known = source.tables["aa"].dropna(subset=["noise_floor"])
-        for server, floor in known.groupby("server")["noise_floor"].max().items():
-            floors[str(server)] = max(floor, floors.get(str(server), 0.0))
+        for of, floor in known.groupby("server")["noise_floor"].max().items():
+            floors[str(of)] = max(floor, floors.get(str(of), 0.0))
     return HostNoise(
-        deviations=shared_deviation_draws(of_repeats or of_aa, rng, draws),
+        deviations=deviation_draws_of_each(groups, rng, draws),
         known_from=known_from,
         floors=floors,
+        draws=draws,
     )
 
 
-def repeated_peaks(source: Source) -> Iterator[Group]:
-    """Each load line of which two repeats or more measured a limit: predictions are none."""
-    found: dict[tuple[str, str], list[Floats]] = {}
+def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
+    """Each load line of which two repeats or more measured a limit, with its server: predictions
+    are none."""
+    found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:
         if record.has_limit and record.outcome != Outcome.PREDICTED:
             posterior = np.array(record.posterior_scales)
-            found.setdefault(key(record.task), []).append(posterior)
-    return (log_moments(each) for each in found.values() if len(each) > 1)
+            found.setdefault((record.task.server.name, *key(record.task)), []).append(posterior)
+    return ((of[0], log_moments(each)) for of, each in found.items() if len(each) > 1)
 
 
-def _restarted(aa: pd.DataFrame) -> Iterator[Group]:
-    """Each cell of `aa` that was measured whole: the answers of its servers."""
+def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
+    """Each cell of `aa` that was measured whole, with its server: the answers of its servers."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
-    for _, rows in known.groupby("cell", sort=False):
+    for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2
         error = half / stats.t.ppf(1 - TAIL, rows["windows"] - 1) / rows["answered_rps"]
-        yield np.log(rows["answered_rps"].to_numpy()), np.square(error.to_numpy())
+        logs = np.log(rows["answered_rps"].to_numpy())
+        yield str(server), (logs, np.square(error.to_numpy()))

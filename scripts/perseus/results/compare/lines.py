@@ -85,11 +85,12 @@ class ComparedLine:
     ) -> Quantity:
         """What rests on so many cells. The interval in the table of a single repeat knows nothing
         of what lies between repeats."""
-        found, draws = Interval(*(self.row[name] for name in names)), len(noise.deviations)
+        found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
         if self.repeats == 1:
-            between = np.sqrt(cells) * noise.deviations * rng.standard_normal(draws)
-        return of_interval(found, rng, draws, between)
+            deviations = noise.deviations[self.row["server"]]
+            between = np.sqrt(cells) * deviations * rng.standard_normal(noise.draws)
+        return of_interval(found, rng, noise.draws, between)
 
 
 def of_interval(
@@ -116,7 +117,10 @@ def of_interval(
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
     """All load lines of a study. Studies that are compared have seeds of their own: with the same
     stream, errors of the two would cancel."""
-    peaks = group(source.records, seed, len(noise.deviations), noise.deviations)
+    peaks: dict[tuple[str, str], RepeatedPeak] = {}
+    for server, deviations in noise.deviations.items():
+        of_server = [record for record in source.records if record.task.server.name == server]
+        peaks |= group(of_server, seed, noise.draws, deviations)
     dedicated = dedicated_peaks(list(peaks.values()))
     found = (_line(row, source, peaks, dedicated) for _, row in source.tables["peaks"].iterrows())
     return {line.key: line for line in found}

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from perseus.peak.between_repeats import shared_deviation_draws
+from perseus.peak.between_repeats import Group, deviation_draws_of_each
 from perseus.peak.outcome import Outcome
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.columns import written
-from perseus.results.compare.host_noise import Group, HostNoise
+from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.lines import ComparedLine, LineKey
 from perseus.results.repeats import NOTHING, SERVER_COULD_NOT, Quantity
 from perseus.results.slowdowns import closed
@@ -67,7 +67,7 @@ def pairs(
     What only one study has stands as a pair that is not compared.
     """
     found: list[ComparedPair] = []
-    deviations = _p95_deviations([*base.values(), *new.values()], rng, len(noise.deviations))
+    deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
     for key in dict.fromkeys([*base, *new]):
         if key not in base or key not in new:
             mine, others = (base, new) if key in base else (new, base)
@@ -77,7 +77,8 @@ def pairs(
         found.append(made)
         if not made.why_not:
             found += _ratio(made, base[key], new[key], noise, rng)
-            found += _p95s(base[key], new[key], deviations, rng)
+            of_server = deviations[base[key].row["server"]]
+            found += _p95s(base[key], new[key], of_server, rng)
             found += _costs(made, base[key], new[key])
     found += _overall([pair for pair in found if pair.metric == PEAK and not pair.why_not])
     return sorted(found, key=lambda pair: list(UNITS).index(pair.metric))
@@ -167,10 +168,16 @@ def _ratio(
     yield ComparedPair(RATIO, base, of_base, of_new, made.repeats, made.floor, why_not=why_not)
 
 
-def _p95_deviations(found: list[ComparedLine], rng: np.random.Generator, draws: int) -> Floats:
-    """Draws of what lies between repeats of a p95; latencies scatter by more than peaks."""
-    groups = [_p95_group(rows) for line in found for _, rows in line.tenants.groupby("tenant")]
-    return shared_deviation_draws([each for each in groups if len(each[0]) > 1], rng, draws)
+def _p95_deviations(
+    found: list[ComparedLine], rng: np.random.Generator, draws: int
+) -> dict[str, Floats]:
+    """Draws of what lies between repeats of a p95, by server; latencies scatter by more than
+    peaks."""
+    groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
+    for line in found:
+        of_tenants = (_p95_group(rows) for _, rows in line.tenants.groupby("tenant"))
+        groups[line.row["server"]] += [each for each in of_tenants if len(each[0]) > 1]
+    return deviation_draws_of_each(groups, rng, draws)
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
