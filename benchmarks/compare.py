@@ -4,7 +4,7 @@ servers."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +63,15 @@ FASTER = 1.1
 @dataclass(frozen=True)
 class Case:
     """How a host wanders: standard deviations of the logarithm of its speed from cell to cell, and
-    from study to study. With `restarts` there is an experiment aa."""
+    from study to study. With `restarts` there is an experiment aa. `others` are how further hosts
+    wander from cell to cell, each with a server of its own that does the same."""
 
     between: float
     repeats: int = PRESETS[PRESET].repeats
     studies: float = 0.0
     restarts: int = 0
     has_goal: bool = True
+    others: tuple[float, ...] = ()
 
 
 CASES = {
@@ -82,6 +84,9 @@ CASES = {
     "1 repeat on a host that wanders by 5 %, which is not known": Case(0.05, 1),
     f"{PRESET}, 3 repeats that differ by 2 %, on a host that changes by 5 % from study to study": (
         Case(0.02, studies=0.05, has_goal=False)
+    ),
+    f"{PRESET}, 3 repeats that differ by 8 % on one server and by 1 % on three others": (
+        Case(0.08, others=(0.01, 0.01, 0.01))
     ),
 }
 
@@ -122,8 +127,14 @@ def reach(found: Comparison) -> float:
 
 
 def study(case: Case, rng: np.random.Generator, factor: float) -> Source:
-    """Records and tables of a study that ran the dedicated peaks and the mixes."""
-    cells = list(_cells(case, rng, factor * np.exp(rng.normal(0, case.studies))))
+    """Records and tables of a study that ran the dedicated peaks and the mixes on each server."""
+    cells = [
+        cell
+        for number, between in enumerate((case.between, *case.others), start=1)
+        for cell in _cells(
+            f"cpu{number}", replace(case, between=between), rng, factor * _spread(rng, case.studies)
+        )
+    ]
     first = [cell for cell in cells if cell.task.repeat == 1]
     return Source(
         where="",
@@ -141,8 +152,9 @@ def study(case: Case, rng: np.random.Generator, factor: float) -> Source:
     )
 
 
-def _cells(case: Case, rng: np.random.Generator, speed: float) -> Iterator[PeakRecord]:
-    """All repeats of the dedicated peaks, then those of the mixes, along what these found."""
+def _cells(server: str, case: Case, rng: np.random.Generator, speed: float) -> Iterator[PeakRecord]:
+    """All repeats of the dedicated peaks of a server, then those of the mixes, along what these
+    found."""
     peaks: dict[str, float] = {}
     lines: list[tuple[tuple[str, ...], str, Run]]
     lines = [((name,), name, DEDICATED) for name in MODELS]
@@ -154,7 +166,10 @@ def _cells(case: Case, rng: np.random.Generator, speed: float) -> Iterator[PeakR
         limit = (GAIN if len(names) > 1 else 1.0) / (direction / capacity).sum()
         found = []
         for repeat in range(1, case.repeats + 1):
-            task, own = _task(names, scenario, run, repeat), speed * _spread(rng, case.between)
+            task, own = (
+                _task(server, names, scenario, run, repeat),
+                speed * _spread(rng, case.between),
+            )
             found.append(own * limit * _spread(rng, ERROR))
             yield _record(task, direction, found[-1], own, peaks, rng)
         if run == DEDICATED:
@@ -192,16 +207,16 @@ def _record(
     )
 
 
-def _task(names: tuple[str, ...], scenario: str, run: Run, repeat: int) -> MeasureTask:
+def _task(server: str, names: tuple[str, ...], scenario: str, run: Run, repeat: int) -> MeasureTask:
     return MeasureTask(
         study="",
-        cell=f"cpu1.{scenario}.{run.name}.r{repeat}",
-        scenario=f"cpu1.{scenario}",
+        cell=f"{server}.{scenario}.{run.name}.r{repeat}",
+        scenario=f"{server}.{scenario}",
         repeat=repeat,
         seed=1,
         run=run,
         server=MeasuredServer(
-            name="cpu1",
+            name=server,
             device="cpu",
             launcher="embedded",
             image=None,
@@ -232,7 +247,8 @@ def _task(names: tuple[str, ...], scenario: str, run: Run, repeat: int) -> Measu
 
 
 def _line(cell: PeakRecord) -> dict[str, Any]:
-    return {"server": "cpu1", "scenario": cell.task.scenario, "load_line": cell.task.run.name}
+    task = cell.task
+    return {"server": task.server.name, "scenario": task.scenario, "load_line": task.run.name}
 
 
 def _peak(cell: PeakRecord, repeats: int) -> dict[str, Any]:
