@@ -18,6 +18,7 @@ from measure_tasks import measure_task, tenant
 
 from benchmarks.records import record_of
 from perseus.measurement.pairs import all_pairs
+from perseus.measurement.server_under_test import NO_SERVER
 from perseus.peak.load_line import load_line, weights_along
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
@@ -233,21 +234,6 @@ def loaded(made: Sequence[Plain]) -> list[PeakRecord]:
     return [PeakRecord.model_validate({**record, "folder": Path()}) for record in made]
 
 
-WITHOUT_SERVER: Plain = {
-    "startup_s": None,
-    "triton_version": None,
-    "image_id": None,
-    "round_trip_p50_ms": None,
-    "first_inference_ms": {},
-    "relative_errors": {},
-    "served_models": {},
-    "unloaded_p50_ms": {},
-    "request_bytes": {},
-    "client_preprocess_ms": {},
-}
-"""The part of a record that a cell leaves empty which had no server (`without_server`)."""
-
-
 def spoil(record: Plain, outcome: str, reason: str) -> Plain:
     """The record as the search leaves it with that outcome; what failed has not even started."""
     nothing: Plain = {}
@@ -257,7 +243,7 @@ def spoil(record: Plain, outcome: str, reason: str) -> Plain:
     if outcome != "client_limited":
         nothing |= {"certified_scale": None, "certified_window": -1}
     if outcome in ("failed", "blocked"):
-        nothing |= WITHOUT_SERVER
+        nothing |= NO_SERVER
     return record | nothing | {"outcome": outcome, "reason": reason}
 
 
@@ -267,7 +253,7 @@ def predicted(record: Plain) -> Plain:
     return (
         record
         | nothing
-        | WITHOUT_SERVER
+        | NO_SERVER
         | {
             "outcome": "predicted",
             "reason": "not measured: B4 predicts it within 12%, by the 6 mixes that were",

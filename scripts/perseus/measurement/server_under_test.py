@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.clients import routes_to, under_load
@@ -30,6 +30,20 @@ from perseus.traffic.route import Route
 
 UNLOADED_REQUESTS = 40
 UNLOADED_LIMIT_S = 2.0
+
+NO_SERVER: Final[Mapping[str, Any]] = {
+    "startup_s": None,
+    "triton_version": None,
+    "image_id": None,
+    "round_trip_p50_ms": None,
+    "first_inference_ms": {},
+    "relative_errors": {},
+    "served_models": {},
+    "unloaded_p50_ms": {},
+    "request_bytes": {},
+    "client_preprocess_ms": {},
+}
+"""What record.json says of a server that there was not."""
 
 
 @contextmanager
@@ -80,18 +94,7 @@ def without_server(cell: CellUnderTest) -> dict[str, Any]:
     """The part of record.json of a cell that needed none, or had none; a log is kept."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
-    return {
-        "startup_s": None,
-        "triton_version": None,
-        "image_id": None,
-        "round_trip_p50_ms": None,
-        "first_inference_ms": {},
-        "relative_errors": {},
-        "served_models": {},
-        "unloaded_p50_ms": {},
-        "request_bytes": {},
-        "client_preprocess_ms": {},
-    }
+    return dict(NO_SERVER)
 
 
 @contextmanager
