@@ -106,7 +106,7 @@ def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:
         drawn[most].rss_bytes / MIB,
         goal=MEMORY,
     )
-    raw = [took for name, took in drawn.items() if FIGURES[name].raw]
+    raw = [took for name, took in drawn.items() if FIGURES[name].reads_raw]
     seconds = sum(took.took_s for took in raw)
     yield Row(BENCHMARK, case, f"seconds, {len(raw)} figures of raw results", seconds)
     every = sum(took.took_s for took in drawn.values())

@@ -69,7 +69,7 @@ def draw_figure(folder: Path, cells: Sequence[Path], name: str) -> None:
 
     task = FigureTask.model_validate_json((folder / "figure.json").read_text())
     files = [folder / f"figures/{name}.{kind}" for kind in ("svg", "png", "csv")]
-    drawing.draw(name, made_tables(folder), cells if FIGURES[name].raw else [], task, *files)
+    drawing.draw(name, made_tables(folder), cells if FIGURES[name].reads_raw else [], task, *files)
 
 
 def made_tables(folder: Path) -> dict[str, Path]:

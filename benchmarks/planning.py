@@ -44,11 +44,11 @@ with open("declared.json") as file:
     NEEDED = json.load(file)
 
 rule all:
-    input: NEEDED["tables"]
+    input: NEEDED["measured"]
 
 rule measure:
     input: lambda w: NEEDED["cells"][w.cell]
-    output: [f"results/scale/raw/{{cell}}/{name}" for name in NEEDED["raw"]]
+    output: directory("results/scale/raw/{cell}")
     log: "logs/{cell}.log"
     conda: "environment.yaml"
     threads: 2
@@ -125,10 +125,9 @@ def declared(of: Study) -> dict[str, Any]:
     cells = of.cells.values()
     peaks = {peak for cell in cells for peak in of.dedicated_peaks(cell)}
     return {
-        "tables": files.raw(of, cells, "record.json", "windows.parquet"),
+        "measured": files.raw(of, cells),
         "cells": {cell.id: list(chain(*files.of_cell(of, cell).values())) for cell in cells},
-        "raw": files.RAW,
-        "repeats": {peak: files.raw(of, of.repeats_of(peak), "record.json") for peak in peaks},
+        "repeats": {peak: files.raw(of, of.repeats_of(peak)) for peak in peaks},
     }
 
 

@@ -20,7 +20,7 @@ def has_report():
 def print_last_words():
     from perseus.results.unanswered import last_words
 
-    records = [Path(file) for file in files.raw(STUDY, CELLS, "record.json")]
+    records = [Path(file) for file in files.records(STUDY, CELLS)]
     ceilings = [Path(file) for file in files.ceilings(STUDY)]
     asked = workflow.config_settings
     for line in last_words(records, ceilings, asked.configfiles, asked.config):

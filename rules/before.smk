@@ -35,9 +35,11 @@ workflow_lock.hold(Path.cwd())
 
 
 def make_again(paths):
-    """Have Snakemake take these files for unfinished, not for whole and up to date."""
+    """Have Snakemake take these files, or the folders that are outputs with them, for unfinished,
+    not for whole and up to date."""
     if paths:
-        made = SimpleNamespace(output=[IOFile(path) for path in paths])
+        outputs = dict.fromkeys(files.output_with(STUDY, path) for path in paths)
+        made = SimpleNamespace(output=[IOFile(path) for path in outputs])
         FilePersistence(nolock=True).started(made)
 
 
@@ -55,11 +57,20 @@ def make_again_what_is_cut(places):
     make_again(cut + of_cut_records)
 
 
+def make_again_what_is_lost(folders):
+    """Those of these folders of raw results that are there and have lost a file."""
+    lost = list(cut_files.with_files_lost(folders, files.RAW)) if IS_ALONE else []
+    for path in lost:
+        print(f"{path} is not there any more: it is made again.", file=sys.stderr)
+    make_again(lost)
+
+
 make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
+make_again_what_is_lost(files.raw(STUDY, CELLS))
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]
-        moved = measured_with_another(server, files.raw(STUDY, of_server, "record.json"))
+        moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
                 f"{server.image} is another image than {path} tells of: measured again.",

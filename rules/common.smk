@@ -18,6 +18,7 @@ from perseus.host import cores
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
+from perseus.study.experiments import KINDS
 from perseus.study.fingerprint import Sources
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -98,6 +99,7 @@ wildcard_constraints:
     repeated=r"[A-Za-z0-9_.~-]+",
     server="[A-Za-z0-9_~-]+",
     figure="|".join(FIGURES),
+    kind="|".join(KINDS),
     precision="|".join(files.CONVERTED),
 
 
@@ -123,6 +125,12 @@ def ceiling_task(server):
 
 def model_of(scenario, tenant):
     return STUDY.scenarios[scenario].tenant(tenant).model
+
+
+def measured_of_figure(figure):
+    """Where it shows more than tables have."""
+    facts = FIGURES[figure]
+    return files.measured(STUDY, facts.kind) if facts.reads_raw else []
 
 
 def any_of(names):

@@ -10,7 +10,7 @@ rule figure:
     """One figure, as SVG for print and PNG for the screen, and what it shows as CSV."""
     input:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
-        raw=lambda w: files.raw_of_kind(STUDY, FIGURES[w.figure].kind, FIGURES[w.figure].raw),
+        measured=lambda w: measured_of_figure(w.figure),
     output:
         svg=f"{RESULTS}/figures/{{figure}}.svg",
         png=report(

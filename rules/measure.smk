@@ -4,8 +4,9 @@ inputs:   the scenario's repository, torch's answers, records of the dedicated p
           and of the cells that decide on its mix or predict it, records of exports where they
           predict it by the memory that models touch, the trace of arrivals, if the experiment's come
           from one, files that the experiment reads, the container's image, if it is a file
-outputs:  results/<study>/raw/<cell>/{requests,windows,monitor}.parquet, record.json, server.log; of
-          dedicated peaks with repeats results/<study>/repeats/<scenario>.<experiment>.json
+outputs:  results/<study>/raw/<cell>/, with {requests,windows,monitor}.parquet, record.json, server.log;
+          of dedicated peaks with repeats results/<study>/repeats/<scenario>.<experiment>.json; of all
+          cells of one kind of experiment results/<study>/measured/<kind>.json
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """
 
@@ -15,11 +16,8 @@ rule measure:
     input:
         unpack(lambda w: files.of_cell(STUDY, STUDY.cells[w.cell])),
     output:
-        requests=f"{RESULTS}/raw/{{cell}}/requests.parquet",
-        windows=f"{RESULTS}/raw/{{cell}}/windows.parquet",
-        monitor=f"{RESULTS}/raw/{{cell}}/monitor.parquet",
-        record=f"{RESULTS}/raw/{{cell}}/record.json",
-        server_log=f"{RESULTS}/raw/{{cell}}/server.log",
+        # One output: what Snakemake does for each of a file is most of planning a large study.
+        directory(f"{RESULTS}/raw/{{cell}}"),
     log:
         f"{LOGS}/measure/{{cell}}.log",
     conda:
@@ -42,7 +40,7 @@ rule measure:
 rule repeats:
     """The records of all repeats of a dedicated peak, in one file that shared cells rest on."""
     input:
-        lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated), "record.json"),
+        lambda w: files.raw(STUDY, STUDY.repeats_of(w.repeated)),
     output:
         f"{RESULTS}/repeats/{{repeated}}.json",
     log:
@@ -56,3 +54,23 @@ rule repeats:
         "Gathering the repeats of {wildcards.repeated}"
     script:
         "../scripts/repeats.py"
+
+
+rule measured:
+    """Which cells of one kind were measured, and what they found: what all cells rest on has these
+    lists as its input, for the same reason."""
+    input:
+        lambda w: files.raw(STUDY, [cell for cell in CELLS if cell.run.kind == w.kind]),
+    output:
+        f"{RESULTS}/measured/{{kind}}.json",
+    log:
+        f"{LOGS}/measured/{{kind}}.log",
+    localrule: True
+    conda:
+        "../envs/perseus.yaml"
+    params:
+        code=SOURCES.fingerprint(["measured.py"]),
+    message:
+        "Listing what was measured: {wildcards.kind}"
+    script:
+        "../scripts/measured.py"

@@ -12,9 +12,9 @@ rule pack:
         f"{RESULTS}/report.html",
         TABLE_FILES,
         FIGURE_FILES,
-        lambda w: files.raw(STUDY, CELLS, "record.json", "windows.parquet"),
         files.ceilings(STUDY),
         files.all_checks(STUDY),
+        measured=files.measured(STUDY),
     output:
         f"{RESULTS}.tar.gz",
     log:

@@ -1,6 +1,6 @@
 """Predictions: what tenants can share, as what each of them did alone predicts it.
 
-inputs:   the records of all cells that searched, the records of exports
+inputs:   the raw results of all cells that searched, the records of exports
 outputs:  results/<study>/tables/{predictions,prediction_errors}.{parquet,csv}
 steps:    simulate each mix, measured or not; find how far each way to predict is off; no price enters
 """
@@ -9,7 +9,7 @@ steps:    simulate each mix, measured or not; find how far each way to predict i
 rule predictions:
     """The tables of predictions: a change of prices does not make them again."""
     input:
-        records=files.raw_of_kind(STUDY, "peak", ["record.json"]),
+        measured=files.measured(STUDY, "peak"),
         checks=files.all_checks(STUDY),
     output:
         expand(f"{RESULTS}/tables/{{table}}.parquet", table=PREDICTIONS),

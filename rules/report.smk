@@ -1,7 +1,6 @@
 """Report: one page that answers the question first.
 
-inputs:   tables, that they were checked, figures, records; windows, which tables are made of, too, lie
-          beside the records
+inputs:   tables, that they were checked, figures, the raw results of all cells
 outputs:  results/<study>/report.html
 steps:    state the answer with its uncertainty, then the evidence, the host and the method
 """
@@ -13,7 +12,7 @@ rule report:
         tables=expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES),
         checked=files.checked_tables(STUDY),
         figures=expand(f"{RESULTS}/figures/{{figure}}.svg", figure=figures_of(STUDY.kinds)),
-        records=files.raw(STUDY, CELLS, "record.json"),
+        measured=files.measured(STUDY),
     output:
         report(f"{RESULTS}/report.html", category="Answer", labels={"page": "report"}),
     log:

@@ -10,8 +10,7 @@ steps:    peaks with intervals over repeats, tenants at the certified point, cos
 rule tables:
     """The tables of the study; prices enter here."""
     input:
-        records=files.raw(STUDY, CELLS, "record.json"),
-        windows=files.raw(STUDY, CELLS, "windows.parquet"),
+        measured=files.measured(STUDY),
         ceilings=files.ceilings(STUDY),
     output:
         expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES_OF_RESULTS),

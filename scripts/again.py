@@ -36,7 +36,7 @@ try:
     )
 except ConfigError as error:
     sys.exit(str(error))
-records = map(Path, files.raw(study, study.cells.values(), "record.json"))
+records = map(Path, files.records(study, study.cells.values()))
 again = worth_again(records, map(Path, files.ceilings(study)))
 if not again:
     print(f"Study {study.name!r}: no cell has trouble that may pass.")

@@ -4,13 +4,14 @@ from pathlib import Path
 
 from perseus.host.job import job
 from perseus.report.drawing import draw
+from perseus.results.measured import folders
 from perseus.study.tasks.figure import FigureTask
 
 with job(snakemake.log[0]):
     draw(
         snakemake.wildcards.figure,
         {Path(path).stem: Path(path) for path in snakemake.input.tables},
-        list(dict.fromkeys(Path(path).parent for path in snakemake.input.raw)),
+        folders(snakemake.input.measured),
         FigureTask.model_validate(snakemake.params.task),
         Path(snakemake.output.svg),
         Path(snakemake.output.png),

@@ -6,6 +6,7 @@ from perseus.host.job import job
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.measure import FAILURES, measure
 from perseus.measurement.progress.listeners import listeners
+from perseus.study.files import RECORD
 from perseus.study.tasks.measure import MeasureTask
 
 task = MeasureTask.model_validate(snakemake.params.task)
@@ -16,21 +17,26 @@ def files(what: str) -> list[Path]:
     return [Path(path) for path in snakemake.input.get(what, [])]
 
 
+def records(what: str) -> list[Path]:
+    """Of cells, or of all repeats of some."""
+    return [path / RECORD if path.is_dir() else path for path in files(what)]
+
+
 with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0]) as tell:
     measure(
         task,
         Inputs(
             repository=next((path.parents[1] for path in files("repository")), None),
             references=dict(zip(task.brought, files("references"), strict=True)),
-            dedicated_records=files("dedicated"),
-            earlier_records=files("earlier"),
+            dedicated_records=records("dedicated"),
+            earlier_records=records("earlier"),
             trace=next(iter(files("trace")), None),
             files=files("files"),
-            copies_records=files("copies"),
-            copies_dedicated_records=files("copies_dedicated"),
+            copies_records=records("copies"),
+            copies_dedicated_records=records("copies_dedicated"),
             checks=files("checks"),
         ),
-        Outputs(**{name: Path(path) for name, path in snakemake.output.items()}),
+        Outputs.within(Path(snakemake.output[0])),
         say,
         tell,
     )

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from perseus.host.files import write_json
 from perseus.host.job import job
+from perseus.study.files import RECORD
 
 with job(snakemake.log[0]):
-    records = [json.loads(Path(record).read_bytes()) for record in snakemake.input]
+    records = [json.loads(Path(cell, RECORD).read_bytes()) for cell in snakemake.input]
     write_json(Path(snakemake.output[0]), records)

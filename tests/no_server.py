@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 
 import pytest
 
 from perseus.measurement import measure, server_under_test
-from perseus.measurement.cell import Outputs
 from perseus.serving.running_server import RunningServer
 
 
@@ -25,10 +23,3 @@ def launched_by(
     monkeypatch.setattr(server_under_test, "launch", launch)
     monkeypatch.setattr(measure, "cores_of", cores_of)
     monkeypatch.setattr(measure.os, "sched_setaffinity", lambda *arguments: None)
-
-
-def outputs_in(folder: Path) -> Outputs:
-    """The raw results of a cell, all in one folder."""
-    names = {name: f"{name}.parquet" for name in ("requests", "windows", "monitor")}
-    names |= {"record": "record.json", "server_log": "server.log"}
-    return Outputs(**{name: folder / file for name, file in names.items()})

@@ -32,7 +32,6 @@ sys.path[:0] = [str(HERE), str(HERE / "scripts")]
 LIBRARIES = ("/usr/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/local/lib")
 SPARE_S = 30.0  # for the tables and the archive
 LEAST_S = 20.0  # a cell that has less is not begun
-RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
 
 
 def main() -> None:
@@ -155,8 +154,6 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
     missing = [path.parent.name for path in [*dedicated, *earlier] if not path.exists()]
     if missing:
         sys.exit(f"not measured: it needs {', '.join(missing)}")
-    outputs = {path.split(".")[0]: work / "raw" / name / path for path in RAW}
-    outputs["server_log"] = outputs.pop("server")
     try:
         measure(
             task,
@@ -171,7 +168,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
                 trace=carried[task.trace] if task.trace else None,
                 files=[carried[file] for file in task.run.files],
             ),
-            Outputs(**outputs),
+            Outputs.within(work / "raw" / name),
             lambda message: print(message, flush=True),
         )
     except FAILURES as error:

@@ -14,6 +14,7 @@ def record_of(workflow, cell):
 def ends(workflow, cell, outcome, reason):
     """As if the cell had been measured with that outcome."""
     record_of(workflow, cell).write_text(json.dumps({"outcome": outcome, "reason": reason}))
+    (record_of(workflow, cell).parent / ".snakemake_timestamp").touch()  # which Snakemake does
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def test_the_last_lines_say_which_cells_have_no_answer_why_and_what_to_do(blocke
         "  cpu1.resnet18.peak.r1: unsteady: it changed its speed",
         "  cpu1.shared.mix-3-1.r1: blocked: not found: cpu1.resnet18.peak.r1 (unsteady)",
         "Measure these again, and what depends on them: make again, or your command with",
-        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1/record.json",
+        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1",
     ]
 
 
@@ -46,8 +47,9 @@ def test_again_measures_these_and_what_depends_on_them(blocked, tmp_path):
     workflow = blocked[0].copy(tmp_path / "workflow")
     before = record_of(workflow, MOBILENET).stat().st_mtime_ns
     output = workflow.python("scripts/again.py", "--cores", "2")
-    record = "results/edits/raw/cpu1.resnet18.peak.r1/record.json"
-    assert output.startswith(f"snakemake --cores 2 all --forcerun {record}\n")
+    assert output.startswith(
+        "snakemake --cores 2 all --forcerun results/edits/raw/cpu1.resnet18.peak.r1\n"
+    )
     for cell in (RESNET, MIX):
         assert json.loads(record_of(workflow, cell).read_text())["outcome"] == "ok"
     assert record_of(workflow, MOBILENET).stat().st_mtime_ns == before
@@ -72,8 +74,7 @@ def test_a_ceiling_that_others_disturbed_and_a_record_that_is_cut_are_measured_a
         "  cpu1.resnet18.peak.r1: failed: its file cannot be read",
         "The client's ceiling beside cpu1 was disturbed: so much else",
         "Measure these again, and what depends on them: make again, or your command with",
-        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1/record.json"
-        " results/edits/ceilings/cpu1.json",
+        "  --forcerun results/edits/raw/cpu1.resnet18.peak.r1 results/edits/ceilings/cpu1.json",
     ]
     edited.script("scripts/again.py", "--cores", "2")
     assert "shapes" not in ceiling.read_text()
@@ -101,7 +102,7 @@ def test_another_study_and_one_with_a_mistake(edited):
     record.parent.mkdir(parents=True)
     record.write_text(json.dumps({"outcome": "failed", "reason": "the server died"}))
     output = edited.script("scripts/again.py", "--cores", "2", "--configfile", "other.yaml")
-    where = "results/other/raw/cpu1.resnet18.peak.r1/record.json"
+    where = "results/other/raw/cpu1.resnet18.peak.r1"
     assert output.startswith(
         f"snakemake --cores 2 all --configfile other.yaml --forcerun {where}\n"
     )

@@ -169,9 +169,9 @@ def test_a_gate_that_holds(studies, tmp_path):
 
 
 def test_the_script_packs_what_compare_reads(edited):
-    """The real step, of files that fake steps made."""
-    script = ROOT / "scripts/pack_results.py"
-    (edited.root / "scripts/pack_results.py").write_text(script.read_text())
+    """The real steps, of files that fake steps made."""
+    for name in ("measured.py", "pack_results.py"):
+        (edited.root / "scripts" / name).write_text((ROOT / "scripts" / name).read_text())
     edited.run("--cores", "1", "pack")
     with tarfile.open(edited.root / "results/edits.tar.gz") as packed:
         names = set(packed.getnames())

@@ -37,7 +37,7 @@ def test_raw_results_in_part_are_measured_again(edited, name):
     cut(edited, f"{RAW}/{name}")
     _, _, errors = edited.plan()
     assert f"{RAW}/{name} has lost its end" in errors
-    made = ("measure", "predictions", "tables", "check_tables", "report")
+    made = ("measure", "measured", "predictions", "tables", "check_tables", "report")
     after = {**dict.fromkeys(made, 1), "figure": figures}
     assert planned(edited) == after  # however often one looks
     edited.run("--cores", "2", "all")
@@ -48,6 +48,24 @@ def test_raw_results_in_part_are_measured_again(edited, name):
 def test_raw_results_of_which_nothing_is_left_are_measured_again_whatever_was_noted(edited):
     os.truncate(edited.root / RAW / "windows.parquet", 0)  # which nobody had sealed
     assert planned(edited)["measure"] == 1
+
+
+@pytest.mark.parametrize("name", ["record.json", "windows.parquet"])
+def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited, name):
+    """Its folder is there, which is what Snakemake looks at."""
+    (edited.root / RAW / name).unlink()
+    _, _, errors = edited.plan()
+    assert f"{RAW}/{name} is not there any more" in errors
+    assert planned(edited)["measure"] == 1
+    edited.run("--cores", "2", "all")
+    assert planned(edited) == {} and (edited.root / RAW / name).is_file()
+
+
+def test_what_a_living_run_is_about_to_write_is_not_lost(edited):
+    (edited.root / RAW / "record.json").unlink()
+    with (edited.root / ".snakemake/perseus.live").open("a") as live:
+        fcntl.flock(live, fcntl.LOCK_SH)
+        assert "measure" not in planned(edited)
 
 
 def test_a_figure_in_part_is_drawn_again_and_nothing_else(edited):
@@ -82,18 +100,17 @@ def record_of(workflow, path):
 @pytest.mark.parametrize("bytes_left", [0, 100, -1])
 def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited, bytes_left):
     """Else an edit would not be seen to concern it."""
-    path = f"{RAW}/windows.parquet"
-    record = record_of(edited, path)
+    record = record_of(edited, RAW)
     os.truncate(record, bytes_left if bytes_left >= 0 else record.stat().st_size - 1)
     _, _, errors = edited.plan()
-    assert f"how {path} was made has lost its end" in errors
+    assert f"how {RAW} was made has lost its end" in errors
     assert planned(edited)["measure"] == 1
     edited.run("--cores", "2", "all")
     assert planned(edited) == {}
 
 
 def test_a_record_that_a_living_run_may_be_writing_is_left_alone(edited):
-    os.truncate(record_of(edited, f"{RAW}/windows.parquet"), 0)
+    os.truncate(record_of(edited, RAW), 0)
     with (edited.root / ".snakemake/perseus.live").open("a") as live:
         fcntl.flock(live, fcntl.LOCK_SH)
         assert "measure" not in planned(edited)

@@ -4,21 +4,24 @@ from itertools import combinations
 
 import pytest
 from conftest import STUDY
+from workflow_copy import OUTPUT_FILES
 
-SLEEP = """
+SLEEP = (
+    OUTPUT_FILES
+    + """
 import time
-from pathlib import Path
 
 start = time.monotonic_ns()
 # One export takes so long that the other model could be measured meanwhile.
 time.sleep(2 if "mobilenet_v3_large" in snakemake.wildcards.get("model", "") else 0.15)
-for path in snakemake.output:
-    Path(path).write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
+for path in output_files:
+    path.write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 spans = Path("spans")
 spans.mkdir(exist_ok=True)
 name = "-".join([snakemake.rule, *snakemake.wildcards])
 (spans / name).write_text(f"{start} {time.monotonic_ns()}")
 """
+)
 
 
 @pytest.fixture

@@ -12,11 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from workflow_copy import OUTPUT_FILES, TOUCH_OUTPUTS
 
 from perseus.host.workflow_lock import hold, remove_dead
 
 ROOT = Path(__file__).parents[2]
-LONG = """
+LONG = (
+    OUTPUT_FILES
+    + """
 import os
 import time
 
@@ -27,11 +30,11 @@ with job(snakemake.log[0]) as say, terminate_as_exit():
     say(f"pid {os.getpid()}")
     while not os.path.exists("go-on"):
         time.sleep(0.05)
-for path in snakemake.output:
-    with open(path, "w") as file:
-        file.write('{"outcome": "ok", "reason": ""}')
+for path in output_files:
+    path.write_text('{"outcome": "ok", "reason": ""}')
 """
-CELL = "results/default/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+)
+CELL = "results/default/raw/cpu1.squeezenet1_1.peak.r1"
 COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", CELL]
 LOCKED = "Directory cannot be locked"
 
@@ -64,7 +67,7 @@ def workflow(empty, tmp_path):
     """The default study, whose cells take until a file says that they may end."""
     workflow = empty.copy(tmp_path / "workflow")
     for step in ("export", "repository"):
-        workflow.fake(step, "for path in snakemake.output:\n    open(path, 'w').close()\n")
+        workflow.fake(step, TOUCH_OUTPUTS)
     workflow.fake("measure", LONG)
     yield workflow
     (workflow.root / "go-on").touch()

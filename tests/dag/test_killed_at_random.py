@@ -11,30 +11,34 @@ from pathlib import Path
 
 import killing
 import pytest
+from workflow_copy import OUTPUT_FILES
 
 pytestmark = pytest.mark.alone
 
-STEP = """
+STEP = (
+    OUTPUT_FILES
+    + """
 import json
 import os
 import time
-from pathlib import Path
 
 from perseus.host.files import whole
 from perseus.host.job import job
 from perseus.host.signals import terminate_as_exit
 
 with job(snakemake.log[0]), terminate_as_exit():
-    for path in map(str, snakemake.input):
-        if path.startswith(("results", "model_repository")):
-            assert json.loads(Path(path).read_text())["path"] == path
-    for path in map(str, snakemake.output):
-        with whole(Path(path)) as partial, partial.open("w") as file:
+    made = [path for path in snakemake.input if path.startswith(("results", "model_repository"))]
+    for path in map(Path, made):
+        for file in [path] if path.is_file() else path.glob("[!.]*"):
+            assert json.loads(file.read_text())["path"] == str(file)
+    for path in output_files:
+        with whole(path) as partial, partial.open("w") as file:
             file.write('{"outcome": "ok", "reason": "", ')
             file.flush()
-            time.sleep(0.4 / len(snakemake.output))
+            time.sleep(0.4 / len(output_files))
             file.write('"path": "%s"}' % path)
 """
+)
 STEPS = ("export", "repository", "ceiling", "measure", "predictions", "tables", "figure", "report")
 COMMAND = [sys.executable, "-m", "snakemake", "--cores", "2", "all"]
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import terminal
+from workflow_copy import TOUCH_OUTPUTS
 
 TESTS = Path(__file__).parents[1]
 MEASURING = f"""
@@ -37,7 +38,7 @@ def workflow(empty, tmp_path):
     """The default study, whose cells take a minute."""
     workflow = empty.copy(tmp_path / "workflow")
     for step in ("export", "repository"):
-        workflow.fake(step, "for path in snakemake.output:\n    open(path, 'w').close()\n")
+        workflow.fake(step, TOUCH_OUTPUTS)
     workflow.fake("measure", MEASURING)
     return workflow
 
@@ -59,7 +60,7 @@ def test_the_view_stands_at_the_end_and_ctrl_c_is_a_line(workflow):
 
 
 def test_a_request_to_end_lets_a_job_finish_and_is_no_failure(workflow):
-    finished = "    time.sleep(2)\nfor path in snakemake.output:\n    open(path, 'w').close()\n"
+    finished = f"    time.sleep(2)\n{TOUCH_OUTPUTS}"
     workflow.fake("measure", MEASURING.replace("    time.sleep(60)\n", finished))
     with terminal.Terminal(COMMAND, cwd=workflow.root) as on:
         on.until("it is measured")

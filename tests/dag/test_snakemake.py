@@ -23,8 +23,8 @@ EXPORTS = {"export": 2}
 COUNTED = """
 with open({runs!r}, "a") as file:
     file.write(snakemake.rule + "\\n")
-for path in snakemake.output:
-    perseus.host.files.seal(Path(path))
+for path in output_files:
+    perseus.host.files.seal(path)
 """
 
 
@@ -91,21 +91,21 @@ def cut_in_the_cache(tmp_path: Path, name: str) -> Path:
     return path
 
 
-RECORD = "results/default/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+CELL = "results/default/raw/cpu1.squeezenet1_1.peak.r1"
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "check.json"])
 def test_what_lost_its_end_in_the_cache_is_not_taken(counted, tmp_path, name):
     first, second = counted("first"), counted("second")
-    first.run(RECORD, *CACHED)
+    first.run(CELL, *CACHED)
     everything = runs(tmp_path)
     cached = cut_in_the_cache(tmp_path, name)
-    assert f"{cached} has lost its end" in second.plan(RECORD, *CACHED)[2]
-    second.run(RECORD, *CACHED)
+    assert f"{cached} has lost its end" in second.plan(CELL, *CACHED)[2]
+    second.run(CELL, *CACHED)
     assert runs(tmp_path) == everything
     exported = second.root / "results/default/models/squeezenet1_1" / name
     assert exported.resolve() == cached and cached.read_text().endswith("}")
-    counted("third").run(RECORD, *CACHED)
+    counted("third").run(CELL, *CACHED)
     assert "export" not in runs(tmp_path)
 
 
@@ -113,16 +113,16 @@ def test_what_lost_its_end_in_the_cache_is_not_taken(counted, tmp_path, name):
 def test_what_lost_its_end_there_after_it_was_taken_is_made_again(counted, tmp_path, arguments):
     """With what was made of it: it may have lost it before."""
     workflow = counted("first")
-    workflow.run(RECORD, *CACHED)
+    workflow.run(CELL, *CACHED)
     everything = runs(tmp_path)
     cut_in_the_cache(tmp_path, "model.onnx")
     for _ in range(2):  # however often one looks
-        _, output, errors = workflow.plan(RECORD, *arguments)
+        _, output, errors = workflow.plan(CELL, *arguments)
         assert "models/squeezenet1_1/model.onnx has lost its end" in errors
         assert set(re.findall(r"^(\w+) +1$", output + errors, re.MULTILINE)) == set(everything)
-    workflow.run(RECORD, *arguments)
+    workflow.run(CELL, *arguments)
     assert runs(tmp_path) == everything
-    assert "Nothing to be done" in "".join(workflow.plan(RECORD, *arguments)[1:])
+    assert "Nothing to be done" in "".join(workflow.plan(CELL, *arguments)[1:])
 
 
 def test_exports_alone_come_from_a_cache(empty):

@@ -15,15 +15,28 @@ from pathlib import Path
 from dag.warm_snakemake import run_script, run_snakemake
 from workflow_files import ROOT, copy_workflow
 
+from perseus.study.files import RAW
+
 UPGRADES = "upgrades"  # a folder before those of the packages that are installed
-MAKE_OUTPUTS = """
+FOLDERS = {"measure": RAW}  # what lies in the folders that are outputs, by rule
+OUTPUT_FILES = f"""
 from pathlib import Path
 
+names = {FOLDERS}.get(snakemake.rule, [""])
+output_files = [Path(output, name) for output in snakemake.output for name in names]
+for output_file in output_files:
+    output_file.parent.mkdir(parents=True, exist_ok=True)
+"""
+TOUCH_OUTPUTS = OUTPUT_FILES + "for path in output_files:\n    path.touch()\n"
+MAKE_OUTPUTS = (
+    OUTPUT_FILES
+    + """
 import perseus.host.files  # as the real script would
 
-for path in snakemake.output:
-    Path(path).write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
+for path in output_files:
+    path.write_text('{"outcome": "ok", "reason": "", "path": "%s"}' % path)
 """
+)
 NO_STEP = "again.py"  # it calls the workflow
 Job = tuple[str, ...]  # a rule's name and the values of its wildcards, sorted by their names
 
@@ -92,7 +105,11 @@ class Workflow:
         return run_snakemake(self.root, arguments, self.root / UPGRADES)
 
     def jobs(self, *arguments: str) -> dict[Job, bool]:
-        """Every job of `all`, and whether a run would do it now."""
+        """Every job of `all`, and whether a run would do it now.
+
+        Without the lists of what was measured: what they are for, the tables and figures that rest
+        on them, tells whether they are what they should be.
+        """
         code, output, errors = self.plan("--dag", "dot", *arguments)
         assert code == 0, output + errors
         nodes = re.findall(r'label = "(.*?)", color = .*?, style="(.*?)"', output)
@@ -101,7 +118,8 @@ class Workflow:
             for label, style in nodes
         }
         assert len(jobs) == len(nodes) > 1, output
-        return {job: wanted for job, wanted in jobs.items() if job != ("all",)}
+        lists = [job for job in jobs if job[0].endswith("measured")]
+        return {job: wanted for job, wanted in jobs.items() if job not in [("all",), *lists]}
 
     def stale(self, *arguments: str) -> set[Job]:
         """The jobs that a run would do now."""

@@ -18,7 +18,7 @@ import psutil
 import yaml
 
 SNAKEMAKE = [sys.executable, "-m", "snakemake", "--cores", "4"]
-RECORD = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json"
+PEAK = "results/smoke/raw/cpu1.squeezenet1_1.peak.r1"
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
 
 

@@ -75,7 +75,7 @@ def test_a_study_of_a_model_that_a_server_has(tmp_path, backends):
         ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
         study = SERVED_STUDY.format(**ports, metrics=elsewhere.metrics_port)
         (root / "config" / "config.yaml").write_text(study)
-        command = [*SNAKEMAKE, f"{OF_MINE}/record.json"]
+        command = [*SNAKEMAKE, OF_MINE]
         done = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
         assert done.returncode == 0, done.stdout + done.stderr
         assert loaded(elsewhere) == ["tiny"]
@@ -122,7 +122,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
         ports = {"grpc": elsewhere.grpc_port, "http": elsewhere.http_port}
         study = STUDY.format(**ports, metrics=elsewhere.metrics_port)
         (root / "config" / "config.yaml").write_text(study)
-        command = [*SNAKEMAKE, f"{LOOP}/record.json"]
+        command = [*SNAKEMAKE, LOOP]
 
         refused = subprocess.run(command, cwd=root, capture_output=True, text=True, timeout=200)
         said = refused.stdout + refused.stderr
@@ -142,7 +142,7 @@ def test_a_study_on_a_remote_server_and_its_death(tmp_path, monkeypatch):
 
         with (root / "output.txt").open("w") as output:
             process = subprocess.Popen(
-                [*SNAKEMAKE, f"{PEAK}/record.json"],
+                [*SNAKEMAKE, PEAK],
                 cwd=root,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from live.smoke_study import (
-    RECORD,
+    PEAK,
     kill_server,
     left_behind,
     running,
@@ -119,7 +119,7 @@ def test_a_model_that_does_not_load_fails_its_job_with_the_servers_reason(finish
     shutil.copytree(finished[0], root, symlinks=True)
     scenario = root / "model_repository/smoke/cpu1.squeezenet1_1"
     (scenario / "squeezenet1_1/1/model.onnx").write_bytes(b"not a model")
-    done = snakemake(root, RECORD)
+    done = snakemake(root, PEAK)
     assert done.returncode == 1
     assert "failed to load 'squeezenet1_1'" in done.stdout and "Protobuf parsing" in done.stdout
     assert "Traceback" not in done.stdout.split("RuleException")[0]
@@ -134,7 +134,7 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path)
     root = tmp_path / "interrupted"
     shutil.copytree(finished[0], root, symlinks=True)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        with running(root, RECORD, "--forcerun", RECORD) as process:
+        with running(root, PEAK, "--forcerun", PEAK) as process:
             wait_until(lambda process=process: has_clients(process), process)
             time.sleep(1)  # of load
             os.killpg(process.pid, number)
@@ -143,7 +143,7 @@ def test_an_interrupted_run_leaves_nothing_and_goes_on_later(finished, tmp_path)
         while left_behind(root) and time.monotonic() < ended_s + 10:
             time.sleep(0.1)
         assert left_behind(root) == [], number
-        assert not (root / RECORD).exists()
+        assert not (root / PEAK).exists()
     planned = snakemake(root, "--dry-run", "measurements")
     assert planned.returncode == 0 and "Measuring cpu1.squeezenet1_1.peak.r1" in planned.stdout
 
@@ -170,11 +170,11 @@ def test_a_server_that_dies_under_load_is_measured_once_more_on_a_fresh_one(fini
 def test_a_cell_whose_servers_die_twice_has_failed(finished, tmp_path):
     root = tmp_path / "died"
     shutil.copytree(finished[0], root, symlinks=True)
-    with running(root, RECORD, "--forcerun", RECORD) as process:
+    with running(root, PEAK, "--forcerun", PEAK) as process:
         for count in (1, 2):
             kill_server(root, process, "s] about ", count)  # in the warm-up
         assert process.wait(100) == 0
-    record = json.loads((root / RECORD).read_text())
+    record = json.loads((root / PEAK / "record.json").read_text())
     assert [each["outcome"] for each in record["attempts"]] == ["failed", "failed"]
     assert (record["outcome"], record["certified_scale"]) == ("failed", None)
     said = (root / "output.txt").read_text()

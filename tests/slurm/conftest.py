@@ -40,7 +40,7 @@ ALONE = {
     "experiments": [{"kind": "concurrency", "concurrencies": [1, 4]}],
 }
 CELL = "cpu1.squeezenet1_1.concurrency.r1"  # the shorter one
-RECORD = f"results/smoke/raw/{CELL}/record.json"
+RAW = f"results/smoke/raw/{CELL}"
 
 
 @pytest.fixture(scope="session")

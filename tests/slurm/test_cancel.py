@@ -10,7 +10,7 @@ from pathlib import Path
 import one_node
 import psutil
 import pytest
-from conftest import ALONE, CELL, RECORD, configure, left_behind, locally, said, start, until
+from conftest import ALONE, CELL, RAW, configure, left_behind, locally, said, start, until
 
 LOG = f"logs/smoke/measure/{CELL}.log"
 
@@ -26,7 +26,7 @@ def unmeasured(finished, tmp_path) -> Path:
     it is cancelled, not even where that takes a slow host a while."""
     root = tmp_path / "unmeasured"
     shutil.copytree(finished, root, symlinks=True)
-    shutil.rmtree((root / RECORD).parent)
+    shutil.rmtree(root / RAW)
     (root / LOG).unlink()
     levels = [1, 2, 3, 4, 6, 8, 12, 16]
     configure(root, ALONE | {"experiments": [{"kind": "concurrency", "concurrencies": levels}]})
@@ -35,7 +35,7 @@ def unmeasured(finished, tmp_path) -> Path:
 
 def start_measuring(root: Path, profile: str):
     """Measure the cell; returns when its server is under load."""
-    process = start(root, profile, RECORD)
+    process = start(root, profile, RAW)
     until(client_runs, lambda: said(root))
     assert any("tritonserver" in found for found in left_behind(root))
     return process
@@ -65,10 +65,10 @@ def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_comm
     one_node.output("scancel", job)
     assert process.wait(60) == 1, said(unmeasured)
     nothing_is_left(unmeasured)
-    assert not (unmeasured / RECORD).exists()
+    assert not (unmeasured / RAW).exists()
     if profile == "slurm":  # the other profile has the same jobs to submit
-        assert start(unmeasured, profile, RECORD).wait(300) == 0, said(unmeasured)
-        assert (unmeasured / RECORD).exists()
+        assert start(unmeasured, profile, RAW).wait(300) == 0, said(unmeasured)
+        assert (unmeasured / RAW).exists()
         nothing_is_left(unmeasured)
 
 
@@ -77,5 +77,5 @@ def test_an_interrupted_snakemake_cancels_its_measurement(unmeasured, profile):
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) != 0
     nothing_is_left(unmeasured)
-    planned = locally(unmeasured, "--dry-run", RECORD)
+    planned = locally(unmeasured, "--dry-run", RAW)
     assert planned.returncode == 0 and f"Measuring {CELL}" in planned.stdout, planned.stdout

@@ -14,7 +14,7 @@ from dag.workflow_copy import Workflow
 SMOKE = ["--configfile", "config/studies/smoke.yaml"]
 MEASURED = [
     "results/smoke/ceilings/cpu1.json",
-    "results/smoke/raw/cpu1.squeezenet1_1.peak.r1/record.json",
+    "results/smoke/raw/cpu1.squeezenet1_1.peak.r1",
 ]
 KUBECTL = """\
 #!/bin/sh

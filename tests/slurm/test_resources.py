@@ -2,19 +2,21 @@
 
 import json
 
-from conftest import ALONE, CPUS, RECORD, configure, said, start
-from dag.workflow_copy import Workflow
+from conftest import ALONE, CPUS, RAW, configure, said, start
+from dag.workflow_copy import OUTPUT_FILES, Workflow
 
-SEEN = """
+SEEN = (
+    OUTPUT_FILES
+    + """
 import json
 import os
-from pathlib import Path
 
 seen = {"cpus": len(os.sched_getaffinity(0)), "gpus": os.environ.get("CUDA_VISIBLE_DEVICES")}
 seen |= {"outcome": "ok", "reason": ""}
-for path in snakemake.output:
-    Path(path).write_text(json.dumps(seen))
+for path in output_files:
+    path.write_text(json.dumps(seen))
 """
+)
 
 
 def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, tmp_path):
@@ -24,6 +26,6 @@ def test_a_job_has_the_whole_node_and_the_gpus_that_the_profile_asks_for(slurm, 
     workflow.fake("measure", SEEN)
     profile = workflow.root / "profiles" / "slurm" / "config.yaml"
     profile.write_text(profile.read_text().replace("# gres: ", "gres: "))
-    assert start(workflow.root, "slurm", RECORD).wait(120) == 0, said(workflow.root)
-    seen = json.loads((workflow.root / RECORD).read_text())
+    assert start(workflow.root, "slurm", RAW).wait(120) == 0, said(workflow.root)
+    seen = json.loads((workflow.root / RAW / "record.json").read_text())
     assert (seen["cpus"], seen["gpus"]) == (CPUS, "0")

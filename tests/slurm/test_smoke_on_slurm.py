@@ -77,7 +77,7 @@ def test_a_cell_has_the_files_columns_and_keys_of_a_local_run(finished, tmp_path
     root, folder = tmp_path / "local", f"results/smoke/raw/{CELL}"
     shutil.copytree(finished, root, symlinks=True)
     shutil.rmtree(root / folder)
-    done = locally(root, f"{folder}/record.json")
+    done = locally(root, folder)
     assert done.returncode == 0, done.stdout
     assert shape(finished / folder) == shape(root / folder)
 

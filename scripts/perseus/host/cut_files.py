@@ -9,6 +9,7 @@ import json
 import os
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +26,15 @@ SAID: Final = "{} has lost its end since it was written: it is made again."
 def find(places: Iterable[str]) -> list[str]:
     """Those of these files, and of all in these folders, that are cut."""
     return [path for place in places for path in _files(place) if is_cut(path)]
+
+
+def with_files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
+    """The files of these names that are not in these folders, where the folder is."""
+    expected = tuple(names)
+    for folder in folders:
+        with suppress(OSError):
+            there = set(os.listdir(folder))  # noqa: PTH208, of every cell at every start
+            yield from (f"{folder}/{name}" for name in expected if name not in there)
 
 
 def is_cut(path: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from perseus.measurement.progress.state import OnProgress, Progress, ignored
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak.outcome import Outcome, found_limit
 from perseus.serving.running_server import RunningServer
+from perseus.study.files import RAW
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
 
@@ -48,13 +49,18 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Outputs:
-    """The files of raw results that a cell makes."""
+    """The files of raw results that a cell makes, in the order of RAW."""
 
     requests: Path
     windows: Path
     monitor: Path
     record: Path
     server_log: Path
+
+    @classmethod
+    def within(cls, folder: Path) -> Self:
+        """The files of the folder that is the cell's output."""
+        return cls(*(folder / name for name in RAW))
 
 
 @dataclass

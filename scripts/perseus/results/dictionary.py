@@ -46,7 +46,9 @@ def dictionary() -> str:
         "## Raw results: `results/<study>/raw/<cell>/`\n",
         "One folder per cell: scenario x load line x repeat. `server.log` is the server's own."
         " Where dedicated peaks have repeats, `repeats/<scenario>.<load line>.json` is the list of"
-        " their record.json, which shared cells read.\n",
+        " their record.json, which shared cells read. `measured/<kind>.json` lists the cells of a"
+        " kind of experiment, each with the SHA-256 of its record.json: tables and figures are made"
+        " of what stands there.\n",
         _table(
             "requests.parquet", "One row per request, one row group per window.", REQUESTS_SCHEMA
         ),

@@ -49,8 +49,9 @@ def disturbed(ceilings: Iterable[Path]) -> dict[Path, str]:
 
 
 def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Files of those whose trouble may pass; who is blocked by one of these cells follows it."""
-    cells = [path for path, ending in unanswered(records).items() if ending.outcome.may_pass]
+    """Outputs of those whose trouble may pass, the folders of cells and the files of ceilings; who
+    is blocked by one of these cells follows it."""
+    cells = [path.parent for path, ending in unanswered(records).items() if ending.outcome.may_pass]
     return cells + list(disturbed(ceilings))
 
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
+from perseus.study.experiments.base import ExperimentRun
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
 from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE, files_of
 
-RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", "record.json", "server.log")
-"""The raw results of a cell."""
+RECORD = "record.json"
+RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", RECORD, "server.log")
+"""The raw results of a cell, in its folder."""
 
 CONVERTED = ("fp16", "int8")
 """Precisions that a network has of itself; the others are the runtime's."""
@@ -31,16 +33,39 @@ def logs(study: Study) -> str:
     return f"logs/{study.name}"
 
 
-def raw(study: Study, cells: Iterable[Cell], *names: str) -> list[str]:
-    """The raw results of these names, of each cell; all of RAW without names."""
-    return [f"{results(study)}/raw/{cell.id}/{name}" for cell in cells for name in names or RAW]
+def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
+    """The folder of raw results of each cell, which is its output."""
+    return [f"{results(study)}/raw/{cell.id}" for cell in cells]
+
+
+def records(study: Study, cells: Iterable[Cell]) -> list[str]:
+    """Of each cell, to be read where it is there; no output, but in one."""
+    return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
+
+
+def output_with(study: Study, path: str) -> str:
+    """The output that a file belongs to: itself, or the folder that is one, of a cell's raw results
+    or of a scenario's repository."""
+    for within in (f"{results(study)}/raw/", f"{repository(study)}/"):
+        if path.startswith(within):
+            return within + path.removeprefix(within).split("/", 1)[0]
+    return path
+
+
+def measured(study: Study, kind: str | None = None) -> list[str]:
+    """The lists of what was measured: of all cells, or of those with that kind of experiment, or
+    derived."""
+    run = ExperimentRun if kind is None else run_of(kind)
+    runs = (cell.run for cell in study.cells.values())
+    kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
+    return [f"{results(study)}/measured/{each}.json" for each in kinds]
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """What was found of its tenants alone: the record of each, or, where there are repeats, a file
-    with those of all: else most edges of a large study would be these."""
+    """What was found of its tenants alone: the folder of each, or, where there are repeats, a file
+    with the records of all: else most edges of a large study would be these."""
     if len(study.repeats(of.preset)) == 1:
-        return raw(study, study.dedicated_cells(of), "record.json")
+        return raw(study, study.dedicated_cells(of))
     return [repeats(study, peak) for peak in study.dedicated_peaks(of)]
 
 
@@ -55,7 +80,7 @@ def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
         "repository": repository_files(study, of.scenario),
         "references": references(study, of.scenario),
         "dedicated": dedicated(study, of),
-        "earlier": raw(study, study.earlier_cells(of), "record.json"),
+        "earlier": raw(study, study.earlier_cells(of)),
         **_of_copies(study, of),
         "trace": trace(study) if of.run.takes_arrivals else [],
         "files": of_experiment(of),
@@ -73,21 +98,10 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
     alone = dict.fromkeys(file for cell in cells for file in dedicated(study, cell))
     own = dedicated(study, of)
     return {
-        "copies": raw(study, cells, "record.json"),
+        "copies": raw(study, cells),
         "copies_dedicated": [file for file in alone if file not in own],
         "checks": _checks(study, _brought(study, of.scenario)),
     }
-
-
-def raw_of_kind(study: Study, kind: str, names: Sequence[str]) -> list[str]:
-    """The raw results of these names, of the cells with that kind of experiment, or derived.
-
-    Without names none; "grid" and "servers" are no kinds of experiments, and have none.
-    """
-    if not names:
-        return []
-    run = run_of(kind)
-    return raw(study, (cell for cell in study.cells.values() if isinstance(cell.run, run)), *names)
 
 
 def checked_tables(study: Study) -> str:

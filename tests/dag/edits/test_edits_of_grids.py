@@ -36,8 +36,7 @@ def test_another_key_of_a_grid(edited, downstream):
 def test_a_screening_that_has_half_of_its_cells(edited, downstream, design):
     varied(edited, instances=[1, 2], max_batch_size=[8, 16])
     reconfigured(edited, lambda study: study["scenarios"][0]["grid"].update(design=design))
-    record = "results/edits/raw/cpu1.shared~instances-2.mix-3-1.r1/record.json"
-    edited.run("--cores", "2", record)
+    edited.run("--cores", "2", "results/edits/raw/cpu1.shared~instances-2.mix-3-1.r1")
     both = of_variant("~instances-2~batch-16") if design == "full" else set()
     assert edited.stale() == of_variant("~batch-16") | both | {("figure", "grid"), *downstream}
 

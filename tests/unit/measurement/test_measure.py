@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from measure_tasks import measure_task, tenant
-from no_server import launched_by, outputs_in
+from no_server import launched_by
 
 from perseus.measurement import measure as frame
 from perseus.measurement import server_under_test
@@ -65,7 +65,7 @@ def refusing(cell):
 
 def run(monkeypatch, folder, experiment, say=lambda line: None, hear=ignored) -> Outputs:
     monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
-    outputs = outputs_in(folder)
+    outputs = Outputs.within(folder)
     inputs = Inputs(folder / "repository", {}, [], None)
     frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say, hear)
     return outputs

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 import pytest
 import synthetic
 import synthetic_files
-from no_server import launched_by, outputs_in
+from no_server import launched_by
 
 from perseus.host import parquet
 from perseus.measurement import measure as frame
-from perseus.measurement.cell import Inputs
+from perseus.measurement.cell import Inputs, Outputs
 from perseus.models.unmade import made
 from perseus.report import drawing
 from perseus.report.answers import answers
@@ -77,7 +77,7 @@ def measured(folder, task):
     needed = [cell / "record.json" for cell in alone if task.run.needs_dedicated_peaks]
     (raw / task.cell).mkdir(parents=True)
     inputs = Inputs(folder / "repository", {}, needed, None)
-    frame.measure(task, inputs, outputs_in(raw / task.cell), lambda _: None)
+    frame.measure(task, inputs, Outputs.within(raw / task.cell), lambda _: None)
     return raw / task.cell
 
 

@@ -61,10 +61,27 @@ def test_ten_thousand_cells_are_planned_in_seconds():
     assert time.monotonic() - start_s < 20
 
 
-def test_every_file_of_a_cell_lies_in_its_own_folder():
+def test_every_cell_has_a_folder_of_its_own_which_is_its_output():
     study = large_study()
     some = list(study.cells.values())[:50]
-    assert len({Path(file).parent for file in files.raw(study, some)}) == 50
+    folders = files.raw(study, some)
+    assert len(set(folders)) == 50
+    assert [f"{folder}/record.json" for folder in folders] == files.records(study, some)
+    for folder in folders:
+        for name in (*files.RAW, "some/where/deep"):
+            assert files.output_with(study, f"{folder}/{name}") == folder
+        assert files.output_with(study, folder) == folder
+    for other in ("results/else/raw/a/record.json", f"{files.results(study)}/report.html"):
+        assert files.output_with(study, other) == other
+
+
+def test_every_cell_stands_in_one_list_of_what_was_measured():
+    """In that of its kind; a frontier is a search, too, whose tables and figures are of both."""
+    study = small_study()
+    kinds = {cell.run.kind for cell in study.cells.values()}
+    lists = files.measured(study)
+    assert sorted(lists) == sorted(f"results/{study.name}/measured/{kind}.json" for kind in kinds)
+    assert files.measured(study, "startup") == [f"results/{study.name}/measured/startup.json"]
 
 
 def small_study(**measurement):

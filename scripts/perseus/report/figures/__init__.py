@@ -27,16 +27,15 @@ class FigureFacts:
     """What is known of a figure before it is drawn.
 
     It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
-    no such figure. Beside the tables it reads the `raw` files of their cells, one at least where it
-    reads any; windows and records, of which tables are made, are there with it.
+    no such figure. Beside the tables it may read the raw results of their cells.
     """
 
-    raw: tuple[str, ...] = ()
+    reads_raw: bool = False
     kind: str = "peak"
 
 
-RAW: Final = {"soak": ("windows.parquet",)}
-"""By kind, the raw files of figures of its own name: of what their tables only have the sum."""
+READ_RAW: Final = ("soak",)
+"""The kinds whose figure of their own name reads raw results, of which their table has the sum."""
 
 FIGURES: Final = {
     "fleets": FigureFacts(kind="demand"),
@@ -48,14 +47,14 @@ FIGURES: Final = {
     "costs": FigureFacts(),
     "servers": FigureFacts(kind="servers"),
     "decomposition": FigureFacts(),
-    "latency_by_rate": FigureFacts(raw=("windows.parquet",)),
-    "latency_ecdf": FigureFacts(raw=("requests.parquet",)),
-    "utilisation": FigureFacts(raw=("monitor.parquet",)),
-    "speed": FigureFacts(raw=("windows.parquet",)),
+    "latency_by_rate": FigureFacts(reads_raw=True),
+    "latency_ecdf": FigureFacts(reads_raw=True),
+    "utilisation": FigureFacts(reads_raw=True),
+    "speed": FigureFacts(reads_raw=True),
     "ceilings": FigureFacts(),
     "preprocessing": FigureFacts(kind="preprocessing"),
     "grid": FigureFacts(kind="grid"),
-    **{kind: FigureFacts(raw=RAW.get(kind, ()), kind=kind) for kind in OTHER_KINDS},
+    **{kind: FigureFacts(reads_raw=kind in READ_RAW, kind=kind) for kind in OTHER_KINDS},
 }
 """In the order in which the report shows them."""
 
