@@ -14,7 +14,7 @@ from snakemake.exceptions import WorkflowError
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
 
-from perseus.host import cores
+from perseus.host import cores, snakemake_answers
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
@@ -24,6 +24,9 @@ from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
+
+# Snakemake asks the same anew for each job of a rule, a fifth of the time of a large plan.
+snakemake_answers.remember(sys.modules)
 
 # The jobs of a plan stay: looking for garbage among them is an eighth of what a large one takes.
 gc.set_threshold(100_000)
