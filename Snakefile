@@ -63,7 +63,7 @@ onstart:
     from perseus.measurement.experiments import procedure
 
     if is_of_study():
-        tasks = map(measure_task, STUDY.cells)
+        tasks = map(MEASURE_TASKS.task, STUDY.cells)
         about_s, most_s = map(
             sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks))
         )

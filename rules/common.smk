@@ -20,6 +20,7 @@ from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
 from perseus.study.experiments import KINDS
 from perseus.study.fingerprint import Sources
+from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
@@ -56,6 +57,7 @@ except ConfigError as error:
     raise WorkflowError(str(error)) from None
 
 SOURCES = Sources(HERE / "scripts")
+MEASURE_TASKS = MeasureTasks(STUDY, SOURCES)
 RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
 
 CELLS = list(STUDY.cells.values())
@@ -85,7 +87,7 @@ SLOTS = {
 def most_minutes(cell):
     from perseus.measurement import measure  # which takes a while to import
 
-    return measure.most_minutes(measure_task(cell))
+    return measure.most_minutes(MEASURE_TASKS.task(cell))
 
 
 # A scheduler ends a job after the time that it asked for. On this machine nobody does.
@@ -104,11 +106,6 @@ wildcard_constraints:
     figure="|".join(FIGURES),
     kind="|".join(KINDS),
     precision="|".join(files.CONVERTED),
-
-
-@cache
-def measure_task(cell):
-    return planning.measure_task(STUDY, STUDY.cells[cell])
 
 
 @cache

@@ -28,9 +28,9 @@ rule measure:
         **TIME,
         mem_mb=4000,
     params:
-        task=lambda w: measure_task(w.cell).plain(),
-        code=lambda w: provenance.measure_code(SOURCES, measure_task(w.cell)),
-        versions=lambda w: provenance.measure_versions(measure_task(w.cell)),
+        task=lambda w: MEASURE_TASKS.plain(w.cell),
+        code=lambda w: MEASURE_TASKS.code(w.cell),
+        versions=lambda w: MEASURE_TASKS.versions(w.cell),
     message:
         "Measuring {wildcards.cell}"
     script:

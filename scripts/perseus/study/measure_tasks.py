@@ -1,0 +1,50 @@
+"""The tasks of a study's cells, and what else their jobs depend on: what the repeats of one have in
+common is made once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from perseus.study import planning, provenance
+from perseus.study.cells import Cell, Study
+from perseus.study.fingerprint import Sources
+from perseus.study.tasks.measure import MeasureTask
+
+
+class MeasureTasks:
+    """By the id of a cell; values are those of `planning` and `provenance`, and none is to be
+    changed: jobs share them."""
+
+    def __init__(self, study: Study, sources: Sources) -> None:
+        self._study = study
+        self._first = cache(self._of_first)
+        self._plain = cache(lambda repeated: self._first(repeated).plain())
+        self._code = cache(lambda repeated: provenance.measure_code(sources, self._first(repeated)))
+        self._versions = cache(lambda repeated: provenance.measure_versions(self._first(repeated)))
+
+    def task(self, cell: str) -> MeasureTask:
+        of = self._study.cells[cell]
+        return self._first(of.repeated).model_copy(update=_of_repeat(of))
+
+    def plain(self, cell: str) -> dict[str, Any]:
+        """The task in plain form."""
+        of = self._study.cells[cell]
+        return self._plain(of.repeated) | _of_repeat(of)
+
+    def code(self, cell: str) -> str:
+        """The fingerprint of what its job runs."""
+        return self._code(self._study.cells[cell].repeated)
+
+    def versions(self, cell: str) -> dict[str, str]:
+        """Of what serves and asks in its job."""
+        return self._versions(self._study.cells[cell].repeated)
+
+    def _of_first(self, repeated: str) -> MeasureTask:
+        """Of the first repeat."""
+        return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
+
+
+def _of_repeat(of: Cell) -> dict[str, Any]:
+    """What is not the same for all repeats."""
+    return {"cell": of.id, "repeat": of.repeat}
