@@ -77,9 +77,17 @@ for slot in slots.slots(STUDY):
     if slot not in workflow.global_resources:
         workflow.register_resource(slot, 1)
 
+
+def of_cells(value):
+    """A value of each cell as Snakemake takes it: a constant where all have the same, since asking a
+    function costs something for each job."""
+    values = set(map(value, CELLS))
+    return values.pop() if len(values) == 1 else lambda w: value(STUDY.cells[w.cell])
+
+
 # A measurement takes the slot of its server's host.
 SLOTS = {
-    slot: lambda w, slot=slot: int(slots.slot(STUDY.cells[w.cell]) == slot)
+    slot: of_cells(lambda cell, slot=slot: int(slots.slot(cell) == slot))
     for slot in slots.slots(STUDY)
 }
 

@@ -22,7 +22,7 @@ rule measure:
         f"{LOGS}/measure/{{cell}}.log",
     conda:
         "../envs/perseus.yaml"
-    threads: lambda w: slots.threads(STUDY.cells[w.cell])
+    threads: of_cells(slots.threads)
     resources:
         **SLOTS,
         **TIME,
