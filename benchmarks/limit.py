@@ -150,7 +150,7 @@ def served(
         name="model", model=cell.architecture, runtime=cell.runtime, max_batch_size=cell.batch
     )
     check = {"input_shape": (3, 224, 224), "classes": 1000}
-    write_tenant(repository, tenant, [], onnx, check)
+    write_tenant(repository, tenant, onnx, check)
     images = np.random.default_rng(0).standard_normal((cell.batch, 3, 224, 224))
     with (
         serving(at, repository, BACKENDS) as server,

@@ -63,13 +63,12 @@ rule repeats:
     script: "nothing.py"
 
 rule repository:
-    output:
-        "model_repository/scale/{scenario}/{tenant}/config.pbtxt",
-        "model_repository/scale/{scenario}/{tenant}/1/model.onnx",
+    input: lambda w: NEEDED["repositories"][w.scenario]
+    output: directory("model_repository/scale/{scenario}")
     script: "nothing.py"
 
 rule export:
-    output: "results/scale/models/{model}/reference.npz"
+    output: [f"results/scale/models/{{model}}/{name}" for name in NEEDED["export"]]
     script: "nothing.py"
 """
 
@@ -127,6 +126,11 @@ def declared(of: Study) -> dict[str, Any]:
     return {
         "measured": files.raw(of, cells),
         "cells": {cell.id: list(chain(*files.of_cell(of, cell).values())) for cell in cells},
+        "repositories": {
+            id: list(chain(*files.of_repository(of, scenario).values()))
+            for id, scenario in of.scenarios.items()
+        },
+        "export": ("model.onnx", "reference.npz", "check.json"),
         "repeats": {peak: files.raw(of, of.repeats_of(peak)) for peak in peaks},
     }
 

@@ -57,16 +57,19 @@ def make_again_what_is_cut(places):
     make_again(cut + of_cut_records)
 
 
-def make_again_what_is_lost(folders):
-    """Those of these folders of raw results that are there and have lost a file."""
-    lost = list(cut_files.with_files_lost(folders, files.RAW)) if IS_ALONE else []
+def make_again_what_is_lost(folders, names):
+    """Those of these outputs that are folders, are there and have lost one of these files, or were
+    no outputs before: Snakemake leaves its time stamp in each."""
+    names = (*names, ".snakemake_timestamp")
+    lost = list(cut_files.with_files_lost(folders, names)) if IS_ALONE else []
     for path in lost:
         print(f"{path} is not there any more: it is made again.", file=sys.stderr)
     make_again(lost)
 
 
 make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
-make_again_what_is_lost(files.raw(STUDY, CELLS))
+make_again_what_is_lost(files.raw(STUDY, CELLS), files.RAW)
+make_again_what_is_lost(files.repositories(STUDY), ())
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]

@@ -23,8 +23,6 @@ from perseus.study.fingerprint import Sources
 from perseus.study.measure_tasks import MeasureTasks
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
-from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
-from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
 
 # Snakemake asks the same anew for each job of a rule, a fifth of the time of a large plan.
 snakemake_answers.remember(sys.modules)
@@ -61,7 +59,6 @@ MEASURE_TASKS = MeasureTasks(STUDY, SOURCES)
 RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
 
 CELLS = list(STUDY.cells.values())
-TENANTS = [tenant for scenario in STUDY.scenarios.values() for tenant in scenario.tenants]
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])
 FIGURE_FILES = expand(
     f"{RESULTS}/figures/{{figure}}.{{kind}}",
@@ -117,13 +114,8 @@ wildcard_constraints:
 
 
 @cache
-def repository_task(scenario, tenant):
-    return planning.repository_task(STUDY, scenario, tenant)
-
-
-@cache
-def ensemble_task(scenario, tenant):
-    return planning.ensemble_task(STUDY, scenario, tenant)
+def repository_task(scenario):
+    return planning.repository_task(STUDY, scenario)
 
 
 @cache
@@ -145,13 +137,6 @@ def any_of(names):
     """A pattern of these names, and of nothing where there are none."""
     each = sorted(set(map(re.escape, names)))
     return rf"(?:{'|'.join(each)})" if each else "(?!)"
-
-
-def scenarios_with(model_file):
-    """A pattern of the scenarios whose server loads files of this name."""
-    servers = STUDY.servers.values()
-    names = any_of(of.name for of in servers if RUNTIMES[of.runtime].model_file == model_file)
-    return rf"{names}\.[A-Za-z0-9_.~-]+"
 
 
 def plan_files():

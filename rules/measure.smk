@@ -1,7 +1,7 @@
 """Measure: one cell on a server of its own.
 
-inputs:   the scenario's repository, torch's answers, records of the dedicated peaks of its tenants
-          and of the cells that decide on its mix or predict it, records of exports where they
+inputs:   the scenario's repository, in which torch's answers are, records of the dedicated peaks of
+          its tenants and of the cells that decide on its mix or predict it, of exports where they
           predict it by the memory that models touch, the trace of arrivals, if the experiment's come
           from one, files that the experiment reads, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/, with {requests,windows,monitor}.parquet, record.json, server.log;

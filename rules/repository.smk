@@ -1,78 +1,30 @@
-"""Repository: the Triton model repository of each scenario, one tenant at a time.
+"""Repository: the Triton model repository of each scenario, with what its models are to answer.
 
-inputs:   the exported models, or TensorRT's plans of them; for a tenant that gets pictures, what its
-          network wants of them
-outputs:  model_repository/<study>/<scenario>/<tenant>/{config.pbtxt,1/model.*}, and for a tenant that
-          gets pictures the same in <tenant>.preprocess and <tenant>.network, of which it is the ensemble
-steps:    write the configuration as Triton's protobuf message, copy the model
+inputs:   for each tenant that is brought to the server its exported model, or TensorRT's plan of it,
+          the record of the export, and torch's answers: to images, or to pictures where it gets some
+outputs:  model_repository/<study>/<scenario>/: <tenant>/{config.pbtxt,1/model.*}, for a tenant that
+          gets pictures the same in <tenant>.preprocess and <tenant>.network, of which it is the
+          ensemble; and <tenant>.reference.npz, which Triton does not look at
+steps:    write each configuration as Triton's protobuf message, copy model and answers
 """
-
-# A name stands for one tenant in the whole study.
-NETWORKS = any_of(tenant.network for tenant in TENANTS)
 
 
 rule repository:
-    """The network of one tenant of a scenario's Triton repository, as ONNX."""
+    """All that a scenario's server loads. Snakemake empties the folder before it is made again."""
     input:
-        model=lambda w: files.served(STUDY, w.scenario, w.tenant),
-        check=lambda w: files.check(STUDY, model_of(w.scenario, w.tenant)),
+        unpack(lambda w: files.of_repository(STUDY, STUDY.scenarios[w.scenario])),
     output:
-        config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{ONNX}",
+        directory(f"{REPOSITORY}/{{scenario}}"),
     log:
-        f"{LOGS}/repository/{{scenario}}/{{tenant}}.log",
+        f"{LOGS}/repository/{{scenario}}.log",
     wildcard_constraints:
-        scenario=scenarios_with(ONNX),
-        tenant=NETWORKS,
+        scenario=rf"{any_of(STUDY.servers)}\.[A-Za-z0-9_.~-]+",
     conda:
         "../envs/perseus.yaml"
     params:
-        task=lambda w: repository_task(w.scenario, w.tenant).plain(),
-        code=lambda w: provenance.repository_code(SOURCES, repository_task(w.scenario, w.tenant)),
+        task=lambda w: repository_task(w.scenario).plain(),
+        code=lambda w: provenance.repository_code(SOURCES, repository_task(w.scenario)),
     message:
-        "Adding {wildcards.tenant} to the repository of {wildcards.scenario}"
+        "Writing the repository of {wildcards.scenario}"
     script:
         "../scripts/repository.py"
-
-
-use rule repository as repository_program with:
-    output:
-        config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{PROGRAM}",
-    wildcard_constraints:
-        scenario=scenarios_with(PROGRAM),
-        tenant=NETWORKS,
-
-
-use rule repository as repository_plan with:
-    output:
-        config=f"{REPOSITORY}/{{scenario}}/{{tenant}}/config.pbtxt",
-        model=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{PLAN}",
-    wildcard_constraints:
-        scenario=scenarios_with(PLAN),
-        tenant=NETWORKS,
-
-
-rule ensemble:
-    """What stands before the network of a tenant that gets pictures, and the ensemble of both."""
-    input:
-        pictures=lambda w: files.pictures(STUDY, model_of(w.scenario, w.tenant)),
-        check=lambda w: files.check(STUDY, model_of(w.scenario, w.tenant)),
-    output:
-        ensemble=f"{REPOSITORY}/{{scenario}}/{{tenant}}/{CONFIG}",
-        version=f"{REPOSITORY}/{{scenario}}/{{tenant}}/1/{ENSEMBLE_FILE}",
-        preprocess=f"{REPOSITORY}/{{scenario}}/{{tenant}}.preprocess/{CONFIG}",
-        program=f"{REPOSITORY}/{{scenario}}/{{tenant}}.preprocess/1/{PREPROCESS_FILE}",
-    log:
-        f"{LOGS}/ensemble/{{scenario}}/{{tenant}}.log",
-    wildcard_constraints:
-        tenant=any_of(tenant.name for tenant in TENANTS if tenant.steps),
-    conda:
-        "../envs/perseus.yaml"
-    params:
-        task=lambda w: ensemble_task(w.scenario, w.tenant).plain(),
-        code=SOURCES.fingerprint(["ensemble.py"]),
-    message:
-        "Adding what preprocesses for {wildcards.tenant} to the repository of {wildcards.scenario}"
-    script:
-        "../scripts/ensemble.py"

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from perseus.host.job import job
+from perseus.measurement.brought import references_in
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.measure import FAILURES, measure
 from perseus.measurement.progress.listeners import listeners
@@ -22,12 +23,14 @@ def records(what: str) -> list[Path]:
     return [path / RECORD if path.is_dir() else path for path in files(what)]
 
 
+repository = next(iter(files("repository")), None)
+
 with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0]) as tell:
     measure(
         task,
         Inputs(
-            repository=next((path.parents[1] for path in files("repository")), None),
-            references=dict(zip(task.brought, files("references"), strict=True)),
+            repository=repository,
+            references=references_in(repository, task) if repository else {},
             dedicated_records=records("dedicated"),
             earlier_records=records("earlier"),
             trace=next(iter(files("trace")), None),

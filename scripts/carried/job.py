@@ -12,14 +12,14 @@ from perseus.study.tasks.tables import TablesTask
 
 
 class Job(Part):
-    """All tasks of a study: exports by model, tenants by scenario, and the cells in turn.
+    """All tasks of a study: exports by model, repositories by scenario, and the cells in turn.
 
     `dedicated` names, by cell, the cells whose peaks it needs, `earlier` those that decide on its
     mix. `files` are the traces that tasks name, as they name them.
     """
 
     models: dict[str, ExportTask]
-    tenants: dict[str, tuple[RepositoryTask, ...]]
+    repositories: dict[str, RepositoryTask]
     cells: tuple[MeasureTask, ...]
     dedicated: dict[str, tuple[str, ...]]
     earlier: dict[str, tuple[str, ...]]

@@ -93,13 +93,7 @@ def job_of(study: Study) -> Job:
                 raise ValueError(f"{tenant.name}: pictures are not carried (preprocessing:)")
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},
-        tenants={
-            scenario.id: tuple(
-                planning.repository_task(study, scenario.id, tenant.name)
-                for tenant in scenario.tenants
-            )
-            for scenario in study.scenarios.values()
-        },
+        repositories={id: planning.repository_task(study, id) for id in study.scenarios},
         cells=tuple(planning.measure_task(study, cell) for cell in in_turn(study)),
         dedicated={
             cell.id: tuple(each.id for each in study.dedicated_cells(cell))

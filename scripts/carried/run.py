@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -68,6 +69,7 @@ def run(job: Job, results: Path, end_s: float) -> None:
             print(line, file=log)
 
         require(job)
+        shutil.rmtree(work / "repository", ignore_errors=True)  # Triton serves whatever lies in one
         for name, task in job.models.items():
             say(f"exporting {name}")
             prepare(job, name, task, work)
@@ -109,11 +111,10 @@ def prepare(job: Job, name: str, task: ExportTask, work: Path) -> None:
     shape = write_reference(task, folder / "reference.npz")
     program = folder / "model.pt2"
     export_program(task, program)
-    for scenario, written in job.tenants.items():
-        for each in written:
-            if each.tenant.model == name:
-                root = work / "repository" / scenario
-                write_tenant(root, each.tenant, each.siblings, program, shape)
+    for scenario, repository in job.repositories.items():
+        for tenant in repository.tenants:
+            if tenant.model == name:
+                write_tenant(work / "repository" / scenario, tenant, program, shape)
 
 
 def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) -> bool:

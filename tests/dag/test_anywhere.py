@@ -18,7 +18,7 @@ use rule * from perseus{renamed}
 """
 WHOLE = {
     "export": 2,
-    "repository": 4,
+    "repository": 3,
     "ceiling": 1,
     "measure": 5,
     "predictions": 1,

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import yaml
 
 IMAGE = "nvcr.io/nvidia/tritonserver:24.10-py3"
 STUDY = """\
@@ -37,8 +38,8 @@ def study(empty, tmp_path):
 @pytest.mark.parametrize(
     ("options", "steps"),
     [
-        ({}, {"export", "export_program", "repository_program"}),
-        ({"precision": "fp16"}, {"export", "export_program", "repository_program"}),
+        ({}, {"export", "export_program", "repository"}),
+        ({"precision": "fp16"}, {"export", "export_program", "repository"}),
         ({"runtime": "onnxruntime"}, {"export", "repository"}),
         (
             {"runtime": "onnxruntime", "precision": "fp16"},
@@ -46,11 +47,11 @@ def study(empty, tmp_path):
         ),
         (
             {"runtime": "tensorrt", "launcher": CONTAINER},
-            {"export", "tensorrt", "repository_plan"},
+            {"export", "tensorrt", "repository"},
         ),
         (
             {"runtime": "tensorrt", "precision": "fp16", "launcher": CONTAINER},
-            {"export", "convert", "tensorrt", "repository_plan"},
+            {"export", "convert", "tensorrt", "repository"},
         ),
     ],
 )
@@ -59,6 +60,24 @@ def test_each_runtime_of_a_gpu_has_its_steps(empty, study, options, steps):
     tables = {"predictions", "tables", "check_tables"}
     always = {"measure", "ceiling", *tables, "figure", "report"}
     assert jobs - always == steps
+
+
+@pytest.mark.parametrize("name", ["slurm", "kubernetes", "cluster-generic"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"runtime": "onnxruntime", "precision": "fp16"},
+        {"runtime": "tensorrt", "precision": "fp16", "launcher": CONTAINER},
+    ],
+    ids=lambda options: options["runtime"],
+)
+def test_jobs_that_a_profile_joins_wait_for_none_that_waits_for_them(empty, study, name, options):
+    """An export and what is served of it cannot be one job: what converts it lies between them."""
+    profile = yaml.safe_load((empty.root / "profiles" / name / "config.yaml").read_text())
+    joined = []
+    for key in ("groups", "group-components"):
+        joined += [f"--{key}", *(f"{name}={value}" for name, value in profile[key].items())]
+    assert empty.jobs(*study(**options), *joined)
 
 
 def test_a_run_without_the_gpus_stops_before_any_job_with_one_sentence(empty, study, tmp_path):

@@ -232,8 +232,7 @@ def test_a_feature_measures_what_it_should(cells, name):
 @pytest.mark.parametrize("study", STUDIES)
 def test_a_study_that_is_shipped_can_be_planned(empty, study):
     jobs = empty.jobs("--configfile", f"config/studies/{study}.yaml")
-    # A repository of programs of torch, say, is a rule of its own: repository_program.
-    steps = {job[0].partition("_")[0] for job in jobs}
+    steps = {job[0] for job in jobs}
     assert steps >= {"export", "repository", "measure", "tables", "report"}
 
 
@@ -248,25 +247,22 @@ def test_an_export_is_shared_by_all_scenarios(empty):
     jobs = list(empty.jobs())
     exports = [job for job in jobs if job[0] == "export"]
     assert sorted(exports) == [("export", "mobilenet_v3_small"), ("export", "squeezenet1_1")]
-    assert len([job for job in jobs if job[0] == "repository"]) == 4
+    assert len([job for job in jobs if job[0] == "repository"]) == 3
 
 
 def test_pictures_are_a_step_of_their_own_for_those_who_are_sent_them(empty, tmp_path):
-    """A network is asked about pictures once, and an ensemble is made beside each network."""
+    """A network is asked about pictures once, and its answers lie in every repository."""
     path = tmp_path / "study.yaml"
     by_server = {**SQUEEZE, "name": "by_server", "preprocessing": "server"}
     change = shared({**SQUEEZE, "name": "by_client", "preprocessing": "client"}, by_server)
     models = [{"name": "squeezenet1_1", "sla": {"latency_ms": 100}}]
     path.write_text(yaml.safe_dump({"models": models, **change}))
     jobs = set(empty.jobs("--configfile", str(path)))
-    assert {job for job in jobs if job[0] in ("pictures", "ensemble", "repository")} == {
+    assert {job for job in jobs if job[0] in ("pictures", "repository")} == {
         ("pictures", "squeezenet1_1"),
-        ("repository", "cpu1.by_client", "by_client"),
-        ("repository", "cpu1.by_server", "by_server.network"),
-        ("ensemble", "cpu1.by_server", "by_server"),
-        ("repository", "cpu1.shared", "by_client"),
-        ("repository", "cpu1.shared", "by_server.network"),
-        ("ensemble", "cpu1.shared", "by_server"),
+        ("repository", "cpu1.by_client"),
+        ("repository", "cpu1.by_server"),
+        ("repository", "cpu1.shared"),
     }
 
 

@@ -18,11 +18,11 @@ from workflow_files import ROOT, copy_workflow
 from perseus.study.files import RAW
 
 UPGRADES = "upgrades"  # a folder before those of the packages that are installed
-FOLDERS = {"measure": RAW}  # what lies in the folders that are outputs, by rule
+IN_FOLDERS = {"measure": RAW, "repository": ("made.json",)}  # by rule, whose output is a folder
 OUTPUT_FILES = f"""
 from pathlib import Path
 
-names = {FOLDERS}.get(snakemake.rule, [""])
+names = {IN_FOLDERS}.get(snakemake.rule, [""])
 output_files = [Path(output, name) for output in snakemake.output for name in names]
 for output_file in output_files:
     output_file.parent.mkdir(parents=True, exist_ok=True)

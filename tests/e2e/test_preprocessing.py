@@ -3,6 +3,7 @@ it is known where the time went."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,28 +21,24 @@ from perseus.measurement.preprocess_cost import client_preprocess_ms
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.measurement.verify import VerificationError, verify
-from perseus.models.ensemble import write_ensemble
 from perseus.models.picture_export import export_pictures
 from perseus.models.pictures import Pictures
-from perseus.models.repository import write_tenant
+from perseus.models.repository import Brought, write_repository
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
-from perseus.study.tasks.ensemble import EnsembleTask
-from perseus.study.tasks.repository import ServedTenant
+from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client
 
 CORE = sorted(os.sched_getaffinity(0))[-1:]
 SERVER = tenant("a", preprocessing="server", max_batch_size=4)
 CLIENT = tenant("b", preprocessing="client", max_batch_size=4)
-MODELS = ("a", "a.network", "a.preprocess", "b")
-ENSEMBLE = EnsembleTask(
+ENSEMBLE = ServedEnsemble(
     tenant="a",
     preprocess="a.preprocess",
     network="a.network",
     max_batch_size=4,
     processes=1,
-    siblings=MODELS,
 )
 
 
@@ -54,12 +51,17 @@ def pictures(export_task, tmp_path_factory) -> Path:
 
 @contextmanager
 def served(exported, pictures: Path, root: Path) -> Iterator[RunningServer]:
-    """Both tenants, a as an ensemble."""
+    """Both tenants, a as an ensemble. What torch answers lies in the repository, too."""
     (folder, check), repository = exported, root / "repository"
-    for name in ("a.network", "b"):
-        network = ServedTenant(name=name, model="m", max_batch_size=4, max_queue_delay_us=0)
-        write_tenant(repository, network, MODELS, folder / "model.onnx", check)
-    write_ensemble(repository, ENSEMBLE, Pictures.read(pictures).preprocessing, check)
+    networks = tuple(
+        ServedTenant(
+            name=name, model="m", max_batch_size=4, max_queue_delay_us=0, ensemble=ensemble
+        )
+        for name, ensemble in (("a.network", ENSEMBLE), ("b", None))
+    )
+    (root / "check.json").write_text(json.dumps(check))
+    brought = [Brought(folder / "model.onnx", root / "check.json", pictures)] * 2
+    write_repository(repository, RepositoryTask(tenants=networks), brought, is_variant=False)
     with embedded_triton(repository, root / "server.log", CORE) as server:
         yield server
 

@@ -51,9 +51,8 @@ def server(export_task, exported, tmp_path_factory):
     program, (_, check) = root / "model.pt2", exported
     told = export_program(export_task, program)
     assert told["relative_error"] < 1e-3
-    names = [tenant.name for tenant in TENANTS]
     for tenant in TENANTS:
-        write_tenant(root / "repository", tenant, names, program, check)
+        write_tenant(root / "repository", tenant, program, check)
     path = root / "repository" / "padded" / "config.pbtxt"
     config = text_format.Parse(path.read_text(), pb.ModelConfig())
     config.parameters["captured_batch_sizes"].string_value = "1,4"  # as for a GPU

@@ -38,7 +38,7 @@ def serve_and_verify(
     onnx, true_reference, check = network
     names = [each.name for each in tenants]
     for each in tenants:
-        write_tenant(root / "repository", each, names, onnx, check)
+        write_tenant(root / "repository", each, onnx, check)
     with embedded_triton(root / "repository", root / "server.log", CORE) as server:
         measured = [
             tenant(

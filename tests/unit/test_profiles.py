@@ -65,6 +65,7 @@ def test_a_profile_takes_no_time_from_a_cell_that_asks_for_more(name):
 def test_only_rules_that_exist_are_named(name):
     found = profile(name)
     assert set(found.get("groups", {})) <= set(rules())
+    assert set(found.get("group-components", {})) <= set(found.get("groups", {}).values())
 
 
 @pytest.mark.parametrize(("name", "changed"), [("cluster-generic", set()), ("slurm", {"pandas"})])

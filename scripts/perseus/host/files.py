@@ -50,12 +50,6 @@ def partial_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{identity()}.partial")
 
 
-def becomes(path: Path) -> Path:
-    """What a `partial_path` of any process is to become; the path itself if it is none."""
-    match = PARTIAL.fullmatch(path.name)
-    return path.with_name(match[1]) if match else path
-
-
 def seal(path: Path) -> None:
     """Bring a file to the disk, and note how long it is and how it begins (`host.cut_files`).
 

@@ -17,58 +17,60 @@ from typing import Any
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models import preprocess
+from perseus.models.pictures import Pictures
 from perseus.models.preprocess import PARAMETER, Preprocessing
 from perseus.models.repository import write_model
-from perseus.study.tasks.ensemble import EnsembleTask
+from perseus.study.tasks.repository import ServedEnsemble
 from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE
 
 
 def write_ensemble(
-    root: Path, task: EnsembleTask, preprocessing: Preprocessing, check: Mapping[str, Any]
+    root: Path, served: ServedEnsemble, pictures: Path, check: Mapping[str, Any]
 ) -> None:
     """Write the two into the repository `root`.
 
+    pictures: pictures.npz of the network, which says what it wants of them.
     check: what the export wrote of the network, check.json (input_shape, classes).
-    Raises RepositoryError for anything found in `root` that is not of this scenario.
     """
-    made = preprocess_config(task, preprocessing, check["input_shape"])
-    write_model(root, made, PREPROCESS_FILE, Path(preprocess.__file__), task.siblings)
-    joined = ensemble_config(task, check["classes"])
-    write_model(root, joined, ENSEMBLE_FILE, Path(os.devnull), task.siblings)
+    wanted = Pictures.read(pictures).preprocessing
+    made = preprocess_config(served, wanted, check["input_shape"])
+    write_model(root, made, PREPROCESS_FILE, Path(preprocess.__file__))
+    joined = ensemble_config(served, check["classes"])
+    write_model(root, joined, ENSEMBLE_FILE, Path(os.devnull))
 
 
 def preprocess_config(
-    task: EnsembleTask, preprocessing: Preprocessing, input_shape: tuple[int, int, int]
+    served: ServedEnsemble, preprocessing: Preprocessing, input_shape: tuple[int, int, int]
 ) -> pb.ModelConfig:
     """From pictures to the network's `input_shape` (channels, height, width).
 
     On the CPU, a process for each of the server's cores; no picture waits for others.
     """
     config = pb.ModelConfig(
-        name=task.preprocess,
+        name=served.preprocess,
         backend="python",
-        max_batch_size=task.max_batch_size,
+        max_batch_size=served.max_batch_size,
         default_model_filename=PREPROCESS_FILE,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_UINT8, dims=[-1])],
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=input_shape)],
     )
-    config.instance_group.add(count=task.processes, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
+    config.instance_group.add(count=served.processes, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
     text = json.dumps(asdict(preprocessing), sort_keys=True)
     config.parameters[PARAMETER].string_value = text
     return config
 
 
-def ensemble_config(task: EnsembleTask, classes: int) -> pb.ModelConfig:
+def ensemble_config(served: ServedEnsemble, classes: int) -> pb.ModelConfig:
     """From pictures to the `classes` outputs of the network."""
     config = pb.ModelConfig(
-        name=task.tenant,
+        name=served.tenant,
         platform="ensemble",
-        max_batch_size=task.max_batch_size,
+        max_batch_size=served.max_batch_size,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_UINT8, dims=[-1])],
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[classes])],
     )
     tensors = ("input", "images", "output")
-    steps = zip((task.preprocess, task.network), tensors, tensors[1:], strict=False)
+    steps = zip((served.preprocess, served.network), tensors, tensors[1:], strict=False)
     for model, given, made in steps:
         config.ensemble_scheduling.step.add(
             model_name=model,

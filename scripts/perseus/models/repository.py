@@ -1,7 +1,8 @@
 """Write the Triton model repository of one scenario.
 
-`write_tenant` makes `<root>/<tenant>/config.pbtxt` and `<root>/<tenant>/1/<the model's file>`; what
-stands before the network of a tenant that gets pictures is written by `ensemble`.
+`write_repository` makes all of it: for each tenant `<root>/<tenant>/config.pbtxt` and
+`<root>/<tenant>/1/<the model's file>`, and beside these what torch answers to what the tenant is
+asked; what stands before the network of a tenant that gets pictures is written by `ensemble`.
 `model_config` says what stands in a config.pbtxt; what is the runtime's own comes from the module
 of its name in `runtimes`. The same repository is served by our python-based backends
 (scripts/backends) and, unchanged, by the C++ backends of NVIDIA's container. But without
@@ -11,41 +12,79 @@ has none (max_queue_delay_us=None) and a max_batch_size above 1.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.host.files import becomes, whole
+from perseus.host.files import whole
 from perseus.models.rate_limiter import RESOURCE
 from perseus.models.runtimes import parameters_of
+from perseus.models.unmade import require_made, unmake
 from perseus.study.model import Precision
 from perseus.study.runtimes import RUNTIMES, Runtime
-from perseus.study.tasks.repository import ServedTenant
-from perseus.study.triton_models import CONFIG, ENSEMBLE_FILE, PREPROCESS_FILE
+from perseus.study.tasks.repository import RepositoryTask, ServedTenant
+from perseus.study.triton_models import CONFIG, answers_file, tenant_of
 
 
 class RepositoryError(ValueError):
-    """A tenant or a folder that cannot be served; the message says what to change."""
+    """A tenant that cannot be served; the message says what to change."""
 
 
-def write_tenant(
-    root: Path, tenant: ServedTenant, siblings: Sequence[str], model: Path, check: Mapping[str, Any]
+@dataclass(frozen=True)
+class Brought:
+    """What is there of one tenant: its model's file, check.json, and torch's answers."""
+
+    model: Path
+    check: Path
+    reference: Path
+
+
+def write_repository(
+    root: Path, task: RepositoryTask, brought: Sequence[Brought], *, is_variant: bool
 ) -> None:
-    """Write one tenant of the repository `root`: `config.pbtxt`, and a copy of the file `model`.
+    """Write the repository of a scenario into `root`, which is not there yet.
 
-    siblings: as of `write_model`.
+    brought: of each tenant of the task, in that order.
+    is_variant: whether it is a setting of a grid, which ends as a row where a model could not be
+        made or takes no such batches: in the place of the model stands why.
+
+    Raises RepositoryError for an unfit tenant, UnmadeError where there is no model.
+    """
+    for tenant, files in zip(task.tenants, brought, strict=True):
+        check = json.loads(files.check.read_text())
+        unfit = unfit_batches(tenant, check)
+        if not is_variant:
+            require_made(files.model)
+            if unfit:
+                raise RepositoryError(unfit)
+        write_tenant(root, tenant, files.model, check)
+        if unfit:
+            unmake(model_path(root, tenant.name, tenant.model_file), unfit)
+        if tenant.ensemble:  # by its name: what preprocesses is no part of what other tenants are
+            before = import_module("perseus.models.ensemble")
+            before.write_ensemble(root, tenant.ensemble, files.reference, check)
+        with whole(root / answers_file(tenant_of(tenant.name))) as partial:
+            shutil.copyfile(files.reference, partial)
+
+
+def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
+    """Write one tenant's network: `config.pbtxt`, and a copy of the file `model`.
+
     check: what the export wrote of the model, check.json (input_shape, classes).
 
-    Raises RepositoryError for an unfit tenant, and for anything else found in `root`.
+    Raises RepositoryError for an unfit tenant.
     """
     channels, height, width = check["input_shape"]
     config = model_config(tenant, (channels, height, width), check["classes"])
-    write_model(root, config, tenant.model_file, model, siblings)
+    write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
@@ -64,29 +103,22 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
     )
 
 
-def write_model(
-    root: Path, config: pb.ModelConfig, file: str, source: Path, siblings: Sequence[str]
-) -> None:
+def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
     """Write one Triton model of the repository `root`, whose `file` is a copy of `source`.
 
-    siblings: names of all Triton models of the scenario. Triton serves whatever lies in a
-        repository, so what was written earlier for one that is no longer among them is removed.
-
-    The file is copied, not linked: a link would share its time stamp with the export's output, and
-    a workflow that touches one would find the other out of date.
-
-    Raises RepositoryError for anything else found in `root`.
+    It is copied, not linked: what is served stays what it was, whoever writes into the export's
+    file, and a repository may lie on another disk.
     """
-    for folder in _stale_models(root, {config.name, *siblings}):
-        shutil.rmtree(folder)
-    version = root / config.name / "1"
-    for name in _version_files() - {file}:
-        (version / name).unlink(missing_ok=True)  # of what it was before
     # The file first: a config.pbtxt stands only beside its model.
-    with whole(version / file) as partial:
+    with whole(model_path(root, config.name, file)) as partial:
         shutil.copyfile(source, partial)
     with whole(root / config.name / CONFIG) as partial:
         partial.write_text(text_format.MessageToString(config))
+
+
+def model_path(root: Path, model: str, file: str) -> Path:
+    """Where the file of a Triton model lies; it has one version."""
+    return root / model / "1" / file
 
 
 def model_config(
@@ -165,25 +197,3 @@ def _runtime_problems(tenant: ServedTenant, runtime: Runtime) -> Iterator[str]:
     if tenant.precision not in runtime.all_precisions:
         able = [name for name, each in RUNTIMES.items() if tenant.precision in each.all_precisions]
         yield f"{tenant.runtime} does not compute in {tenant.precision}: take {' or '.join(able)}"
-
-
-def _version_files() -> set[str]:
-    """All that may lie in the version folder of a Triton model."""
-    return {ENSEMBLE_FILE, PREPROCESS_FILE, *(each.model_file for each in RUNTIMES.values())}
-
-
-def _stale_models(root: Path, names: Set[str]) -> list[Path]:
-    """Folders that an earlier call wrote for Triton models not in `names`, if only in part."""
-    stale = []
-    for path in sorted(root.iterdir()) if root.is_dir() else ():
-        if path.name in names or path.name.startswith("."):
-            continue
-        files = {str(becomes(p).relative_to(path)) for p in path.rglob("*") if not p.is_dir()}
-        ours = {CONFIG, *(f"1/{name}" for name in _version_files())}
-        if path.is_symlink() or not path.is_dir() or not files <= ours:
-            raise RepositoryError(
-                f"{path} is not part of this scenario, and Triton would try to serve it: "
-                "move it away, or choose another folder for the repository"
-            )
-        stale.append(path)
-    return stale

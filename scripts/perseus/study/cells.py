@@ -222,6 +222,10 @@ class Study:
         """Whether its model is on the server already."""
         return self.models[tenant.model].is_served
 
+    def brought(self, scenario: Scenario) -> list[Tenant]:
+        """The tenants whose models are brought to the scenario's server: all but those."""
+        return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
+
 
 def _scenarios(study: Study) -> Iterator[Scenario]:
     """The scenarios on each of their servers, and before them the dedicated ones that they need."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
@@ -11,7 +11,6 @@ from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
-from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE, files_of
 
 RECORD = "record.json"
 RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", RECORD, "server.log")
@@ -77,8 +76,7 @@ def repeats(study: Study, repeated: str) -> str:
 def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
     """All that a cell is measured from, by what it is to the job; without what it has none of."""
     found = {
-        "repository": repository_files(study, of.scenario),
-        "references": references(study, of.scenario),
+        "repository": of_scenario(study, of.scenario),
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of)),
         **_of_copies(study, of),
@@ -100,7 +98,7 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
     return {
         "copies": raw(study, cells),
         "copies_dedicated": [file for file in alone if file not in own],
-        "checks": _checks(study, _brought(study, of.scenario)),
+        "checks": _checks(study, study.brought(of.scenario)),
     }
 
 
@@ -115,22 +113,24 @@ def ceilings(study: Study) -> list[str]:
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
-def repository_files(study: Study, of: Scenario) -> list[str]:
-    """Of all its Triton models."""
-    root = f"{repository(study)}/{of.id}"
-    return [
-        f"{root}/{file}"
-        for tenant in _brought(study, of)
-        for file in _files_of_tenant(tenant, of.server)
-    ]
+def of_scenario(study: Study, of: Scenario) -> list[str]:
+    """The folder of its repository, with what torch answers; none where nothing is brought."""
+    return [f"{repository(study)}/{of.id}"] if study.brought(of) else []
 
 
-def _files_of_tenant(tenant: Tenant, server: Server) -> Iterator[str]:
-    """From the repository on."""
-    if tenant.steps:
-        yield from files_of(tenant.name, ENSEMBLE_FILE)
-        yield from files_of(tenant.steps[0], PREPROCESS_FILE)
-    yield from files_of(tenant.network, RUNTIMES[server.runtime].model_file)
+def repositories(study: Study) -> list[str]:
+    """The folders of all."""
+    return [folder for of in study.scenarios.values() for folder in of_scenario(study, of)]
+
+
+def of_repository(study: Study, of: Scenario) -> dict[str, list[str]]:
+    """What it is made of, by what it is to the job: a file for each tenant that is brought."""
+    brought = study.brought(of)
+    return {
+        "models": [served(study, of.id, tenant.name) for tenant in brought],
+        "checks": [check(study, tenant.model) for tenant in brought],
+        "references": references(study, of),
+    }
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
@@ -159,7 +159,7 @@ def check(study: Study, model: str) -> str:
 
 def all_checks(study: Study) -> list[str]:
     """Those of all models that are brought to a server."""
-    return _checks(study, [t for of in study.scenarios.values() for t in _brought(study, of)])
+    return _checks(study, [t for of in study.scenarios.values() for t in study.brought(of)])
 
 
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
@@ -173,7 +173,7 @@ def checks(study: Study, ceiling: str) -> list[str]:
         tenant.model
         for scenario in study.scenarios.values()
         if of_ceiling(scenario.server.name) == ceiling
-        for tenant in _brought(study, scenario)
+        for tenant in study.brought(scenario)
     }
     return [check(study, name) for name in sorted(names)]
 
@@ -189,12 +189,8 @@ def references(study: Study, of: Scenario) -> list[str]:
         pictures(study, tenant.model)
         if tenant.preprocessing
         else f"{results(study)}/models/{tenant.model}/reference.npz"
-        for tenant in _brought(study, of)
+        for tenant in study.brought(of)
     ]
-
-
-def _brought(study: Study, of: Scenario) -> list[Tenant]:
-    return [tenant for tenant in of.tenants if not study.is_served(tenant)]
 
 
 # That the configuration names

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from perseus.study.cells import Cell, Scenario, Study, search_alone
+from perseus.study.cells import Cell, Study, search_alone
 from perseus.study.demand import LEVELS, Demand
 from perseus.study.measurement import ArrivalProcess, ClientSettings
 from perseus.study.model import Model
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
+from perseus.study.server import Server
 from perseus.study.setting import configured, in_words, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.check import CheckTask
-from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.measure import (
@@ -28,7 +28,7 @@ from perseus.study.tasks.measure import (
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
-from perseus.study.tasks.repository import RepositoryTask, ServedTenant
+from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
 from perseus.study.tasks.tables import (
     DemandLevel,
     FleetDemand,
@@ -59,47 +59,43 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
     )
 
 
-def repository_task(study: Study, scenario_id: str, tenant_name: str) -> RepositoryTask:
+def repository_task(study: Study, scenario_id: str) -> RepositoryTask:
     scenario = study.scenarios[scenario_id]
-    tenant, server = scenario.tenant(tenant_name), scenario.server
-    batching, is_own = tenant.dynamic_batching, study.models[tenant.model].onnx is not None
+    brought = study.brought(scenario)
     return RepositoryTask(
-        tenant=ServedTenant(
-            name=tenant.network,
-            model=tenant.model,
-            runtime=server.runtime,
-            precision=study.precision(tenant),
-            model_file=RUNTIMES[server.runtime].model_file,
-            instances=tenant.instances,
-            max_batch_size=tenant.max_batch_size,
-            own_request_batch_size=tenant.request_batch_size if is_own else None,
-            max_queue_delay_us=batching.max_queue_delay_us if batching else None,
-            preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
-            priority=tenant.priority,
-            intra_op_threads=tenant.intra_op_threads or server.cores,
-            gpus=server.served_gpus,
-        ),
-        siblings=_triton_models(scenario),
+        tenants=tuple(_served_tenant(study, scenario.server, tenant) for tenant in brought)
     )
 
 
-def ensemble_task(study: Study, scenario_id: str, tenant_name: str) -> EnsembleTask:
-    scenario = study.scenarios[scenario_id]
-    tenant = scenario.tenant(tenant_name)
+def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant:
+    batching, is_own = tenant.dynamic_batching, study.models[tenant.model].onnx is not None
+    return ServedTenant(
+        name=tenant.network,
+        model=tenant.model,
+        runtime=server.runtime,
+        precision=study.precision(tenant),
+        model_file=RUNTIMES[server.runtime].model_file,
+        instances=tenant.instances,
+        max_batch_size=tenant.max_batch_size,
+        own_request_batch_size=tenant.request_batch_size if is_own else None,
+        max_queue_delay_us=batching.max_queue_delay_us if batching else None,
+        preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
+        priority=tenant.priority,
+        intra_op_threads=tenant.intra_op_threads or server.cores,
+        gpus=server.served_gpus,
+        ensemble=_served_ensemble(server, tenant) if tenant.steps else None,
+    )
+
+
+def _served_ensemble(server: Server, tenant: Tenant) -> ServedEnsemble:
     preprocess, network = tenant.steps
-    return EnsembleTask(
+    return ServedEnsemble(
         tenant=tenant.name,
         preprocess=preprocess,
         network=network,
         max_batch_size=tenant.max_batch_size,
-        processes=scenario.server.cores,
-        siblings=_triton_models(scenario),
+        processes=server.cores,
     )
-
-
-def _triton_models(scenario: Scenario) -> tuple[str, ...]:
-    """The names of all that Triton serves."""
-    return tuple(sorted(name for each in scenario.tenants for name in (each.name, *each.steps)))
 
 
 def tensorrt_task(study: Study, server_name: str, tenant_name: str) -> TensorRtTask:

@@ -45,8 +45,10 @@ def ceiling_code(sources: Sources, task: CeilingTask) -> str:
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    runtime = [f"perseus.models.runtimes.{task.tenant.runtime}"]
-    return sources.fingerprint(["repository.py"], runtime)
+    """Of the runtime that serves it; where pictures are sent, with what is before the networks."""
+    runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
+    before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
+    return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:

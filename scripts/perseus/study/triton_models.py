@@ -1,4 +1,4 @@
-"""The Triton models that a tenant is served as, and the files of each in a repository.
+"""The Triton models that a tenant is served as, and its files in a repository.
 
 One of the tenant's own name, which is its network; or, where the server preprocesses, an ensemble
 of that name and its two steps. Tenants' names have no dot, so that a step is never another tenant.
@@ -6,6 +6,7 @@ of that name and its two steps. Tenants' names have no dot, so that a step is ne
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Final, Literal
 
 PreprocessedBy = Literal["client", "server"]
@@ -27,6 +28,16 @@ def tenant_of(model: str) -> str:
     return model.partition(".")[0]
 
 
-def files_of(model: str, file: str) -> list[str]:
-    """The files of a Triton model, from the repository on; `file` is the one that it loads."""
-    return [f"{model}/{CONFIG}", f"{model}/1/{file}"]
+def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
+    """All that it has in a repository, from there on; its network loads the `model_file`."""
+    names = steps(tenant, preprocessing)
+    before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
+    loaded = {**before, names[-1] if names else tenant: model_file}
+    of_models = [[f"{model}/{CONFIG}", f"{model}/1/{file}"] for model, file in loaded.items()]
+    return [*chain.from_iterable(of_models), answers_file(tenant)]
+
+
+def answers_file(tenant: str) -> str:
+    """What torch answers to the images or pictures that it is sent. It lies in the repository
+    itself, where Triton looks at folders only."""
+    return f"{tenant}.reference.npz"

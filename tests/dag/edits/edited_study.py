@@ -14,18 +14,15 @@ RAW_RESULTS = "scripts/perseus/measurement/raw_results.py"
 
 
 def repositories(*models):
-    return {(rule, scenario, model) for rule in ["repository"] for model in models
-            for scenario in (f"cpu1.{model}", "cpu1.shared")}  # fmt: skip
+    """Of these models alone, and of both together."""
+    return {("repository", f"cpu1.{scenario}") for scenario in (*models, "shared")}
 
 
 def of_variant(more):
     """What measures the scenario with one setting, of the tenants' own."""
     shared = f"cpu1.shared{more}"
-    repository = {
-        ("repository", scenario, f"{model}{more}")
-        for model in (RESNET, MOBILENET)
-        for scenario in (f"cpu1.{model}{more}", shared)
-    }
+    scenarios = (*(f"cpu1.{model}{more}" for model in (RESNET, MOBILENET)), shared)
+    repository = {("repository", scenario) for scenario in scenarios}
     alone = {("measure", f"cpu1.{model}{more}.peak.r1") for model in (RESNET, MOBILENET)}
     return repository | alone | {("measure", f"{shared}.mix-3-1.r1")}
 

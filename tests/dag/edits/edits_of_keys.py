@@ -70,7 +70,7 @@ def varied(key: str, values: list[Value], suffix: str) -> tuple[Edits, set[Job]]
 def of_server(name: str) -> set[Job]:
     """All that it serves and is measured on it, and what follows."""
     of_cpu1 = repositories(RESNET, MOBILENET) | ALL_CELLS
-    scenarios = {(rule, of.replace("cpu1.", f"{name}."), *model) for rule, of, *model in of_cpu1}
+    scenarios = {(rule, of.replace("cpu1.", f"{name}.")) for rule, of in of_cpu1}
     return scenarios | {("ceiling", name), AFTER}
 
 
@@ -128,9 +128,8 @@ GROUPS = {
             (
                 {f"{TENANT}.name": "renamed"},
                 {
-                    ("repository", "cpu1.renamed", "renamed"),
-                    ("repository", "cpu1.shared", "renamed"),
-                    ("repository", "cpu1.shared", MOBILENET),
+                    ("repository", "cpu1.renamed"),
+                    ("repository", "cpu1.shared"),
                     ("measure", "cpu1.renamed.peak.r1"),
                     MIX,
                     AFTER,

@@ -112,9 +112,8 @@ def test_a_model_added_with_a_scenario(edited, downstream):
     reconfigured(edited, add)
     assert edited.stale() == {
         ("export", "squeezenet1_1"),
-        ("repository", "cpu1.squeezenet1_1", "squeezenet1_1"),
-        ("repository", "cpu1.pair", "squeezenet1_1"),
-        ("repository", "cpu1.pair", RESNET),
+        ("repository", "cpu1.squeezenet1_1"),
+        ("repository", "cpu1.pair"),
         ("measure", "cpu1.squeezenet1_1.peak.r1"),
         ("measure", "cpu1.pair.mix-1-1.r1"),
         CEILING,
@@ -173,28 +172,36 @@ def test_other_arrivals(edited, downstream):
 
 
 def test_a_tenant_that_is_sent_pictures_and_what_it_is_asked_about(edited, downstream):
-    """Its network moves into a step; no other tenant, nor any export, is touched."""
+    """Its network moves into a step; no scenario without it, nor any export, is touched."""
     reconfigured(
         edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="server")
     )
-    scenarios = (f"cpu1.{MOBILENET}", "cpu1.shared")
-    ensembles = {("ensemble", scenario, MOBILENET) for scenario in scenarios}
-    networks = {("repository", scenario, f"{MOBILENET}.network") for scenario in scenarios}
-    # The name of each model that Triton serves stands in the tasks of all of the same scenario.
-    sibling = ("repository", "cpu1.shared", RESNET)
+    served = repositories(MOBILENET)
     drawn = ("figure", "preprocessing")
     pictures, measured = ("pictures", MOBILENET), {MOBILENET_PEAK, MIX, drawn, *downstream}
-    served = {pictures, sibling, *ensembles, *networks}
-    assert edited.stale() == {*served, CEILING, *measured}
+    assert edited.stale() == {pictures, *served, CEILING, *measured}
     edited.run("--cores", "2", "all")
     assert edited.stale() == set()
     (edited.root / "photos" / "1.jpg").write_bytes(b"another photo")
-    exported = {("export", MOBILENET), pictures, *ensembles, *networks, CEILING}
+    exported = {("export", MOBILENET), pictures, *served, CEILING}
     assert edited.stale() == {*exported, *measured}
     edited.accept()
     edited.append("scripts/perseus/models/preprocess.py", CODE)
-    assert {*ensembles, *ALL_CELLS} < edited.stale()
-    assert not {job for job in edited.stale() if job[0] in ("export", "repository")}
+    assert {*served, *ALL_CELLS} < edited.stale()
+    others = repositories(RESNET) - served
+    assert not {job for job in edited.stale() if job[0] == "export" or job in others}
+
+
+def test_nothing_of_before_is_left_in_a_repository_that_is_made_again(edited):
+    """Triton would serve it: Snakemake empties the folder."""
+    repository = edited.root / "model_repository/edits/cpu1.shared"
+    made = {path.name for path in repository.iterdir()}
+    for gone in (repository / "gone" / "1", repository / ".gone"):
+        gone.mkdir(parents=True)
+        (gone / "model.onnx").touch()
+    reconfigured(edited, lambda study: study["scenarios"][0]["tenants"][0].update(instances=2))
+    edited.run("--cores", "2", str(repository.relative_to(edited.root)))
+    assert {path.name for path in repository.iterdir()} == made
 
 
 def test_a_client_that_preprocesses(edited, downstream):
@@ -202,7 +209,8 @@ def test_a_client_that_preprocesses(edited, downstream):
         edited, lambda study: study["scenarios"][0]["tenants"][1].update(preprocessing="client")
     )
     measured = {MOBILENET_PEAK, MIX, ("figure", "preprocessing"), *downstream}
-    assert edited.stale() == {("pictures", MOBILENET), *measured}
+    # What torch answers to them lies in the repositories.
+    assert edited.stale() == {("pictures", MOBILENET), *repositories(MOBILENET), *measured}
 
 
 def test_the_precision_of_the_study(edited, downstream):

@@ -92,7 +92,9 @@ def test_a_start_that_fails_ends_the_cell_and_keeps_those_before_it(cell, monkey
 
 def test_only_a_cold_start_asks_for_an_eviction(monkeypatch, tmp_path):
     asked = []
-    (tmp_path / "model.onnx").write_bytes(b"weights")
+    (tmp_path / "a/1").mkdir(parents=True)
+    (tmp_path / "a/1/model.onnx").write_bytes(b"weights")
+    (tmp_path / "a.reference.npz").write_bytes(b"answers")  # which no server reads
 
     def refuse(cell):
         raise ServerError("not here")
@@ -103,4 +105,4 @@ def test_only_a_cold_start_asks_for_an_eviction(monkeypatch, tmp_path):
     for page_cache in ("warm", "cold"):
         with pytest.raises(ServerError):
             startup.one_start(cell, page_cache)
-    assert asked == [[tmp_path / "model.onnx"]]
+    assert asked == [[tmp_path / "a/1/model.onnx"]]

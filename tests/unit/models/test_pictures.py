@@ -22,22 +22,29 @@ from perseus.models.networks import ExportError
 from perseus.models.picture_export import export_pictures, preprocessing_for
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.preprocess import Preprocessing, TritonPythonModel
-from perseus.models.repository import RepositoryError, write_tenant
+from perseus.models.repository import Brought, write_repository
 from perseus.study.image_files import MIN_IMAGES
-from perseus.study.tasks.ensemble import EnsembleTask
 from perseus.study.tasks.export import ExportTask
-from perseus.study.tasks.repository import ServedTenant
+from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
+from perseus.study.triton_models import files_of
 
 CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
 LIKE_RESNET = preprocessing_for("resnet50", "DEFAULT", 224)
-TASK = EnsembleTask(
+ENSEMBLE = ServedEnsemble(
     tenant="a",
     preprocess="a.preprocess",
     network="a.network",
     max_batch_size=8,
     processes=2,
-    siblings=("a", "a.network", "a.preprocess"),
 )
+
+
+@pytest.fixture
+def wanted(tmp_path) -> Path:
+    """pictures.npz of a network that wants what LIKE_RESNET says, without answers."""
+    path = tmp_path / "pictures.npz"
+    np.savez(path, **Pictures([], LIKE_RESNET).arrays())
+    return path
 
 
 def photo(folder: Path, size: tuple[int, int], mode: str = "RGB", kind: str = "jpg") -> Path:
@@ -95,9 +102,11 @@ def triton(monkeypatch):
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
 
 
-def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture(tmp_path, triton):
+def test_triton_gets_as_many_tensors_as_rows_and_an_error_for_what_is_no_picture(
+    tmp_path, triton, wanted
+):
     root = tmp_path / "repository"
-    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
+    write_ensemble(root, ENSEMBLE, wanted, CHECK)
     written = text_format.Parse((root / "a.preprocess/config.pbtxt").read_text(), pb.ModelConfig())
     told = {name: {"string_value": of.string_value} for name, of in written.parameters.items()}
     model = TritonPythonModel()
@@ -125,14 +134,25 @@ def tree(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
-def test_an_ensemble_leads_pictures_through_its_steps(tmp_path):
-    network = ServedTenant(name="a.network", model="resnet50", max_queue_delay_us=500)
+def test_an_ensemble_leads_pictures_through_its_steps(tmp_path, wanted):
+    network = ServedTenant(
+        name="a.network", model="resnet50", max_queue_delay_us=500, ensemble=ENSEMBLE
+    )
+    plain = ServedTenant(name="b", model="resnet50")
     (tmp_path / "model.onnx").write_bytes(b"onnx")
+    (tmp_path / "check.json").write_text(json.dumps(CHECK))
+    (tmp_path / "reference.npz").write_bytes(b"answers")
+    files = tmp_path / "model.onnx", tmp_path / "check.json"
+    brought = [Brought(*files, wanted), Brought(*files, tmp_path / "reference.npz")]
     root = tmp_path / "repository"
-    write_tenant(root, network, TASK.siblings, tmp_path / "model.onnx", CHECK)
-    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
+    write_repository(root, RepositoryTask(tenants=(network, plain)), brought, is_variant=False)
+    of_both = [*files_of("a", "server", "model.onnx"), *files_of("b", None, "model.onnx")]
+    assert tree(root) == sorted(of_both)
+    assert (root / "a.reference.npz").read_bytes() == wanted.read_bytes()
+    assert (root / "b.reference.npz").read_bytes() == b"answers"
     made = served(root)
-    assert set(made) == set(TASK.siblings)
+    assert set(made) == {"a", "a.network", "a.preprocess", "b"}
+    assert made.pop("b").backend == "onnxruntime"
     first, second = made["a"].ensemble_scheduling.step
     assert (first.model_name, second.model_name) == ("a.preprocess", "a.network")
     assert dict(first.output_map)["output"] == dict(second.input_map)["input"] == "images"
@@ -147,28 +167,6 @@ def test_an_ensemble_leads_pictures_through_its_steps(tmp_path):
     assert made["a.preprocess"].instance_group[0].count == 2
     program = (root / "a.preprocess/1/model.py").read_bytes()
     assert program == Path(preprocess.__file__).read_bytes()
-
-
-def test_a_tenant_may_change_its_mind(tmp_path):
-    """From tensors to pictures and back: nothing of the other way is left to be served."""
-    (tmp_path / "model.onnx").write_bytes(b"onnx")
-    root, plain = tmp_path / "repository", ["a/1/model.onnx", "a/config.pbtxt"]
-    write_tenant(root, ServedTenant(name="a", model="m"), ["a"], tmp_path / "model.onnx", CHECK)
-    assert tree(root) == plain
-    write_ensemble(root, TASK, LIKE_RESNET, CHECK)
-    files = ["a.preprocess/1/model.py", "a.preprocess/config.pbtxt", "a/1/.keep", "a/config.pbtxt"]
-    assert tree(root) == files
-    write_tenant(root, ServedTenant(name="a", model="m"), ["a"], tmp_path / "model.onnx", CHECK)
-    assert tree(root) == plain
-
-
-def test_what_somebody_else_put_there_is_not_removed(tmp_path):
-    theirs = tmp_path / "b.preprocess" / "1" / "other.py"
-    theirs.parent.mkdir(parents=True)
-    theirs.touch()
-    with pytest.raises(RepositoryError, match="is not part of this scenario"):
-        write_ensemble(tmp_path, TASK, LIKE_RESNET, CHECK)
-    assert tree(tmp_path) == ["b.preprocess/1/other.py"]
 
 
 # What is asked

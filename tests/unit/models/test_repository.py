@@ -9,7 +9,6 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.host.files import partial_path
 from perseus.models import repository
 from perseus.models.repository import RepositoryError
 from perseus.study.tasks.repository import ServedTenant
@@ -33,9 +32,8 @@ def model(tmp_path: Path) -> Path:
 
 
 def write(root: Path, model: Path, *tenants: ServedTenant) -> None:
-    names = [tenant.name for tenant in tenants]
     for tenant in tenants:
-        repository.write_tenant(root, tenant, names, model, CHECK)
+        repository.write_tenant(root, tenant, model, CHECK)
 
 
 def parsed(path: Path) -> pb.ModelConfig:
@@ -100,34 +98,6 @@ def test_a_new_export_replaces_the_served_model_and_leaves_the_exported_one(tmp_
     write(root, newer, PLAIN)
     assert (root / "resnet/1/model.onnx").read_bytes() == b"newer"
     assert model.read_bytes() == b"onnx"
-
-
-def test_a_tenant_that_left_the_scenario_is_no_longer_served(tmp_path, model):
-    root = tmp_path / "repository"
-    write(root, model, PLAIN, changed(PLAIN, name="gone"))
-    write(root, model, PLAIN)
-    assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
-
-
-def test_what_somebody_else_put_there_is_neither_served_nor_removed(tmp_path, model):
-    root = tmp_path / "repository"
-    precious = root / "theirs" / "2" / "model.onnx"
-    precious.parent.mkdir(parents=True)
-    precious.write_bytes(b"precious")
-    with pytest.raises(RepositoryError, match="theirs is not part of this scenario"):
-        write(root, model, PLAIN)
-    assert tree(root) == ["theirs/2/model.onnx"]
-
-
-def test_what_a_killed_job_left_of_another_tenant_is_ours(tmp_path, model):
-    root = tmp_path / "repository"
-    for file in ("config.pbtxt", "1/model.onnx"):
-        partial_path(root / "old" / file).write_bytes(b"half of it")
-    write(root, model, PLAIN)
-    assert tree(root) == ["resnet/1/model.onnx", "resnet/config.pbtxt"]
-    partial_path(root / "theirs/1/other.onnx").write_bytes(b"half of it")
-    with pytest.raises(RepositoryError, match="theirs is not part of this scenario"):
-        write(root, model, PLAIN)
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "a b", "é", "a\n"])

@@ -132,8 +132,7 @@ def test_a_new_runtime_is_written_into_a_repository(ncnn, tmp_path):
     root, model = tmp_path / "repository", tmp_path / "exported"
     check = {"input_shape": [3, 8, 8], "classes": 10}
     model.write_bytes(b"layers")
-    write_tenant(root, tenant("onnxruntime"), [], model, check)
-    write_tenant(root, tenant(ncnn, intra_op_threads=3, precision="fp16"), [], model, check)
+    write_tenant(root, tenant(ncnn, intra_op_threads=3, precision="fp16"), model, check)
     files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
     assert files == ["resnet/1/model.ncnn", "resnet/config.pbtxt"]
     made = text_format.Parse((root / "resnet/config.pbtxt").read_text(), pb.ModelConfig())

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from perseus.models import onnx_precision, repository
+from perseus.models import onnx_precision
 from perseus.models.networks import ExportError
+from perseus.models.repository import write_tenant
 from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 
@@ -40,7 +41,7 @@ def test_a_refusal_goes_on_in_the_place_of_the_model_to_the_repository(tmp_path)
     assert made(make, path, said.append, ExportError) == {"unmade": "it has no range: Größe"}
     assert said == ["it has no range: Größe"]
     tenant = ServedTenant(name="resnet~precision-int8", model="resnet18")
-    repository.write_tenant(tmp_path / "repository", tenant, [tenant.name], path, CHECK)
+    write_tenant(tmp_path / "repository", tenant, path, CHECK)
     served = tmp_path / "repository/resnet~precision-int8/1/model.onnx"
     assert why_unmade(served) == "it has no range: Größe"
     with pytest.raises(UnmadeError, match=f"^it has no range: Größe .*, remove {served}"):
@@ -83,10 +84,28 @@ def job(script, folder, **of):
     paths = {
         key: SimpleNamespace(**{name: str(folder / path) for name, path in of[key].items()})
         for key in ("input", "output")
+        if key in of
     }
     others = {key: SimpleNamespace(**of.get(key, {})) for key in ("params", "wildcards")}
-    snakemake = SimpleNamespace(log=[str(folder / "logs/job.log")], **paths, **others)
+    run(script, folder, **paths, **others)
+
+
+def run(script, folder, **of):
+    snakemake = SimpleNamespace(log=[str(folder / "logs/job.log")], **of)
     runpy.run_path(str(SCRIPTS / f"{script}.py"), {"snakemake": snakemake})
+
+
+def repository(folder, scenario, model, *tenants):
+    """Run the rule `repository` of tenants of one model."""
+    given = {"models": model, "checks": "check.json", "references": "reference.npz"}
+    run(
+        "repository",
+        folder,
+        input=SimpleNamespace(**{k: [str(folder / v)] * len(tenants) for k, v in given.items()}),
+        output=[str(folder / "repository")],
+        params=SimpleNamespace(task=RepositoryTask(tenants=tenants).plain()),
+        wildcards=SimpleNamespace(scenario=scenario),
+    )
 
 
 def converted(folder):
@@ -111,18 +130,12 @@ def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
     assert "model.onnx cannot be converted to int8" in reason
     tenant = ServedTenant(name="resnet", model="resnet18")
     served = "repository/resnet/1/model.onnx"
-    of = {
-        "input": {"model": "model.int8.onnx", "check": "check.json"},
-        "output": {"config": "repository/resnet/config.pbtxt", "model": served},
-        "params": {"task": RepositoryTask(tenant=tenant, siblings=("resnet",)).plain()},
-        "wildcards": {"scenario": scenario},
-    }
     if "~" in scenario:
-        job("repository", tmp_path, **of)
+        repository(tmp_path, scenario, "model.int8.onnx", tenant)
         assert why_unmade(tmp_path / served) == reason
         return
     with pytest.raises(SystemExit, match="cannot be converted to int8"):
-        job("repository", tmp_path, **of)
+        repository(tmp_path, scenario, "model.int8.onnx", tenant)
     assert not (tmp_path / served).exists()
     assert "cannot be converted" in (tmp_path / "logs/job.error").read_text()
 
@@ -139,20 +152,17 @@ def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
 def test_a_network_of_one_batch_gets_no_other(tmp_path, scenario, sent, most, why):
     (tmp_path / "model.onnx").write_bytes(b"a network")
     (tmp_path / "check.json").write_text(json.dumps(CHECK | {"fixed_batch": 4}))
+    (tmp_path / "reference.npz").write_bytes(b"answers")
     tenant = ServedTenant(
         name="own", model="mine", own_request_batch_size=sent, max_batch_size=most
     )
+    fit = ServedTenant(name="fit", model="mine", own_request_batch_size=4, max_batch_size=4)
     served = tmp_path / "repository/own/1/model.onnx"
-    of = {
-        "input": {"model": "model.onnx", "check": "check.json"},
-        "output": {"config": "repository/own/config.pbtxt", "model": served},
-        "params": {"task": RepositoryTask(tenant=tenant, siblings=("own",)).plain()},
-        "wildcards": {"scenario": scenario},
-    }
     if why and "~" not in scenario:
         with pytest.raises(SystemExit, match=why):
-            job("repository", tmp_path, **of)
+            repository(tmp_path, scenario, "model.onnx", tenant, fit)
         assert not served.exists()
     else:
-        job("repository", tmp_path, **of)
+        repository(tmp_path, scenario, "model.onnx", tenant, fit)
         assert why in why_unmade(served) and bool(why) == bool(why_unmade(served))
+        assert (tmp_path / "repository/fit/1/model.onnx").read_bytes() == b"a network"

@@ -90,7 +90,7 @@ def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
         first = cells(study)[0]
         scenario = first.scenario
         return (
-            planning.repository_task(study, scenario.id, scenario.tenants[0].name),
+            planning.repository_task(study, scenario.id),
             planning.measure_task(study, first),
         )
 
@@ -98,7 +98,7 @@ def test_the_numbers_of_the_gpus_measure_again_and_build_nothing_again():
     assert one == other
     assert measured != measured_other
     assert tasks([0, 1])[0] != one
-    assert one.tenant.gpus == (0,)
+    assert [tenant.gpus for tenant in one.tenants] == [(0,)]
 
 
 @pytest.mark.parametrize(
@@ -124,4 +124,6 @@ def test_each_runtime_is_given_the_file_that_it_loads(server, precision, served,
     )
     (alone,) = study.scenarios.values()
     assert files.served(study, alone.id, "squeezenet1_1") == served
-    assert files.repository_files(study, alone)[1].endswith(f"/squeezenet1_1/{kept}")
+    assert files.of_repository(study, alone)["models"] == [served]
+    (tenant,) = planning.repository_task(study, alone.id).tenants
+    assert f"1/{tenant.model_file}" == kept

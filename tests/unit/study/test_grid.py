@@ -94,8 +94,7 @@ def test_what_a_setting_has_otherwise_stands_in_the_names():
     ]
     task = planning.measure_task(study, shared_cell)
     assert task.server.runtime == "openvino"
-    for tenant in shared_cell.scenario.tenants:
-        served = planning.repository_task(study, shared_cell.scenario.id, tenant.name).tenant
+    for served in planning.repository_task(study, shared_cell.scenario.id).tenants:
         assert (served.instances, served.runtime) == (2, "openvino")
 
 
@@ -117,15 +116,14 @@ def test_all_keys_reach_what_is_served():
         "cpu1~runtime-openvino~cores-2.squeezenet1_1~precision-int8~instances-3~batch-16"
         "~delay_us-500~preferred-4-8~threads-1.peak.r1"
     )
-    name = cell.scenario.tenants[0].name
-    served = planning.repository_task(study, cell.scenario.id, name).tenant
+    (served,) = planning.repository_task(study, cell.scenario.id).tenants
     assert (served.runtime, served.precision, served.instances) == ("openvino", "int8", 3)
     assert (served.max_batch_size, served.max_queue_delay_us) == (16, 500)
     assert (served.preferred_batch_sizes, served.intra_op_threads) == ((4, 8), 1)
     task = planning.measure_task(study, cell)
     assert (task.server.cores, task.tenants[0].precision) == (2, "int8")
     assert (task.tenants[0].max_batch_size, task.tenants[0].dynamic_batching) == (16, True)
-    assert files.served(study, cell.scenario.id, name).endswith(f"/{ONE}/model.int8.onnx")
+    assert files.served(study, cell.scenario.id, served.name).endswith(f"/{ONE}/model.int8.onnx")
 
 
 def test_names_do_not_depend_on_what_else_is_varied_nor_on_the_order():

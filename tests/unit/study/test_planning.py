@@ -56,7 +56,7 @@ def test_ten_thousand_cells_are_planned_in_seconds():
     for cell_id, cell in study.cells.items():
         assert cell.id == cell_id
         planning.measure_task(study, cell).plain()
-        files.repository_files(study, cell.scenario)
+        files.of_repository(study, cell.scenario)
         assert len(study.dedicated_cells(cell)) == (20 if len(cell.scenario.tenants) == 2 else 0)
     assert time.monotonic() - start_s < 20
 
@@ -145,11 +145,7 @@ def tasks_of(study):
     for model in study.models.values():
         if model.architecture:
             yield planning.export_task(study, model.name)
-    for id, scenario in study.scenarios.items():
-        for tenant in scenario.tenants:
-            yield planning.repository_task(study, id, tenant.name)
-            if tenant.steps:
-                yield planning.ensemble_task(study, id, tenant.name)
+    yield from (planning.repository_task(study, id) for id in study.scenarios)
     yield from (planning.measure_task(study, cell) for cell in islice(study.cells.values(), 100))
     yield from (planning.ceiling_task(study, name) for name in study.ceilings)
     for task in ("predictions", "tables", "check", "figure", "report"):
@@ -242,13 +238,13 @@ def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
 
     raw, first = "results/pairs/raw/cpu1.first_twice.mix-1-1", NAMES[0]
     assert of_copies("cpu1.pair.frontier-2.r1") == [
-        [f"{raw}.r1/record.json", f"{raw}.r2/record.json"],
+        [f"{raw}.r1", f"{raw}.r2"],
         [f"results/pairs/repeats/cpu1.{first}_b.peak.json"],
         [f"results/pairs/models/{name}/check.json" for name in NAMES[:2]],
     ]
     assert of_copies("cpu1.others.frontier-1.r1") == [[], [], []]
     (own, alone, checked) = of_copies("cpu2.first_twice.frontier-1.r1")
-    assert own == [f"{raw}.r{n}/record.json".replace("cpu1", "cpu2") for n in (1, 2)]
+    assert own == [f"{raw}.r{n}".replace("cpu1", "cpu2") for n in (1, 2)]
     assert not alone and checked == [f"results/pairs/models/{first}/check.json"]
 
 
@@ -284,13 +280,12 @@ def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
         prices=ROOT / "config" / "prices.csv",
         folder=ROOT,
     )
-    raw = f"cpu1.shared.background-{NAMES[0]}-50.r1"
     of_peaks, of_background, of_pairs = (
-        [Path(file).parent.name for file in files.raw_of_kind(study, kind, ["record.json"])]
+        [Path(file).stem for file in files.measured(study, kind)]
         for kind in ("peak", "background", "slowdown")
     )
-    assert of_peaks == [*(f"cpu1.{name}.peak.r1" for name in NAMES[:2]), raw]
-    assert (of_background, of_pairs) == ([raw], ["cpu1.shared.slowdown-30.r1"])
+    assert of_peaks == ["peak", "background"]
+    assert (of_background, of_pairs) == (["background"], ["slowdown"])
     assert study.kinds == {"peak", "background", "slowdown", "choice"}
     assert [len(study.dedicated_cells(cell)) for cell in study.cells.values()] == [0, 0, 2, 2]
 

@@ -14,6 +14,7 @@ from perseus.study.launchers import LAUNCHERS
 from perseus.study.presets import PRESETS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.measure import MeasureTask
+from perseus.study.tasks.repository import RepositoryTask
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
 
@@ -128,6 +129,27 @@ def test_a_measurement_depends_on_the_repository_only_by_its_files(launcher):
     modules = code(launcher=launcher)
     assert "perseus.models.rate_limiter" in modules or launcher == "remote"
     assert "perseus.models.repository" not in modules
+
+
+ENSEMBLE = {"tenant": "a", "preprocess": "a.preprocess", "network": "a.network"}
+ENSEMBLE |= {"max_batch_size": 8, "processes": 1}
+
+
+@pytest.mark.parametrize("runtime", RUNTIMES)
+@pytest.mark.parametrize("ensemble", [None, ENSEMBLE], ids=["tensors", "pictures"])
+def test_a_repository_depends_on_its_own_runtime_and_on_pictures_only_where_it_gets_some(
+    runtime, ensemble
+):
+    plain = {"name": "b", "model": "b", "runtime": runtime}
+    other = {**plain, "name": "a.network", "ensemble": ensemble}
+    modules = provenance.repository_code(
+        Named(SCRIPTS), RepositoryTask.model_validate({"tenants": [plain, other]})
+    )
+    assert modules >= {"repository.py", "perseus.models.repository"}
+    of_runtimes = {f"perseus.models.runtimes.{name}" for name in RUNTIMES}
+    assert modules & of_runtimes == {f"perseus.models.runtimes.{runtime}"}
+    before = {f"perseus.models.{name}" for name in ("ensemble", "pictures", "preprocess")}
+    assert modules & before == (before if ensemble else set())
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from perseus.study.definition import Definition
 from perseus.study.generated_docs import EXAMPLES, readme, schema_json
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
+from perseus.study.triton_models import files_of
 
 ROOT = Path(__file__).parents[3]
 DEFAULT = yaml.safe_load((ROOT / "config" / "config.yaml").read_text())
@@ -60,11 +61,7 @@ def parts(study):
     """All tasks but those of measurements."""
     return [
         *(planning.export_task(study, name) for name in study.models),
-        *(
-            planning.repository_task(study, scenario_id, tenant.name)
-            for scenario_id, each in study.scenarios.items()
-            for tenant in each.tenants
-        ),
+        *(planning.repository_task(study, scenario_id) for scenario_id in study.scenarios),
         planning.tables_task(study),
         planning.figure_task(study),
     ]
@@ -125,7 +122,7 @@ def test_absent_keys_have_defaults():
     read_model = study.models["squeezenet1_1"]
     assert (read_model.weights, read_model.architecture) == ("random", "squeezenet1_1")
     assert read_model.sla.percentile == 95
-    tenant = planning.repository_task(study, "cpu1.squeezenet1_1", "squeezenet1_1").tenant
+    (tenant,) = planning.repository_task(study, "cpu1.squeezenet1_1").tenants
     assert (tenant.name, tenant.instances, tenant.max_batch_size) == ("squeezenet1_1", 1, 8)
     assert tenant.intra_op_threads == study.servers["cpu1"].cores
     assert tenant.max_queue_delay_us is None
@@ -137,8 +134,8 @@ def test_absent_keys_have_defaults():
 def test_dynamic_batching_is_on_when_it_is_named():
     tenant = {"model": "squeezenet1_1", "dynamic_batching": {}}
     study = load({"models": [model()], "scenarios": [scenario(tenant, name="squeezenet1_1")]})
-    task = planning.repository_task(study, "cpu1.squeezenet1_1", "squeezenet1_1")
-    assert task.tenant.max_queue_delay_us == 0
+    (served,) = planning.repository_task(study, "cpu1.squeezenet1_1").tenants
+    assert served.max_queue_delay_us == 0
 
 
 def test_the_first_eight_images_of_a_folder_are_exported(tmp_path):
@@ -841,33 +838,40 @@ def by(side, **more):
 def test_a_tenant_that_gets_pictures_is_an_ensemble_with_its_network():
     study = load({"scenarios": [scenario(by("server", instances=2), "mobilenet_v3_small")]})
     shared = study.scenarios["cpu1.shared"]
-    root = "model_repository/base/cpu1.shared"
-    assert files.repository_files(study, shared) == [
-        f"{root}/{file}"
-        for file in (
-            "by_server/config.pbtxt",
-            "by_server/1/.keep",
-            "by_server.preprocess/config.pbtxt",
-            "by_server.preprocess/1/model.py",
-            "by_server.network/config.pbtxt",
-            "by_server.network/1/model.onnx",
-            "mobilenet_v3_small/config.pbtxt",
-            "mobilenet_v3_small/1/model.onnx",
-        )
+    (cell, *_) = (cell for cell in cells(study) if cell.scenario == shared)
+    assert files.of_cell(study, cell)["repository"] == ["model_repository/base/cpu1.shared"]
+    network, plain = planning.repository_task(study, shared.id).tenants
+    assert (network.name, network.instances) == ("by_server.network", 2)
+    assert (plain.name, plain.ensemble) == ("mobilenet_v3_small", None)
+    before = network.ensemble
+    assert (before.tenant, before.preprocess) == ("by_server", "by_server.preprocess")
+    assert (before.network, before.processes, before.max_batch_size) == (network.name, 1, 8)
+    files_of_one, files_of_other = (
+        files_of(tenant.name, tenant.preprocessing, network.model_file) for tenant in shared.tenants
+    )
+    assert files_of_one == [
+        "by_server/config.pbtxt",
+        "by_server/1/.keep",
+        "by_server.preprocess/config.pbtxt",
+        "by_server.preprocess/1/model.py",
+        "by_server.network/config.pbtxt",
+        "by_server.network/1/model.onnx",
+        "by_server.reference.npz",
     ]
-    network = planning.repository_task(study, shared.id, "by_server.network")
-    assert (network.tenant.name, network.tenant.instances) == ("by_server.network", 2)
-    before = planning.ensemble_task(study, shared.id, "by_server")
-    assert (before.tenant, before.network) == ("by_server", network.tenant.name)
-    assert (before.processes, before.max_batch_size) == (1, 8)
-    assert before.siblings == network.siblings == (
-        "by_server", "by_server.network", "by_server.preprocess", "mobilenet_v3_small"
-    )  # fmt: skip
+    assert files_of_other == [
+        "mobilenet_v3_small/config.pbtxt",
+        "mobilenet_v3_small/1/model.onnx",
+        "mobilenet_v3_small.reference.npz",
+    ]
     models = "results/base/models"
-    assert files.references(study, shared) == [
-        f"{models}/squeezenet1_1/pictures.npz",
-        f"{models}/mobilenet_v3_small/reference.npz",
-    ]
+    assert files.of_repository(study, shared) == {
+        "models": [f"{models}/{name}/model.onnx" for name in ("squeezenet1_1", plain.name)],
+        "checks": [f"{models}/{name}/check.json" for name in ("squeezenet1_1", plain.name)],
+        "references": [
+            f"{models}/squeezenet1_1/pictures.npz",
+            f"{models}/mobilenet_v3_small/reference.npz",
+        ],
+    }
 
 
 def test_a_client_that_preprocesses_asks_about_the_same_pictures_of_a_plain_network():

@@ -89,7 +89,7 @@ def test_the_gpus_of_a_remote_server_are_its_own():
     price = {**remote()["price"], "accelerator": "T4:2"}
     study = load(study_on(remote() | {"device": "gpu", "gpus": [2, 3], "price": price}))
     (cell,) = cells(study)
-    tenant = planning.repository_task(study, cell.scenario.id, "squeezenet1_1").tenant
+    (tenant,) = planning.repository_task(study, cell.scenario.id).tenants
     assert tenant.gpus == (2, 3)
     assert planning.measure_task(study, cell).server.gpus == ()
 

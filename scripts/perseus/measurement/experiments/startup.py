@@ -92,7 +92,7 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
     """Raises ServerError, ClientError or RouteError when it does not start, or does not answer."""
     task = cell.task
     assert cell.inputs.repository is not None  # no starts are asked for where there is none
-    files = [path for path in cell.inputs.repository.rglob("*") if path.is_file()]
+    files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
     if page_cache == "cold":
         evict(files)
     share = resident_share(files)

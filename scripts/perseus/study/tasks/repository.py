@@ -1,8 +1,24 @@
-"""The task of writing one tenant of a scenario's Triton repository."""
+"""The task of writing the Triton repository of a scenario."""
 
 from __future__ import annotations
 
 from perseus.study.base import Part
+
+
+class ServedEnsemble(Part):
+    """What stands before the network of a tenant that gets pictures, and the ensemble of both.
+
+    tenant: the name that Triton serves the ensemble under.
+    preprocess, network: the names of its steps.
+    max_batch_size: that of the network.
+    processes: how many preprocess in parallel, a picture each.
+    """
+
+    tenant: str
+    preprocess: str
+    network: str
+    max_batch_size: int
+    processes: int
 
 
 class ServedTenant(Part):
@@ -24,6 +40,7 @@ class ServedTenant(Part):
     priority: share of the cores among tenants that have one: an instance of priority 1 gets twice
         as many turns as one of priority 2.
     intra_op_threads: threads of each instance.
+    ensemble: what it is a step of; None of others.
     """
 
     name: str
@@ -39,10 +56,10 @@ class ServedTenant(Part):
     priority: int | None = None
     intra_op_threads: int = 1
     gpus: tuple[int, ...] = ()
+    ensemble: ServedEnsemble | None = None
 
 
 class RepositoryTask(Part):
-    """A tenant, and the names of all Triton models of its scenario."""
+    """All tenants of a scenario whose models are brought to its server."""
 
-    tenant: ServedTenant
-    siblings: tuple[str, ...]
+    tenants: tuple[ServedTenant, ...]
