@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from perseus.peak.line_model import LineModel
 from perseus.peak.stats import Floats
-from perseus.peak.virtual_queue import LongRun
 
 MORE_RUNS = 6
 """Further long runs at the limit of the virtual queue, to know it better than one run does."""
@@ -59,17 +57,13 @@ class ExceedanceCurve:
 
 
 def _long_run_logit(model: LineModel, tenant: int) -> Logit:
-    @lru_cache(maxsize=1)
-    def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
-        return LongRun.of(model.queue, shares, model.arrivals, requests, run)
-
     def logit(scale: float, requests: int, run: int) -> float:
         rates_rps, share = model.line.rates_rps(scale), 1.0
         if model.queue.utilisation(rates_rps) < 1:
             all_rps = sum(rates_rps)
             # Rounded: along most lines all tenants keep their shares.
             shares = tuple(round(rate / all_rps, 9) for rate in rates_rps)
-            share = long_run(shares, requests, run).late_share(tenant, all_rps)
+            share = model.long_run(shares, requests, run).late_share(tenant, all_rps)
         return float(np.log((share + 1e-6) / (1 - share + 1e-6)))
 
     return logit

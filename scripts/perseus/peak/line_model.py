@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from perseus.peak.load_line import LoadLine
-from perseus.peak.virtual_queue import VirtualQueue
+from perseus.peak.virtual_queue import LongRun, VirtualQueue
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals
 
@@ -18,3 +20,15 @@ class LineModel:
     slas: tuple[Sla, ...]
     arrivals: Arrivals
     queue: VirtualQueue
+
+    @cached_property
+    def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
+        """(parts of the tenants, requests, run) -> that long run of the queue: the same for every
+        tenant's curve."""
+        queue, arrivals = self.queue, self.arrivals
+
+        @lru_cache(maxsize=8)  # as many as a curve rests on
+        def long_run(shares: tuple[float, ...], requests: int, run: int) -> LongRun:
+            return LongRun.of(queue, shares, arrivals, requests, run)
+
+        return long_run
