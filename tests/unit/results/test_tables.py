@@ -572,8 +572,7 @@ def test_windows_of_an_attempt_that_does_not_stand_are_in_no_table(tmp_path):
         assert [row["start_ns"] for row in of_speed] == looks
 
 
-def test_windows_of_many_cells_are_those_of_each(tmp_path, monkeypatch):
-    monkeypatch.setattr(windows, "FILES", 2)
+def test_windows_of_many_cells_are_those_of_each(tmp_path):
     cells = synthetic_files.write(tmp_path, synthetic.with_failures(synthetic.records()))
     records = [PeakRecord.read(cell) for cell in cells]
     together = windows.certified(records)
