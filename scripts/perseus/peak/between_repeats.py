@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perseus.peak.stats import Floats
 
@@ -36,7 +36,7 @@ Group = tuple[Floats, Floats]
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
 # The grid is even on a logarithmic scale: each value stands for a range as wide as itself.
 _LOG_PRIOR = np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / PRIOR) ** 2
-_BETWEEN_HOSTS = HOSTS_PRIOR * stats.halfnorm.ppf((np.arange(20) + 0.5) / 20)
+_BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
 
 
 def limit_draws(

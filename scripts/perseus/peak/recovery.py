@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
@@ -36,6 +35,8 @@ class Burst:
 def bursts(counts: Counts) -> list[tuple[int, int]]:
     """(start, end) of each run of seconds with more arrivals than BURST times the mean, and more
     than chance has it; `counts` are those of all seconds, shape (n,)."""
+    from scipy import stats  # not above: that takes longer than most jobs need
+
     mean = counts.mean()
     least = max(BURST * mean, stats.poisson.ppf(1 - CHANCE, mean)) if mean else 0.0
     edges = np.flatnonzero(np.diff(np.concatenate([[False], counts > least, [False]])))

@@ -3,6 +3,8 @@
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow;
 what is independent enough to count is a batch, not a request (docs/method.md, "Verdict on a
 window").
+
+scipy.stats is imported where nothing else will do: that alone takes longer than most jobs need.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import special
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +45,7 @@ CONFIDENCE = 0.95
 TAIL = (1 - CONFIDENCE) / 2
 """What lies beyond each of their ends."""
 
-NORMAL_ENDS = float(stats.norm.ppf(1 - TAIL))
+NORMAL_ENDS = float(special.ndtri(1 - TAIL))
 """How many standard deviations the ends of a normal one lie from its middle."""
 
 
@@ -68,6 +70,8 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
     the requests above the percentile are worth: they come in episodes (`dispersion`). Its upper end
     is infinite where so few do not bound the percentile.
     """
+    from scipy import stats
+
     value = percentile(latency_ms, percent)
     if not np.isfinite(value):  # no requests, or too many without an answer
         return Interval(value, float("nan"), value)
@@ -86,6 +90,8 @@ def fewest_requests(allowed: float) -> int:
     The smallest n of which, at an exceedance of `allowed`, at most one is late with a probability
     of 1 %: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
     """
+    from scipy import stats
+
     n = int(np.ceil(1 / allowed))
     while stats.binom.cdf(1, n, allowed) > 0.01:
         n += 1
@@ -210,11 +216,11 @@ def exceedance(
         return Interval(float("nan"), 0.0, 1.0)
     share, tail = hits / n, (1 - confidence) / 2
     over, under = hits / dispersion, (n - hits) / dispersion
-    low = float(stats.beta.ppf(tail, over, under + 1)) if hits else 0.0
-    high = float(stats.beta.ppf(1 - tail, over + 1, under)) if hits < n else 1.0
+    low = float(special.betaincinv(over, under + 1, tail)) if hits else 0.0
+    high = float(special.betaincinv(over + 1, under, 1 - tail)) if hits < n else 1.0
     means = np.array([np.mean(b) for b in batches(late, BATCHES)])
     if len(means) > 1:
-        half = stats.t.ppf(1 - tail, len(means) - 1) * means.std(ddof=1) / np.sqrt(len(means))
+        half = special.stdtrit(len(means) - 1, 1 - tail) * means.std(ddof=1) / np.sqrt(len(means))
         low, high = min(low, share - half), max(high, share + half)
     return Interval(share, max(0.0, low), min(1.0, high))
 
@@ -224,12 +230,14 @@ def mean_interval(values: ArrayLike) -> Interval:
     found = np.asarray(values, float)
     if len(found) < 2:
         return Interval(float(np.mean(found)) if len(found) else np.nan, np.nan, np.nan)
-    half = stats.t.ppf((1 + CONFIDENCE) / 2, len(found) - 1) * found.std(ddof=1)
+    half = special.stdtrit(len(found) - 1, (1 + CONFIDENCE) / 2) * found.std(ddof=1)
     half /= np.sqrt(len(found))
     return Interval(float(found.mean()), float(found.mean() - half), float(found.mean() + half))
 
 
 def rising(times: ArrayLike, values: ArrayLike, confidence: float) -> tuple[float, bool]:
     """Theil-Sen slope of `values` over `times`, and whether its two-sided interval is above 0."""
+    from scipy import stats
+
     fit = stats.theilslopes(np.asarray(values), np.asarray(times), alpha=confidence)
     return float(fit.slope), bool(fit.low_slope > 0)

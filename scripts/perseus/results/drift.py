@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
@@ -127,7 +127,7 @@ def sen(times: Floats, values: Floats) -> Interval | None:
     if worth < FEWEST:
         return None
     deviation = np.sqrt(n / worth * n * (n - 1) * (2 * n + 5) / 18)
-    half = stats.t.ppf(1 - TAIL, worth - 2) * deviation
+    half = special.stdtrit(worth - 2, 1 - TAIL) * deviation
     low = int((len(slopes) - half) // 2) - 1
     return Interval(slope, float(slopes[low]), float(slopes[-1 - low])) if low >= 0 else None
 
@@ -150,6 +150,8 @@ def correlation_time(residuals: Floats) -> float:
     Its coefficient is the autocorrelation of the ranks at lag 1, less the bias that it has around a
     fitted line, -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).
     """
+    from scipy import stats  # not above: that takes longer than most jobs need
+
     n = len(residuals)
     ranks = stats.rankdata(residuals) - (n + 1) / 2
     if not ranks.any():

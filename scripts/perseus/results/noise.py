@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perseus.peak.stats import TAIL, Interval
 
@@ -42,11 +42,11 @@ def noise(capacities_rps: Sequence[Sequence[float]]) -> Noise:
         capacity_rps=mean,
         between_windows=deviation(within, n * (m - 1)),
         between_restarts=deviation(between, n - 1),
-        floor=float(stats.t.ppf(1 - TAIL, n - 1)) * np.sqrt(2) * between,
+        floor=float(special.stdtrit(n - 1, 1 - TAIL)) * np.sqrt(2) * between,
     )
 
 
 def deviation(found: float, freedom: int) -> Interval:
     """A standard deviation of normal values with its 95 % interval (chi-squared)."""
-    low, high = np.sqrt(freedom / stats.chi2.ppf([1 - TAIL, TAIL], freedom))
+    low, high = np.sqrt(freedom / (2 * special.gammaincinv(freedom / 2, [1 - TAIL, TAIL])))
     return Interval(found, found * float(low), found * float(high))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy import stats
+from scipy import special
 
 from perseus.peak.stats import CONFIDENCE, Floats, Interval
 
@@ -183,7 +183,7 @@ def _region(
     single, n = off.mean(axis=1), len(logs)
     squares = ((off - single[:, None]) ** 2).sum(axis=1)
     freedom = n - parameters
-    most = squares.min() * (1 + stats.f.ppf(CONFIDENCE, 1, freedom) / freedom)
+    most = squares.min() * (1 + special.fdtri(1, freedom, CONFIDENCE) / freedom)
     inside = squares <= most
     return _Region(
         knee=knee[inside],

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT
 from perseus.results.fleets.cheapest import GAP, STATUSES
 from perseus.results.fleets.plans import Plan
 from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, column, holds
+
+if TYPE_CHECKING:  # to make the table takes no more
+    import pandas as pd
 
 FLEET = [
     column("study", TEXT, "", "name of the study"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
@@ -17,6 +17,9 @@ from perseus.results.records import Row
 from perseus.results.schema import TOLERANCE, Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.startup import StartupRecord
+
+if TYPE_CHECKING:  # to make the table takes no more
+    import pandas as pd
 
 DESCRIPTION = "One row per level of the demand and way to serve it; empty without a demand."
 TITLE = "What to buy"

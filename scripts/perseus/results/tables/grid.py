@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
 from perseus.peak.outcome import Outcome
@@ -15,6 +14,9 @@ from perseus.results.repeats import Quantity
 from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
 from perseus.study.setting import Setting, text
+
+if TYPE_CHECKING:  # to make the table takes no more
+    import pandas as pd
 
 DESCRIPTION = (
     "One row per setting of a grid and tenant alone or shared load line, the cheapest first; empty"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.client_load import client_load
@@ -14,6 +14,9 @@ from perseus.results.records import PeakRecord, Row
 from perseus.results.repeats import Alone, RepeatedPeak, sharing_ratio
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
+
+if TYPE_CHECKING:  # to make the table takes no more
+    import pandas as pd
 
 RECORD = PeakRecord
 DESCRIPTION = "One row per load line; rates are totals over the tenants."

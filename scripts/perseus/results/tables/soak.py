@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
-from scipy import stats
+from scipy import special
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import TAIL, Floats
@@ -235,5 +235,5 @@ def failing(requests: NDArray[np.int64], unanswered: Floats) -> NDArray[np.bool_
     """In which windows over 1 % of the requests went unanswered, as of all from there on surely
     did: by Clopper and Pearson's interval, of which one of few is no proof. All of shape (n,)."""
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, unanswered))
-    surely = stats.beta.ppf(TAIL, lost, later - lost + 1) > 1 - ANSWERED
+    surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED
     return np.asarray(surely & (unanswered > (1 - ANSWERED) * requests))
