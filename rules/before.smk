@@ -18,6 +18,7 @@ from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
 from perseus.study.launchers import LAUNCHERS
+from perseus.study.raw_files import RAW
 
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
@@ -68,7 +69,7 @@ def make_again_what_is_lost(folders, names):
 
 
 make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
-make_again_what_is_lost(files.raw(STUDY, CELLS), files.RAW)
+make_again_what_is_lost(files.raw(STUDY, CELLS), RAW)
 make_again_what_is_lost(files.repositories(STUDY), ())
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:

@@ -7,7 +7,7 @@ from perseus.measurement.brought import references_in
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.measure import FAILURES, measure
 from perseus.measurement.progress.listeners import listeners
-from perseus.study.files import RECORD
+from perseus.study.raw_files import RECORD
 from perseus.study.tasks.measure import MeasureTask
 
 task = MeasureTask.model_validate(snakemake.params.task)

@@ -5,7 +5,7 @@ from pathlib import Path
 from perseus.host.job import job
 from perseus.results import archive
 from perseus.results.measured import folders
-from perseus.study.files import RECORD
+from perseus.study.raw_files import RECORD
 
 with job(snakemake.log[0]) as say:
     path = Path(snakemake.output[0])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from perseus.host.files import write_json
 from perseus.host.job import job
-from perseus.study.files import RECORD
+from perseus.study.raw_files import RECORD
 
 with job(snakemake.log[0]):
     records = [json.loads(Path(cell, RECORD).read_bytes()) for cell in snakemake.input]

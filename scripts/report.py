@@ -5,7 +5,7 @@ from pathlib import Path
 from perseus.host.job import job
 from perseus.report import page
 from perseus.results.measured import folders
-from perseus.study.files import RECORD
+from perseus.study.raw_files import RECORD
 from perseus.study.tasks.report import ReportTask
 
 with job(snakemake.log[0]):

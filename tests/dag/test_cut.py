@@ -61,6 +61,22 @@ def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited, name):
     assert planned(edited) == {} and (edited.root / RAW / name).is_file()
 
 
+def test_a_repository_in_part_is_made_again_with_what_was_measured_on_it(edited):
+    cut(edited, "model_repository/edits/cpu1.shared/made.json")
+    after = planned(edited)
+    assert (after["repository"], after["measure"]) == (1, 1)
+    edited.run("--cores", "2", "all")
+    assert planned(edited) == {}
+
+
+def test_folders_that_an_earlier_version_made_file_by_file_are_made_again(edited):
+    """They are there, and no output that Snakemake has made."""
+    (edited.root / RAW / ".snakemake_timestamp").unlink()
+    assert planned(edited)["measure"] == 1 and "repository" not in planned(edited)
+    (edited.root / "model_repository/edits/cpu1.shared/.snakemake_timestamp").unlink()
+    assert planned(edited)["repository"] == 1
+
+
 def test_what_a_living_run_is_about_to_write_is_not_lost(edited):
     (edited.root / RAW / "record.json").unlink()
     with (edited.root / ".snakemake/perseus.live").open("a") as live:

@@ -15,7 +15,7 @@ from pathlib import Path
 from dag.warm_snakemake import run_script, run_snakemake
 from workflow_files import ROOT, copy_workflow
 
-from perseus.study.files import RAW
+from perseus.study.raw_files import RAW
 
 UPGRADES = "upgrades"  # a folder before those of the packages that are installed
 IN_FOLDERS = {"measure": RAW, "repository": ("made.json",)}  # by rule, whose output is a folder

@@ -14,7 +14,7 @@ from perseus.measurement.progress.state import OnProgress, Progress, ignored
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.peak.outcome import Outcome, found_limit
 from perseus.serving.running_server import RunningServer
-from perseus.study.files import RAW
+from perseus.study.raw_files import RAW
 from perseus.study.tasks.measure import MeasureTask
 from perseus.traffic.arrivals import stream
 

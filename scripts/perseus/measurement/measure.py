@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import scipy.stats  # noqa: F401, verdicts need it, and its import is not to come between windows
+
 from perseus.host import gpu, machine
 from perseus.host.cores import TooFewCoresError
 from perseus.host.exclusive import LockError

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from perseus.host.files import write_json
-from perseus.study.files import RECORD
+from perseus.study.raw_files import RECORD
 
 
 class MeasuredCell(BaseModel):

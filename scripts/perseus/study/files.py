@@ -7,14 +7,11 @@ from collections.abc import Iterable
 from perseus.study.cells import Cell, Scenario, Study
 from perseus.study.experiments import run_of
 from perseus.study.experiments.base import ExperimentRun
+from perseus.study.raw_files import RECORD
 from perseus.study.runtimes import ONNX, PLAN, PROGRAM, RUNTIMES
 from perseus.study.server import Server
 from perseus.study.setting import of_ceiling
 from perseus.study.tenant import Tenant
-
-RECORD = "record.json"
-RAW = ("requests.parquet", "windows.parquet", "monitor.parquet", RECORD, "server.log")
-"""The raw results of a cell, in its folder."""
 
 CONVERTED = ("fp16", "int8")
 """Precisions that a network has of itself; the others are the runtime's."""

@@ -2,11 +2,13 @@
 
 import itertools
 import re
+from pathlib import Path
 
 import pytest
 from unit.study.test_read import BASE, ROOT, cells, load, merged, model, problems, scenario
 
 from perseus.host import powercap
+from perseus.report.figures import FIGURES
 from perseus.study import files, planning
 from perseus.study.grid import Grid, Vary
 from perseus.study.read import read_study
@@ -243,9 +245,10 @@ def test_a_scenario_with_a_preset_of_its_own_is_held_against_peaks_of_that_prese
             assert study.cells[f"{setting.scenario}.{setting.load_line}.r1"].preset == "smoke"
 
 
-def test_a_grid_is_no_kind_of_experiment_with_raw_files():
+def test_a_grid_is_no_kind_of_experiment_with_raw_results():
     study = load(alone({"instances": [1, 2]}))
-    assert "grid" in study.kinds and files.raw_of_kind(study, "grid", ()) == []
+    assert "grid" in study.kinds and not FIGURES["grid"].reads_raw
+    assert [Path(path).stem for path in files.measured(study)] == ["peak"]
 
 
 def test_every_experiment_of_the_scenario_is_done_with_every_setting():

@@ -11,6 +11,7 @@ import yaml
 from perseus.peak.predicted.left_out import FEWEST
 from perseus.study import files, planning
 from perseus.study.cells import MIXES_TO_PREDICT
+from perseus.study.raw_files import RAW
 from perseus.study.read import read_study
 from perseus.study.server import Server
 
@@ -68,7 +69,7 @@ def test_every_cell_has_a_folder_of_its_own_which_is_its_output():
     assert len(set(folders)) == 50
     assert [f"{folder}/record.json" for folder in folders] == files.records(study, some)
     for folder in folders:
-        for name in (*files.RAW, "some/where/deep"):
+        for name in (*RAW, "some/where/deep"):
             assert files.output_with(study, f"{folder}/{name}") == folder
         assert files.output_with(study, folder) == folder
     for other in ("results/else/raw/a/record.json", f"{files.results(study)}/report.html"):

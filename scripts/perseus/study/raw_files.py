@@ -1,0 +1,8 @@
+"""What lies in the folder of a cell's raw results."""
+
+from __future__ import annotations
+
+from typing import Final
+
+RECORD: Final = "record.json"
+RAW: Final = ("requests.parquet", "windows.parquet", "monitor.parquet", RECORD, "server.log")
