@@ -13,7 +13,7 @@ from snakemake.io import IOFile
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
 
-from perseus.host import cores, cut_files, gpu, room, starter, workflow_lock
+from perseus.host import cores, cut_files, folder_outputs, gpu, room, starter, workflow_lock
 from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
@@ -58,19 +58,37 @@ def make_again_what_is_cut(places):
     make_again(cut + of_cut_records)
 
 
-def make_again_what_is_lost(folders, names):
-    """Those of these outputs that are folders, are there and have lost one of these files, or were
-    no outputs before: Snakemake leaves its time stamp in each."""
-    names = (*names, ".snakemake_timestamp")
-    lost = list(cut_files.with_files_lost(folders, names)) if IS_ALONE else []
+def make_again_what_is_lost():
+    """Folders of raw results that have lost a file, folders that no job has made, and lists of cells
+    of which one has gone: without its list again, nobody would miss it. A job that runs, or did not
+    end, has marked its folder."""
+    marked = folder_outputs.unfinished(Path.cwd())
+    raw, repositories = (
+        [folder for folder in folders if folder not in marked]
+        for folders in (files.raw(STUDY, CELLS), files.repositories(STUDY))
+    )
+    lost = list(folder_outputs.files_lost(raw, RAW))
     for path in lost:
         print(f"{path} is not there any more: it is made again.", file=sys.stderr)
-    make_again(lost)
+    unmade = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
+    if unmade:
+        print(
+            f"{len(unmade)} folders below {RESULTS}/raw and {REPOSITORY} are of an earlier version, or"
+            f" copied without {folder_outputs.TIME_STAMP}: they are made again.",
+            file=sys.stderr,
+        )
+    gone = [
+        path
+        for path in files.measured(STUDY)
+        if Path(path).exists()
+        and not all(Path(cell).exists() for cell in files.raw_of_kind(STUDY, Path(path).stem))
+    ]
+    make_again([*lost, *unmade, *gone])
 
 
 make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
-make_again_what_is_lost(files.raw(STUDY, CELLS), RAW)
-make_again_what_is_lost(files.repositories(STUDY), ())
+if workflow.is_main_process:
+    make_again_what_is_lost()
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
     if LAUNCHERS[server.launcher].container:
         of_server = [cell for cell in CELLS if cell.scenario.server == server]

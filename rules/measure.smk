@@ -60,7 +60,7 @@ rule measured:
     """Which cells of one kind were measured, and what they found: what all cells rest on has these
     lists as its input, for the same reason."""
     input:
-        lambda w: files.raw(STUDY, [cell for cell in CELLS if cell.run.kind == w.kind]),
+        lambda w: files.raw_of_kind(STUDY, w.kind),
     output:
         f"{RESULTS}/measured/{{kind}}.json",
     log:

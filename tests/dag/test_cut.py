@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import shutil
 from base64 import urlsafe_b64encode
 
 import pytest
@@ -77,11 +78,24 @@ def test_folders_that_an_earlier_version_made_file_by_file_are_made_again(edited
     assert planned(edited)["repository"] == 1
 
 
-def test_what_a_living_run_is_about_to_write_is_not_lost(edited):
+def test_what_a_job_that_runs_is_about_to_write_is_not_lost(edited):
+    """Its folder is marked, and whoever looks meanwhile says nothing of it."""
     (edited.root / RAW / "record.json").unlink()
-    with (edited.root / ".snakemake/perseus.live").open("a") as live:
-        fcntl.flock(live, fcntl.LOCK_SH)
-        assert "measure" not in planned(edited)
+    mark = edited.root / ".snakemake/incomplete" / urlsafe_b64encode(RAW.encode()).decode()
+    mark.write_text("{}")
+    assert "record.json is not there" not in edited.plan()[2]
+
+
+@pytest.mark.parametrize("edit", ["", "price"])
+def test_a_cell_that_has_gone_is_measured_again(edited, edit):
+    """As after one that was forced and failed; its list is there, and all that tables look for."""
+    shutil.rmtree(edited.root / RAW)
+    if edit:
+        edited.edit("config/prices.csv", "us-central1-a,0.0475,", "us-central1-a,0.0999,")
+    after = planned(edited)
+    assert (after["measure"], after["measured"], after["tables"]) == (1, 1, 1)
+    edited.run("--cores", "2", "all")
+    assert planned(edited) == {} and (edited.root / RAW / "record.json").is_file()
 
 
 def test_a_figure_in_part_is_drawn_again_and_nothing_else(edited):

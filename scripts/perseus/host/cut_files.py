@@ -9,7 +9,6 @@ import json
 import os
 from base64 import urlsafe_b64decode
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -26,15 +25,6 @@ SAID: Final = "{} has lost its end since it was written: it is made again."
 def find(places: Iterable[str]) -> list[str]:
     """Those of these files, and of all in these folders, that are cut."""
     return [path for place in places for path in _files(place) if is_cut(path)]
-
-
-def with_files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """The files of these names that are not in these folders, where the folder is."""
-    expected = tuple(names)
-    for folder in folders:
-        with suppress(OSError):
-            there = set(os.listdir(folder))  # noqa: PTH208, of every cell at every start
-            yield from (f"{folder}/{name}" for name in expected if name not in there)
 
 
 def is_cut(path: str) -> bool:
@@ -70,7 +60,7 @@ def with_cut_record(folder: Path, places: Iterable[str]) -> list[str]:
     One that a run which lives there is about to write looks as if it were.
     """
     records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
-    each = ((_of_record(Path(path).relative_to(records)), path) for path in _files(str(records)))
+    each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
     return [
         path
         for path, record in each
@@ -90,8 +80,8 @@ def _is_cut_record(path: Path) -> bool:
     return False
 
 
-def _of_record(name: Path) -> str:
-    """The file that a record is of; "" where that cannot be told."""
+def recorded(name: Path) -> str:
+    """The file that a record of Snakemake's is of, by its name; "" where that cannot be told."""
     try:
         return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
     except ValueError:

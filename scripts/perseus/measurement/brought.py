@@ -22,6 +22,6 @@ def references_in(repository: Path, task: MeasureTask) -> dict[str, Path]:
     if missing := [file for file in files if not (repository / file).is_file()]:
         raise ServerError(
             f"{repository} has not {', '.join(missing)}: remove that folder, and the next run makes"
-            " it anew."
+            " it anew, and measures all cells of that scenario."
         )
     return {each.name: repository / answers_file(each.name) for each in brought}

@@ -48,6 +48,11 @@ def output_with(study: Study, path: str) -> str:
     return path
 
 
+def raw_of_kind(study: Study, kind: str) -> list[str]:
+    """The folders of all cells with that kind of experiment: those of one list."""
+    return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
+
+
 def measured(study: Study, kind: str | None = None) -> list[str]:
     """The lists of what was measured: of all cells, or of those with that kind of experiment, or
     derived."""
@@ -73,7 +78,7 @@ def repeats(study: Study, repeated: str) -> str:
 def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
     """All that a cell is measured from, by what it is to the job; without what it has none of."""
     found = {
-        "repository": of_scenario(study, of.scenario),
+        "repository": repository_of(study, of.scenario),
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of)),
         **_of_copies(study, of),
@@ -110,14 +115,14 @@ def ceilings(study: Study) -> list[str]:
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
-def of_scenario(study: Study, of: Scenario) -> list[str]:
+def repository_of(study: Study, of: Scenario) -> list[str]:
     """The folder of its repository, with what torch answers; none where nothing is brought."""
     return [f"{repository(study)}/{of.id}"] if study.brought(of) else []
 
 
 def repositories(study: Study) -> list[str]:
     """The folders of all."""
-    return [folder for of in study.scenarios.values() for folder in of_scenario(study, of)]
+    return [folder for of in study.scenarios.values() for folder in repository_of(study, of)]
 
 
 def of_repository(study: Study, of: Scenario) -> dict[str, list[str]]:
