@@ -65,10 +65,10 @@ def test_a_cancelled_measurement_leaves_nothing_and_is_measured_by_the_same_comm
     one_node.output("scancel", job)
     assert process.wait(60) == 1, said(unmeasured)
     nothing_is_left(unmeasured)
-    assert not (unmeasured / RAW).exists()
+    assert not (unmeasured / RAW / "record.json").exists()
     if profile == "slurm":  # the other profile has the same jobs to submit
         assert start(unmeasured, profile, RAW).wait(300) == 0, said(unmeasured)
-        assert (unmeasured / RAW).exists()
+        assert (unmeasured / RAW / "record.json").exists()
         nothing_is_left(unmeasured)
 
 
