@@ -79,7 +79,7 @@ def test_a_measurement_fills_its_pod_and_keeps_other_pods_from_its_node(workflow
     done = snakemake(workflow, pods, *MEASURED)
     assert done.returncode == 0, done.stdout
     jobs = [json.loads(path.read_text()) for path in pods.glob("*.json")]
-    assert len(jobs) == 4, "two exports, a cell, the ceiling"
+    assert len(jobs) == 5, "two exports, the repositories, a cell, the ceiling"
     alone = [job for job in jobs if "affinity" in job["spec"]["template"]["spec"]]
     assert len(alone) == 2
     for job in alone:

@@ -56,9 +56,9 @@ def test_nothing_ran_beside_a_measurement(finished, jobs):
     assert all(end < start for (_, end), (start, _) in itertools.pairwise(spans))
 
 
-def test_rules_that_follow_one_another_are_one_job(jobs):
+def test_repositories_are_one_job_and_so_is_what_follows_the_measurements(jobs):
     others = sorted(job["Comment"] for job in jobs if job not in measuring(jobs))
-    assert [name.split("_")[1] for name in others] == ["evaluation", "models"]
+    assert [name.split("_")[1] for name in others] == ["evaluation", "export", "repositories"]
 
 
 def test_server_and_client_have_the_nodes_cores_between_them(finished):
