@@ -35,7 +35,7 @@ def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """Of each cell, to be read where it is there; no output, but in one."""
+    """The record of each cell, which lies in its folder and is no output of its own."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 

@@ -1,4 +1,7 @@
-"""What lies in the folder of a cell's raw results."""
+"""What lies in the folder of a cell's raw results.
+
+Not in `files`, which knows all kinds of experiments: a measurement depends on its own alone.
+"""
 
 from __future__ import annotations
 
