@@ -125,9 +125,9 @@ def declared(of: Study) -> dict[str, Any]:
     peaks = {peak for cell in cells for peak in of.dedicated_peaks(cell)}
     return {
         "measured": files.raw(of, cells),
-        "cells": {cell.id: list(chain(*files.of_cell(of, cell).values())) for cell in cells},
+        "cells": {cell.id: list(chain(*files.cell_inputs(of, cell).values())) for cell in cells},
         "repositories": {
-            id: list(chain(*files.of_repository(of, scenario).values()))
+            id: list(chain(*files.repository_inputs(of, scenario).values()))
             for id, scenario in of.scenarios.items()
         },
         "export": ("model.onnx", "reference.npz", "check.json"),

@@ -56,7 +56,7 @@ except ConfigError as error:
 
 SOURCES = Sources(HERE / "scripts")
 MEASURE_TASKS = MeasureTasks(STUDY, SOURCES)
-RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.repository(STUDY), files.logs(STUDY)
+RESULTS, REPOSITORY, LOGS = files.results(STUDY), files.model_repository(STUDY), files.logs(STUDY)
 
 CELLS = list(STUDY.cells.values())
 TABLE_FILES = expand(f"{RESULTS}/tables/{{table}}.{{kind}}", table=TABLES, kind=["parquet", "csv"])

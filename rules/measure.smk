@@ -14,7 +14,7 @@ steps:    start Triton, check its answers, run the experiment, sample the host, 
 rule measure:
     """One cell. Nothing else runs beside a server on this host; a remote one leaves cores free."""
     input:
-        unpack(lambda w: files.of_cell(STUDY, STUDY.cells[w.cell])),
+        unpack(lambda w: files.cell_inputs(STUDY, STUDY.cells[w.cell])),
     output:
         # One output: what Snakemake does for each of a file is most of planning a large study.
         directory(f"{RESULTS}/raw/{{cell}}"),

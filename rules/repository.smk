@@ -12,7 +12,7 @@ steps:    write each configuration as Triton's protobuf message, copy model and 
 rule repository:
     """All that a scenario's server loads. Snakemake empties the folder before it is made again."""
     input:
-        unpack(lambda w: files.of_repository(STUDY, STUDY.scenarios[w.scenario])),
+        unpack(lambda w: files.repository_inputs(STUDY, STUDY.scenarios[w.scenario])),
     output:
         directory(f"{REPOSITORY}/{{scenario}}"),
     log:

@@ -110,7 +110,7 @@ def job_of(study: Study) -> Job:
 
 def _of_experiments(study: Study) -> Iterator[str]:
     for cell in study.cells.values():
-        yield from study_files.of_experiment(cell)
+        yield from study_files.experiment_files(cell)
 
 
 def in_turn(study: Study) -> list[Cell]:

@@ -225,7 +225,7 @@ def test_every_file_of_a_study_lies_in_its_folders():
     for cell in loaded.cells.values():
         for path in [*files.raw(loaded, [cell]), *files.references(loaded, cell.scenario)]:
             assert os.path.normpath(path).startswith("results/a-_/")
-        for path in files.of_cell(loaded, cell)["repository"]:
+        for path in files.cell_inputs(loaded, cell)["repository"]:
             assert os.path.normpath(path).startswith("model_repository/a-_/")
 
 

@@ -21,7 +21,7 @@ def results(study: Study) -> str:
     return f"results/{study.name}"
 
 
-def repository(study: Study) -> str:
+def model_repository(study: Study) -> str:
     return f"model_repository/{study.name}"
 
 
@@ -42,7 +42,7 @@ def records(study: Study, cells: Iterable[Cell]) -> list[str]:
 def output_with(study: Study, path: str) -> str:
     """The output that a file belongs to: itself, or the folder that is one, of a cell's raw results
     or of a scenario's repository."""
-    for within in (f"{results(study)}/raw/", f"{repository(study)}/"):
+    for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
             return within + path.removeprefix(within).split("/", 1)[0]
     return path
@@ -75,15 +75,15 @@ def repeats(study: Study, repeated: str) -> str:
     return f"{results(study)}/repeats/{repeated}.json"
 
 
-def of_cell(study: Study, of: Cell) -> dict[str, list[str]]:
+def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
     """All that a cell is measured from, by what it is to the job; without what it has none of."""
     found = {
-        "repository": repository_of(study, of.scenario),
+        "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
         "earlier": raw(study, study.earlier_cells(of)),
         **_of_copies(study, of),
         "trace": trace(study) if of.run.takes_arrivals else [],
-        "files": of_experiment(of),
+        "files": experiment_files(of),
         "image": image(of.scenario.server),
     }
     return {what: names for what, names in found.items() if names}
@@ -115,17 +115,17 @@ def ceilings(study: Study) -> list[str]:
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
-def repository_of(study: Study, of: Scenario) -> list[str]:
+def repository(study: Study, of: Scenario) -> list[str]:
     """The folder of its repository, with what torch answers; none where nothing is brought."""
-    return [f"{repository(study)}/{of.id}"] if study.brought(of) else []
+    return [f"{model_repository(study)}/{of.id}"] if study.brought(of) else []
 
 
 def repositories(study: Study) -> list[str]:
     """The folders of all."""
-    return [folder for of in study.scenarios.values() for folder in repository_of(study, of)]
+    return [folder for of in study.scenarios.values() for folder in repository(study, of)]
 
 
-def of_repository(study: Study, of: Scenario) -> dict[str, list[str]]:
+def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
     """What it is made of, by what it is to the job: a file for each tenant that is brought."""
     brought = study.brought(of)
     return {
@@ -210,7 +210,7 @@ def trace(study: Study) -> list[str]:
     return [file] if file else []
 
 
-def of_experiment(of: Cell) -> list[str]:
+def experiment_files(of: Cell) -> list[str]:
     """Those that a cell's experiment reads, in its order."""
     return list(of.run.files)
 

@@ -124,6 +124,6 @@ def test_each_runtime_is_given_the_file_that_it_loads(server, precision, served,
     )
     (alone,) = study.scenarios.values()
     assert files.served(study, alone.id, "squeezenet1_1") == served
-    assert files.of_repository(study, alone)["models"] == [served]
+    assert files.repository_inputs(study, alone)["models"] == [served]
     (tenant,) = planning.repository_task(study, alone.id).tenants
     assert f"1/{tenant.model_file}" == kept

@@ -57,7 +57,7 @@ def test_ten_thousand_cells_are_planned_in_seconds():
     for cell_id, cell in study.cells.items():
         assert cell.id == cell_id
         planning.measure_task(study, cell).plain()
-        files.of_repository(study, cell.scenario)
+        files.repository_inputs(study, cell.scenario)
         assert len(study.dedicated_cells(cell)) == (20 if len(cell.scenario.tenants) == 2 else 0)
     assert time.monotonic() - start_s < 20
 
@@ -120,7 +120,7 @@ def measured_anew(one, other):
     """The kinds whose cells have another task or other files."""
 
     def asked(study, cell):
-        return planning.measure_task(study, cell).plain(), files.of_cell(study, cell)
+        return planning.measure_task(study, cell).plain(), files.cell_inputs(study, cell)
 
     cells = zip(one.cells.values(), other.cells.values(), strict=True)
     return {a.run.kind for a, b in cells if asked(one, a) != asked(other, b)}
@@ -234,7 +234,7 @@ def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
     )
 
     def of_copies(cell):
-        found = files.of_cell(study, study.cells[cell])
+        found = files.cell_inputs(study, study.cells[cell])
         return [found.get(name, []) for name in ("copies", "copies_dedicated", "checks")]
 
     raw, first = "results/pairs/raw/cpu1.first_twice.mix-1-1", NAMES[0]

@@ -839,7 +839,7 @@ def test_a_tenant_that_gets_pictures_is_an_ensemble_with_its_network():
     study = load({"scenarios": [scenario(by("server", instances=2), "mobilenet_v3_small")]})
     shared = study.scenarios["cpu1.shared"]
     (cell, *_) = (cell for cell in cells(study) if cell.scenario == shared)
-    assert files.of_cell(study, cell)["repository"] == ["model_repository/base/cpu1.shared"]
+    assert files.cell_inputs(study, cell)["repository"] == ["model_repository/base/cpu1.shared"]
     network, plain = planning.repository_task(study, shared.id).tenants
     assert (network.name, network.instances) == ("by_server.network", 2)
     assert (plain.name, plain.ensemble) == ("mobilenet_v3_small", None)
@@ -864,7 +864,7 @@ def test_a_tenant_that_gets_pictures_is_an_ensemble_with_its_network():
         "mobilenet_v3_small.reference.npz",
     ]
     models = "results/base/models"
-    assert files.of_repository(study, shared) == {
+    assert files.repository_inputs(study, shared) == {
         "models": [f"{models}/{name}/model.onnx" for name in ("squeezenet1_1", plain.name)],
         "checks": [f"{models}/{name}/check.json" for name in ("squeezenet1_1", plain.name)],
         "references": [

@@ -41,8 +41,8 @@ def test_it_is_measured_alone_and_shared_as_any_other():
 def test_its_cells_need_no_export_no_repository_and_no_ceiling():
     study = load(BOTH)
     for cell in cells(study):
-        assert "repository" not in files.of_cell(study, cell)
-        assert not any(files.of_repository(study, cell.scenario).values())
+        assert "repository" not in files.cell_inputs(study, cell)
+        assert not any(files.repository_inputs(study, cell.scenario).values())
     assert files.ceilings(study) == []
 
 
@@ -74,7 +74,7 @@ def test_beside_models_that_are_brought_only_these_have_files():
     )
     study = load(mixed | {"servers": [remote(foreign_models="allow")]})
     (shared,) = (cell for cell in cells(study) if cell.scenario.name == "shared")
-    assert files.of_cell(study, shared)["repository"] == ["model_repository/base/far.shared"]
+    assert files.cell_inputs(study, shared)["repository"] == ["model_repository/base/far.shared"]
     (served_here,) = planning.repository_task(study, shared.scenario.id).tenants
     assert served_here.name == "squeezenet1_1"
     assert planning.measure_task(study, shared).brought == ["squeezenet1_1"]
