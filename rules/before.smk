@@ -17,12 +17,18 @@ from perseus.host import cores, cut_files, folder_outputs, gpu, room, starter, w
 from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
+from perseus.results import measured
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
 
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
     print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
+    if not IS_ON_THIS_MACHINE:
+        print(
+            "Cancel what it left in the queue of the cluster, which is handed over once more now.",
+            file=sys.stderr,
+        )
 
 # At the very end, below Snakemake's own traceback: where it cannot lock a folder it calls no hook.
 if workflow.is_main_process:
@@ -47,7 +53,12 @@ def make_again(paths):
 def make_again_what_is_cut(places):
     """Those of these files, and of all in these folders, that have lost their end."""
     cut = cut_files.find(places) if workflow.is_main_process else []
-    of_cut_records = cut_files.with_cut_record(Path.cwd(), places) if IS_ALONE else []
+    # Not those of files within a folder that is the output: an earlier version's, which nobody reads.
+    of_cut_records = [
+        path
+        for path in (cut_files.with_cut_record(Path.cwd(), places) if IS_ALONE else [])
+        if files.output_with(STUDY, path) == path
+    ]
     for path in cut:
         print(cut_files.SAID.format(path), file=sys.stderr)
     for path in of_cut_records:
@@ -77,12 +88,7 @@ def make_again_what_is_lost():
             f" copied without {folder_outputs.TIME_STAMP}: they are made again.",
             file=sys.stderr,
         )
-    gone = [
-        path
-        for path in files.measured(STUDY)
-        if Path(path).exists()
-        and not all(Path(cell).exists() for cell in files.raw_of_kind(STUDY, Path(path).stem))
-    ]
+    gone = [path for path in files.measured(STUDY) if measured.has_lost_a_cell(Path(path))]
     make_again([*lost, *unmade, *gone])
 
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from perseus.host.files import arrived
 from perseus.host.job import job
 from perseus.measurement.brought import references_in
 from perseus.measurement.cell import Inputs, Outputs
@@ -20,7 +21,7 @@ def files(what: str) -> list[Path]:
 
 def records(what: str) -> list[Path]:
     """Of cells, or of all repeats of some."""
-    return [path / RECORD if path.is_dir() else path for path in files(what)]
+    return [arrived(path / RECORD) if path.is_dir() else path for path in files(what)]
 
 
 repository = next(iter(files("repository")), None)

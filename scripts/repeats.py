@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
-from perseus.host.files import write_json
+from perseus.host.files import arrived, write_json
 from perseus.host.job import job
 from perseus.study.raw_files import RECORD
 
 with job(snakemake.log[0]):
-    records = [json.loads(Path(cell, RECORD).read_bytes()) for cell in snakemake.input]
+    records = [json.loads(arrived(Path(cell, RECORD)).read_bytes()) for cell in snakemake.input]
     write_json(Path(snakemake.output[0]), records)

@@ -51,6 +51,15 @@ def test_raw_results_of_which_nothing_is_left_are_measured_again_whatever_was_no
     assert planned(edited)["measure"] == 1
 
 
+def test_raw_results_on_another_disk_are_looked_at_too(edited, tmp_path):
+    raw = edited.root / "results/edits/raw"
+    shutil.move(raw, tmp_path / "scratch")
+    raw.symlink_to(tmp_path / "scratch")
+    assert planned(edited) == {}
+    cut(edited, f"{RAW}/windows.parquet")
+    assert planned(edited)["measure"] == 1
+
+
 @pytest.mark.parametrize("name", ["record.json", "windows.parquet"])
 def test_a_cell_of_which_a_file_was_lost_is_measured_again(edited, name):
     """Its folder is there, which is what Snakemake looks at."""
@@ -98,6 +107,15 @@ def test_a_cell_that_has_gone_is_measured_again(edited, edit):
     assert planned(edited) == {} and (edited.root / RAW / "record.json").is_file()
 
 
+def test_a_look_at_an_edit_leaves_everything_as_it_was(edited):
+    """One more mix, planned and thought better of."""
+    before = (edited.root / "config/config.yaml").read_text()
+    edited.edit("config/config.yaml", "[3, 1]", "[3, 1], [1, 3]")
+    assert planned(edited)["measure"] == 1
+    (edited.root / "config/config.yaml").write_text(before)
+    assert planned(edited) == {}
+
+
 def test_a_figure_in_part_is_drawn_again_and_nothing_else(edited):
     cut(edited, "results/edits/figures/peaks.svg")
     assert planned(edited) == {"figure": 1, "report": 1}
@@ -136,6 +154,12 @@ def test_what_lost_the_record_of_how_it_was_made_is_made_again(edited, bytes_lef
     assert f"how {RAW} was made has lost its end" in errors
     assert planned(edited)["measure"] == 1
     edited.run("--cores", "2", "all")
+    assert planned(edited) == {}
+
+
+def test_a_record_of_a_file_that_is_no_output_any_more_tells_nothing(edited):
+    """Each file of a cell was one in an earlier version; no job writes such a record again."""
+    record_of(edited, f"{RAW}/windows.parquet").touch()
     assert planned(edited) == {}
 
 

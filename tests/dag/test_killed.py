@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from workflow_copy import OUTPUT_FILES, TOUCH_OUTPUTS
 
-from perseus.host.workflow_lock import hold, remove_dead
+from perseus.host.workflow_lock import hold, is_live, remove_dead
 
 ROOT = Path(__file__).parents[2]
 LONG = (
@@ -128,6 +128,25 @@ def test_a_lock_of_which_nothing_is_known_stays(tmp_path):
     (folder / "0.output.lock").touch()
     (tmp_path / "scripts").symlink_to(ROOT / "scripts")
     assert not remove_dead(tmp_path) and locks(tmp_path)
+
+
+def test_the_lock_of_another_user_s_run_stays_where_only_it_may_write(tmp_path, monkeypatch):
+    """Of a folder that a group shares: whose the file is does not tell who lives."""
+    (tmp_path / ".snakemake/locks").mkdir(parents=True)
+    (tmp_path / ".snakemake/locks/0.output.lock").touch()
+    (tmp_path / ".snakemake/perseus.live").touch(0o644)
+    plain = os.open
+
+    def open_as_another(path, flags, *mode):
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise PermissionError
+        return plain(path, flags, *mode)
+
+    with monkeypatch.context() as as_another:
+        as_another.setattr(os, "open", open_as_another)
+        assert is_live(tmp_path) and not remove_dead(tmp_path)
+        hold(tmp_path)
+    assert is_live(tmp_path) and not remove_dead(tmp_path) and locks(tmp_path)
 
 
 def test_that_a_run_lives_here_is_on_the_disk_before_it_locks(tmp_path, monkeypatch):

@@ -89,6 +89,16 @@ def recorded(name: Path) -> str:
 
 
 def _files(place: str) -> Iterator[str]:
+    """Also of folders that are links, as to a disk with more room; of each once."""
     yield place
-    for folder, _, names in os.walk(place):
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(place, followlinks=True):
+        try:
+            found = os.stat(folder)  # noqa: PTH116, of every cell at every start
+        except OSError:  # it has gone
+            continue
+        if (here := (found.st_dev, found.st_ino)) in seen:
+            folders.clear()
+            continue
+        seen.add(here)
         yield from (f"{folder}/{name}" for name in names)

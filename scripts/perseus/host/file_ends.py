@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +10,15 @@ from typing import BinaryIO, Final
 
 ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".parquet": (b"par1", b"PAR1"),
-    ".json": (b"{\n", b"\n}"),  # with an entry a line, as `host.files.write_json` writes it
     ".png": (b"\x89png\r\n\x1a\n", b"IEND\xaeB`\x82"),
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
 """How whole files of a format begin, in lower case, and end, white space behind them aside."""
+
+JSON: Final = ".json"
+JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}", b"[\n": b"\n]"}
+"""With an entry a line, as `host.files.write_json` writes it: no need to read what lies between."""
 
 ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
@@ -30,12 +34,14 @@ def is_without_its_end(path: Path) -> bool:
     Of any other file nothing is known, nor of an ONNX model that is cut between two of its fields.
     Raises OSError where it cannot be read.
     """
-    if path.suffix not in {ONNX, *ZIPPED, *ENDS}:
+    if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return False
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
         if size_bytes == 0:
             return True
+        if path.suffix == JSON:
+            return _is_cut_json(file, size_bytes)
         if path.suffix == ONNX:
             return _is_cut_message(file, size_bytes)
         if path.suffix in ZIPPED:
@@ -43,8 +49,29 @@ def is_without_its_end(path: Path) -> bool:
         head, end = ENDS[path.suffix]
         if not head.startswith(file.read(len(head)).lower()):
             return False
-        file.seek(max(size_bytes - TAIL_BYTES, len(head)))
-        return not file.read().rstrip().endswith(end)
+        return not _tail(file, size_bytes, len(head)).endswith(end)
+
+
+def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
+    """The end of a file behind so many bytes, without white space."""
+    file.seek(max(size_bytes - TAIL_BYTES, behind))
+    return file.read().rstrip()
+
+
+def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool:
+    """A file of somebody's own need not look as ours do: it is cut if it cannot be read, either."""
+    head = file.read(2)
+    starts = [each for each in JSON_ENDS if each.startswith(head)]
+    if not starts:
+        return False
+    if _tail(file, size_bytes, len(head)).endswith(JSON_ENDS[starts[0]]):
+        return False
+    file.seek(0)
+    try:
+        json.loads(file.read())
+    except ValueError:
+        return True
+    return False
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,10 @@ HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
 """The name of a `partial_path`: of what it is to become, and of its process."""
+
+
+LATE_S: Final = 30.0
+"""As long as the profiles of clusters have Snakemake wait for an output."""
 
 
 @contextmanager
@@ -62,7 +67,21 @@ def seal(path: Path) -> None:
             os.setxattr(file.fileno(), WRITTEN, b"%d " % size + file.read(HEAD_BYTES))
 
 
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
+def arrived(path: Path) -> Path:
+    """A path, once something is there, or after LATE_S.
+
+    On a file system that several machines share, a folder may be seen before what another one wrote
+    into it, and Snakemake waits for an output that is a folder alone.
+    """
+    deadline_s = time.monotonic() + LATE_S
+    while not path.exists() and time.monotonic() < deadline_s:
+        time.sleep(0.2)
+        with suppress(OSError):
+            os.listdir(path.parent)  # noqa: PTH208, so that a network file system looks again
+    return path
+
+
+def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
     """NaN and infinity, which JSON does not have, become null."""
     with whole(path) as partial:
         partial.write_text(json.dumps(_finite(value), indent=1, sort_keys=True) + "\n")

@@ -21,12 +21,13 @@ def hold(folder: Path) -> None:
     """Say that a run lives in this folder, until this process ends; several may at once.
 
     Nothing is said where the file system has no locks, and nothing will be removed there. The file
-    is on the disk before Snakemake makes its lock, so that no power failure leaves that alone.
+    is on the disk before Snakemake makes its lock, so that no power failure leaves that alone. It
+    is held for reading, which everybody can who shares the folder, whoever has made it.
     """
     live = folder / LIVE
     with suppress(OSError):
         live.parent.mkdir(exist_ok=True)
-        descriptor = os.open(live, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(live, os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
         fcntl.flock(descriptor, fcntl.LOCK_SH)
         for path in (live, live.parent, folder):
             _bring_to_disk(path)
@@ -35,8 +36,8 @@ def hold(folder: Path) -> None:
 def is_live(folder: Path) -> bool:
     """Whether a run lives in this folder, or may: not every file system tells. To be called before
     `hold`."""
-    with _live_file(folder) as descriptor:
-        return descriptor is not None and not _is_free(descriptor)
+    with _is_free(folder) as free:
+        return not free
 
 
 def remove_dead(folder: Path) -> bool:
@@ -44,8 +45,8 @@ def remove_dead(folder: Path) -> bool:
 
     To be called before `hold`, where a run that begins meanwhile waits: it makes its lock later.
     """
-    with _live_file(folder) as descriptor:
-        if descriptor is None or not _is_free(descriptor):
+    with _is_free(folder) as free:
+        if not (free and (folder / LIVE).exists()):
             return False
         try:
             dead = list((folder / LOCKS).glob("*.lock"))
@@ -65,21 +66,24 @@ def _bring_to_disk(path: Path) -> None:
 
 
 @contextmanager
-def _live_file(folder: Path) -> Iterator[int | None]:
-    """Its descriptor; None where no run has said anything."""
+def _is_free(folder: Path) -> Iterator[bool]:
+    """Whether no run lives in this folder, for all that can be told; then none does meanwhile.
+
+    That of another user may, who keeps the file from being written: on some file systems nobody
+    else can lock it.
+    """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        yield None
+    except OSError as error:
+        yield isinstance(error, FileNotFoundError | NotADirectoryError)
         return
     try:
-        yield descriptor
+        yield _is_locked_now(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _is_free(descriptor: int) -> bool:
-    """Whether no run holds it; then none does until it is closed."""
+def _is_locked_now(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

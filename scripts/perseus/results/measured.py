@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from perseus.host.files import write_json
+from perseus.host.files import arrived, write_json
 from perseus.study.raw_files import RECORD
 
 
@@ -34,7 +34,8 @@ def write(path: Path, cells: Iterable[Path]) -> None:
     """Write the list of these cells, of each the folder of its raw results."""
     found = tuple(
         MeasuredCell(
-            cell=cell.name, record_sha256=hashlib.sha256((cell / RECORD).read_bytes()).hexdigest()
+            cell=cell.name,
+            record_sha256=hashlib.sha256(arrived(cell / RECORD).read_bytes()).hexdigest(),
         )
         for cell in cells
     )
@@ -44,6 +45,14 @@ def write(path: Path, cells: Iterable[Path]) -> None:
 def folders(lists: Iterable[str]) -> list[Path]:
     """The folders of raw results of all cells in these lists."""
     return [cell for path in map(Path, lists) for cell in _cells(path)]
+
+
+def has_lost_a_cell(path: Path) -> bool:
+    """Whether a list is there, and the raw results of a cell that it names are not."""
+    try:
+        return not all(cell.exists() for cell in _cells(path))
+    except (OSError, ValueError):  # there is none, or none that can be read
+        return False
 
 
 def _cells(path: Path) -> list[Path]:

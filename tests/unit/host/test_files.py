@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ import torch
 from matplotlib.figure import Figure
 from onnx import TensorProto, helper
 
-from perseus.host import cut_files
-from perseus.host.files import partial_path, whole, write_json
+from perseus.host import cut_files, files
+from perseus.host.files import arrived, partial_path, whole, write_json
 from perseus.host.identity import identity
 from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.raw_results import RequestsWriter
@@ -125,6 +126,13 @@ def test_a_link_is_cut_where_what_it_leads_to_is(written, tmp_path):
     assert cut_files.find([str(link)]) == [str(link)]
 
 
+def test_a_folder_that_is_a_link_is_looked_at_once(written, tmp_path):
+    (tmp_path / "results/raw/back").symlink_to(tmp_path)
+    (tmp_path / "linked").symlink_to(written.parent)
+    os.truncate(written, 3)
+    assert cut_files.find([str(tmp_path / "linked")]) == [str(tmp_path / "linked/record.json")]
+
+
 def test_what_the_monitor_and_the_writer_of_requests_leave_is_known_whole(tmp_path):
     with MonitorFile(tmp_path / "monitor.parquet"), RequestsWriter(tmp_path / "requests.parquet"):
         pass
@@ -132,6 +140,17 @@ def test_what_the_monitor_and_the_writer_of_requests_leave_is_known_whole(tmp_pa
         os.truncate(path, path.stat().st_size - 1)
     found = cut_files.find([str(tmp_path)])
     assert {Path(path).name for path in found} == {"monitor.parquet", "requests.parquet"}
+
+
+def test_a_file_that_another_machine_wrote_is_waited_for(tmp_path):
+    path = tmp_path / "record.json"
+    threading.Timer(0.3, path.write_text, ["{}"]).start()
+    assert arrived(path).read_text() == "{}"
+
+
+def test_a_file_that_never_comes_is_not_waited_for_for_good(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LATE_S", 0.1)
+    assert not arrived(tmp_path / "record.json").exists()
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
@@ -154,6 +173,7 @@ def without_attributes(monkeypatch):
 
 FORMATS = (
     "record.json",
+    "repeats.json",
     "windows.parquet",
     "peaks.svg",
     "peaks.png",
@@ -168,6 +188,7 @@ def each_format(tmp_path, without_attributes) -> dict[str, Path]:
     """A file of each by its name, written as everywhere."""
     paths = {name: tmp_path / name for name in FORMATS}
     write_json(paths["record.json"], {"outcome": "ok", "deeper": {"a": [1, {"b": 2}]}})
+    write_json(paths["repeats.json"], [{"outcome": "ok"}, {"outcome": "ok", "deeper": [{}]}])
     with RequestsWriter(paths["windows.parquet"]):
         pass
     figure = Figure()
@@ -204,6 +225,7 @@ def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_at
     texts = {
         "a.log": "",
         "b.json": '{"mine":',
+        "whole.json": '{\n "mine": "odd" }\n',
         "c.onnx": "no model",
         "d.npz": "no",
         "d.pt2": "no program",
