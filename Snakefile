@@ -60,6 +60,9 @@ onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
         require_machine(workflow.dag.needrun_jobs())
     require_own_files(workflow.dag.needrun_jobs())
+    # Those of an earlier run: what is printed at the end is of this one.
+    for path in errors_of_jobs():
+        path.unlink(missing_ok=True)
     from perseus.measurement.experiments import procedure
 
     if is_of_study():
@@ -98,9 +101,8 @@ onerror:
     if INTERRUPTION.happened:
         print(f"Interrupted. {again}", file=sys.stderr)
         return
-    logs = [*([LOGS] if is_of_study() else []), *(["logs/compare"] if COMPARED else [])]
-    for path in sorted(path for folder in logs for path in Path(folder).rglob("*.error")):
+    for path in errors_of_jobs():
         print(path.read_text(), file=sys.stderr)
-    print(f"A job failed; its log is under {' or '.join(logs)}/.", file=sys.stderr)
+    print(f"A job failed; its log is under {' or '.join(logs_of_run())}/.", file=sys.stderr)
     if is_of_study():
         print(again, file=sys.stderr)

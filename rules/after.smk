@@ -17,6 +17,16 @@ def has_report():
     return any(job.rule.name == "report" for job in workflow.dag.jobs)
 
 
+def logs_of_run():
+    """The folders of the logs of this run's jobs."""
+    return [*([LOGS] if is_of_study() else []), *(["logs/compare"] if COMPARED else [])]
+
+
+def errors_of_jobs():
+    """What jobs that failed say to a person, as `host.job` leaves it beside their logs."""
+    return sorted(path for folder in logs_of_run() for path in Path(folder).rglob("*.error"))
+
+
 def print_last_words():
     from perseus.results.unanswered import last_words
 

@@ -183,3 +183,15 @@ def test_two_runs_live_until_the_last_one_ends(tmp_path):
         run.kill()
         run.communicate()
         assert remove_dead(tmp_path) == removed
+
+
+def test_what_a_job_of_an_earlier_run_said_is_not_said_again(workflow):
+    """It may be of a full disk that has room now, and its job not have come to its turn."""
+    stale = workflow.root / "logs/default/figures/peaks.error"
+    stale.parent.mkdir(parents=True)
+    stale.write_text("peaks: the disk is full")
+    workflow.fake("measure", "raise SystemExit(1)")
+    run = Run(workflow.root)
+    assert run.process.wait(60) == 1
+    assert "A job failed; its log is under logs/default/" in run.said()
+    assert "the disk is full" not in run.said() and not stale.exists()

@@ -28,21 +28,23 @@ def find(places: Iterable[str]) -> list[str]:
 
 
 def is_cut(path: str) -> bool:
-    """Whether a file is shorter than when it was written.
+    """Whether a file has lost its end, or all that was in it, since it was written.
 
-    One that somebody has written anew begins otherwise, and is not. Where nothing was noted
-    (`host.files.seal`), the end of a file tells, if that of its format does (`host.file_ends`).
+    Its end tells, if that of its format does (`host.file_ends`): also of one that somebody copied
+    over ours. Else what was noted (`host.files.seal`) does: it is shorter, or begins with zeros;
+    one that somebody has written anew begins otherwise, and is not cut.
     """
     try:
-        if (noted := _noted(path)) is None:
-            return file_ends.is_without_its_end(Path(path))
+        told = file_ends.is_without_its_end(Path(path))
+        if told is not None or (noted := _noted(path)) is None:
+            return bool(told)
         size_bytes, head = noted
-        if os.stat(path).st_size >= size_bytes:  # noqa: PTH116, of every file at every start
-            return False
         with Path(path).open("rb") as file:
-            return head.startswith(file.read(HEAD_BYTES))
+            begins = file.read(HEAD_BYTES)
+            is_shorter = os.fstat(file.fileno()).st_size < size_bytes
     except OSError:  # it has gone
         return False
+    return (is_shorter and head.startswith(begins)) or (any(head) and not any(begins))
 
 
 def _noted(path: str) -> tuple[int, bytes] | None:

@@ -17,7 +17,7 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
 """How whole files of a format begin, in lower case, and end, white space behind them aside."""
 
 JSON: Final = ".json"
-JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}", b"[\n": b"\n]"}
+JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
 """With an entry a line, as `host.files.write_json` writes it: no need to read what lies between."""
 
 ONNX: Final = ".onnx"
@@ -25,45 +25,49 @@ ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
 ZIP_END_BYTES: Final = 22  # a comment, which would follow, is not written by NumPy and torch
+HEAD_BYTES: Final = 16
 TAIL_BYTES: Final = 64
 
 
-def is_without_its_end(path: Path) -> bool:
-    """Whether a file of these formats is empty, or begins as whole ones do and does not end so.
+def is_without_its_end(path: Path) -> bool | None:
+    """Whether a file of these formats is empty, or begins as whole ones do and does not end so, or
+    begins with zeros, which a disk leaves where data were lost.
 
-    Of any other file nothing is known, nor of an ONNX model that is cut between two of its fields.
-    Raises OSError where it cannot be read.
+    None where that does not tell: of any other file, and of an ONNX model, which may be cut between
+    two of its fields. Raises OSError where it cannot be read.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
-        return False
+        return None
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
-        if size_bytes == 0:
+        if not any(file.read(HEAD_BYTES)):
             return True
+        file.seek(0)
         if path.suffix == JSON:
             return _is_cut_json(file, size_bytes)
         if path.suffix == ONNX:
-            return _is_cut_message(file, size_bytes)
+            return _is_cut_message(file, size_bytes) or None
         if path.suffix in ZIPPED:
-            return ZIP.startswith(file.read(len(ZIP))) and not _has_zip_end(file, size_bytes)
+            is_ours = ZIP.startswith(file.read(len(ZIP)))
+            return not _has_zip_end(file, size_bytes) if is_ours else None
         head, end = ENDS[path.suffix]
         if not head.startswith(file.read(len(head)).lower()):
-            return False
-        return not _tail(file, size_bytes, len(head)).endswith(end)
+            return None
+        return not _tail(file, size_bytes, len(head)).rstrip().endswith(end)
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """The end of a file behind so many bytes, without white space."""
+    """The end of a file, behind so many bytes."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
-    return file.read().rstrip()
+    return file.read()
 
 
-def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool:
-    """A file of somebody's own need not look as ours do: it is cut if it cannot be read, either."""
+def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool | None:
+    """A file of somebody's own need not look as ours do: where it can be read, nothing is told."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
-        return False
+        return None
     if _tail(file, size_bytes, len(head)).endswith(JSON_ENDS[starts[0]]):
         return False
     file.seek(0)
@@ -71,7 +75,7 @@ def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool:
         json.loads(file.read())
     except ValueError:
         return True
-    return False
+    return None
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:

@@ -126,6 +126,25 @@ def test_a_link_is_cut_where_what_it_leads_to_is(written, tmp_path):
     assert cut_files.find([str(link)]) == [str(link)]
 
 
+def test_a_shorter_file_that_somebody_copied_over_ours_is_whole(written, tmp_path):
+    """`cp` writes into the file that is there, so that what was noted of it stays."""
+    written.write_text('{\n "outcome": "ok",\n "reason": ""\n}\n')
+    assert cut_files.find([str(tmp_path)]) == []
+    os.truncate(written, written.stat().st_size - 3)
+    assert cut_files.find([str(tmp_path)]) == [str(written)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".pbtxt", ".onnx", ".json", ".parquet", ".npz"])
+def test_a_file_of_zeros_has_lost_what_was_in_it(tmp_path, suffix):
+    """As some file systems leave one whose length reached the disk and whose data did not."""
+    path = tmp_path / f"x{suffix}"
+    with whole(path) as partial:
+        partial.write_text("a,b\n" * 100)
+    with path.open("r+b") as file:
+        file.write(bytes(400))
+    assert cut_files.find([str(tmp_path)]) == [str(path)]
+
+
 def test_a_folder_that_is_a_link_is_looked_at_once(written, tmp_path):
     (tmp_path / "results/raw/back").symlink_to(tmp_path)
     (tmp_path / "linked").symlink_to(written.parent)
@@ -219,6 +238,15 @@ def test_without_attributes_the_end_of_a_format_tells(each_format, tmp_path, nam
         missed += [] if cut_files.find([str(tmp_path)]) == [str(path)] else [left]
     # What is left of a model without its last fields is a model.
     assert len(missed) <= 6 if name == "model.onnx" else missed == []
+
+
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "model.onnx"])
+def test_an_end_of_zeros_is_no_end(each_format, tmp_path, name):
+    size = each_format[name].stat().st_size
+    with each_format[name].open("r+b") as file:
+        file.seek(size // 2)
+        file.write(bytes(size - size // 2))
+    assert cut_files.find([str(tmp_path)]) == [str(each_format[name])]
 
 
 def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_attributes):
