@@ -150,9 +150,9 @@ of `standard`, or of a comparison.
 Pairs of models that share a server, at the limit that was measured for them, predicted from what
 each did alone by the steps of the ladder (docs/method.md, "Predicted sharing"). What was measured
 is kept in `benchmarks/pairs/`, one file for each study: on one core with ONNX Runtime six small
-CNNs, these beside copies of themselves, and five other models; with OpenVINO five of the six, and
-the five others; all together and all pairs, each with the preset `quick`. A pair is predicted
-as if it, or all mixes with one of its models, or all of the server had not been measured.
+CNNs, these beside copies of themselves, five other models, and four more; with OpenVINO five of the
+six, and the five others; all together and all pairs, each with the preset `quick`. A pair is
+predicted as if it, or all mixes with one of its models, or all of the server had not been measured.
 *Noise* is how far the measured ratios themselves are uncertain.
 And each study is gone through in 25 orders of its models, as a frontier would that measures so many
 mixes and states in what interval nine of ten of the others are to lie: *known* is what it measured,
