@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from perseus.host.files import HEAD_BYTES
+
 ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".parquet": (b"par1", b"PAR1"),
     ".png": (b"\x89png\r\n\x1a\n", b"IEND\xaeB`\x82"),
@@ -25,7 +27,6 @@ ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
 ZIP_END_BYTES: Final = 22  # a comment, which would follow, is not written by NumPy and torch
-HEAD_BYTES: Final = 16
 TAIL_BYTES: Final = 64
 
 

@@ -78,12 +78,12 @@ def _is_free(folder: Path) -> Iterator[bool]:
         yield isinstance(error, FileNotFoundError | NotADirectoryError)
         return
     try:
-        yield _is_locked_now(descriptor)
+        yield _locked_now(descriptor)
     finally:
         os.close(descriptor)
 
 
-def _is_locked_now(descriptor: int) -> bool:
+def _locked_now(descriptor: int) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
