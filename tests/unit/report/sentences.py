@@ -20,8 +20,9 @@ def tables_of(rows):
 
 
 def said(tables):
-    """All that is answered, as one text."""
-    return " ".join(part for each in answers(tables) for part in (each.headline, *each.sentences))
+    """All that is answered, as one text; what is summed up, too."""
+    each = [part for answer in answers(tables) for part in (answer, *answer.parts)]
+    return " ".join(text for part in each for text in (part.headline, *part.sentences))
 
 
 def fragments(module):

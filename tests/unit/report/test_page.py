@@ -11,7 +11,8 @@ import synthetic_files
 
 from perseus.host import machine, parquet
 from perseus.report import page as report_page
-from perseus.report.answers.sharing import _cheapest, answers
+from perseus.report.answers import cheapest
+from perseus.report.answers.sharing import answers
 from perseus.report.hosts import differences
 from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
@@ -354,7 +355,7 @@ def test_of_several_servers_the_cheapest_is_named():
     dear = costs.assign(
         server="gpu1", usd_per_million_inferences=9 * costs["usd_per_million_inferences"]
     )
-    answer = next(iter(_cheapest(pd.concat([dear, costs]))))
+    (answer,) = cheapest.answers({"costs": pd.concat([dear, costs])})
     assert answer.sentences[0].startswith("resnet18: cpu1 at 0.4")
 
 

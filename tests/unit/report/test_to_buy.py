@@ -4,11 +4,16 @@ import pytest
 import synthetic
 import synthetic_files
 
-from perseus.report.answers.to_buy import answers
+from perseus.report.answers import over_demand, server_of_model, to_buy
 from perseus.study.demand import Spot
 from perseus.study.tasks.tables import DemandLevel
 
 CAPACITIES = {"a": 100.0, "b": 400.0}
+
+
+def answers(tables):
+    """For a demand, or over it."""
+    return [each for of in (to_buy, over_demand, server_of_model) for each in of.answers(tables)]
 
 
 def said(gain=2.0, rps=None, records=None, **settings):
@@ -19,7 +24,7 @@ def said(gain=2.0, rps=None, records=None, **settings):
         update={"demand": synthetic.demand(rps, **settings) if rps else None}
     )
     tables = synthetic_files.tables_of(made, task=task)
-    return list(answers({name: table.to_pandas() for name, table in tables.items()}))
+    return answers({name: table.to_pandas() for name, table in tables.items()})
 
 
 def test_the_fleet_its_price_and_what_it_saves():

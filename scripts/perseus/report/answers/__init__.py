@@ -2,6 +2,7 @@
 experiment but the peak, whose answers are the first ones, has one of its own name.
 
 Such a module has `answers`, which makes them of the tables of a study: none where it did not ask.
+One that may have many has words for them in `summary`.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
+from perseus.report.answers.summary import summed_up
 from perseus.study.experiments import OTHER_KINDS
 
 if TYPE_CHECKING:
     from perseus.report.answers.answer import Answer, Tables
 
-QUESTIONS: Final = ("to_buy", "recommended", "sharing", "predicted", *OTHER_KINDS, "copies")
+QUESTIONS: Final = (
+    *("to_buy", "over_demand", "server_of_model", "recommended", "sharing", "cheapest"),
+    *("predicted", *OTHER_KINDS, "copies"),
+)
 """In the order in which the report answers them."""
 
 
@@ -24,8 +29,8 @@ def module_of(question: str) -> Any:
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """All answers of a study. One that the preset smoke measured as a whole answers nothing, which
-    `sharing` says."""
+    """All answers of a study, many to one question summed up. One that the preset smoke measured as
+    a whole answers nothing, which `sharing` says."""
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:
-        yield from module_of(question).answers(tables)
+        yield from summed_up(list(module_of(question).answers(tables)), question)

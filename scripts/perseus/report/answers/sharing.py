@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from perseus.peak.outcome import Outcome
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.links import COSTS, on_line, to_lines, to_section
+from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
-from perseus.study.setting import configured
 
 QUICK = "The preset is quick, which is for trying a configuration; standard or publication decide."
 
+Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
+"""A row with the models of a load line, and their weights."""
+
 
 def answers(tables: Tables) -> list[Answer]:
-    """An answer per scenario that different models share, then the cheapest server of each model
-    where several are."""
-    peaks, costs = tables["peaks"], tables["costs"]
+    """An answer per scenario that different models share."""
+    peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
-    return [*of_scenarios(tables, copies=False), *_cheapest(costs[costs["preset"] != "smoke"])]
+    return list(of_scenarios(tables, copies=False))
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
@@ -113,7 +115,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
         headline += f" (one run {of}: repeat to be sure)"
     evidence = (*_evidence(best, kind, known, tables["costs"]), *_without_result(savings))
-    return Answer(kind, headline, (*evidence, *_caveats(used)), to_lines(used))
+    said = (*evidence, *_caveats(used))
+    return Answer(kind, headline, said, to_lines(used), rank=float(best["saving"]))
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
@@ -238,17 +241,17 @@ def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
         yield (
             f"A million inferences in this proportion cost"
             f" {significant(row['usd_per_million_inferences'])} USD shared"
-            f" ({_usd_bounds(row)}) and"
+            f" ({usd_bounds(row)}) and"
             f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
-            f" ({bought(row)} in {row['region']}, {_pricing(row)})."
+            f" ({bought(row)} in {row['region']}, {pricing(row)})."
         )
 
 
-def _pricing(row: pd.Series) -> str:
+def pricing(row: pd.Series) -> str:
     return str(row["pricing"]).replace("_", "-")
 
 
-def _usd_bounds(row: pd.Series) -> str:
+def usd_bounds(row: pd.Series) -> str:
     return bounds(row["ci_low_usd"] or -math.inf, row["ci_high_usd"], significant)
 
 
@@ -262,17 +265,17 @@ def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
     return peaks[on_line(peaks, best) | (with_it & of_alone)]
 
 
-def loaded(row: pd.Series) -> set[str]:
+def loaded(row: Line) -> set[str]:
     """The models of a load line but those whose weight in its mix is 0."""
     return set(_loaded_models(row))
 
 
-def _loaded_models(row: pd.Series) -> list[str]:
+def _loaded_models(row: Line) -> list[str]:
     """Of each of its tenants but those whose weight is 0."""
     return _with_load(row, row["models"].split(" + "))
 
 
-def _with_load(row: pd.Series, of_tenants: Sequence[str]) -> list[str]:
+def _with_load(row: Line, of_tenants: Sequence[str]) -> list[str]:
     weights = row["weights"].split(" : ") if row["weights"] else ["1"] * len(of_tenants)
     return [of for of, weight in zip(of_tenants, weights, strict=True) if weight != "0"]
 
@@ -321,29 +324,3 @@ def not_certified(used: pd.DataFrame) -> Iterator[str]:
             f"Not certified: {', '.join(unsure['mix'])}. The estimates stand, but no tested rate"
             f" passed with confidence{often}."
         )
-
-
-def _cheapest(costs: pd.DataFrame) -> Iterator[Answer]:
-    """The cheapest server of each model, where more than one was measured."""
-    alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
-    if alone.empty:
-        return
-    alone = alone[alone["pricing"] == alone["pricing"].iloc[0]]
-    lines = []
-    for model, rows in alone.groupby("mix", sort=False):
-        best = rows.sort_values("usd_per_million_inferences").iloc[0]
-        servers = rows["server"].map(configured).nunique()
-        if servers > 1:
-            lines.append(
-                f"{model}: {best['server']} at"
-                f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
-                f" ({_usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
-                f" ({_pricing(best)}){_unless_ok(best)}."
-            )
-    if lines:
-        behind = (to_section(COSTS),)
-        yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
-
-
-def _unless_ok(row: pd.Series) -> str:
-    return "" if row["verdict"] == "ok" else f"; {words(row['verdict'])}: {row['reason']}"

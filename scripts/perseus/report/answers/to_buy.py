@@ -1,11 +1,9 @@
-"""What to buy, in words: the fleet for the study's demand or, without one, what is the cheapest at
-which demand."""
+"""What to buy for the study's demand, in words."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from itertools import takewhile
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,7 +11,7 @@ import pandas as pd
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
-from perseus.report.numbers import bounds, chance, listed, percent, percent_below, significant
+from perseus.report.numbers import bounds, chance, percent, percent_below, significant
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
@@ -29,30 +27,16 @@ MOST_LATE = 3
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for the demand, or else for each group of models; none of what the preset smoke
-    measured."""
-    if (tables["peaks"]["preset"] == "smoke").all():
-        return
-    if len(tables["fleets"]):
+    """An answer if the study states a demand; none of what the preset smoke measured."""
+    if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
-        return
-    for models, stretches in tables["crossings"].groupby("models", sort=False):
-        names = str(models).split(" + ")
-        points = _of_models(tables["peaks"], names)
-        is_smoke = (points["preset"] == "smoke").any()
-        if not is_smoke and _is_choice(names, stretches, points):
-            yield _over_demand(tables, names, stretches, points)
 
 
-def _is_choice(names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame) -> bool:
-    """Not where one model has one server, and copies of it gain nothing."""
-    return len(names) > 1 or points["server"].nunique() > 1 or bool(stretches["shared"].any())
-
-
-def _of_models(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """The load lines that a fleet for these models may be made of: no others under load, and with a
     lower limit."""
-    only = [loaded(row) <= set(names) for _, row in peaks[["models", "weights"]].iterrows()]
+    lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as long
+    only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
@@ -67,13 +51,13 @@ def _fleet(tables: Tables) -> Answer:
         return Answer("no", "Nothing is asked for, so that no server is needed", ())
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
-    points = _of_models(tables["peaks"], list(mine["model"]))
+    points = points_of(tables["peaks"], list(mine["model"]))
     points = points[points["server"].isin(row["of_servers"].split(", "))]
     late = mine[mine["attained"] < mine["sla_share"]]
     # Where no line of several models has a lower limit, nothing is known of sharing.
     is_known = len(mine) < 2 or bool((points["kind"] != "dedicated").any())
     headline = (
-        f"Buy {_servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
+        f"Buy {servers(row['servers'])} for {significant(row['usd_per_month'])} USD per month:"
         f" {_fleet_words(row)}"
     )
     sentences = (
@@ -88,7 +72,7 @@ def _fleet(tables: Tables) -> Answer:
         *_other_levels(fleets, row),
         *_if_more(tables["fleet_changes"]),
         *_spot(row, mine),
-        *_not_sure(tables, points),
+        *not_sure(tables, points),
     )
     behind = (to_table("fleets"), *to_lines(points))
     is_smoke = bool((points["preset"] == "smoke").any())
@@ -116,7 +100,7 @@ def _of(rows: pd.DataFrame, strategy: str) -> pd.Series:
     return rows[rows["strategy"] == strategy].iloc[0]
 
 
-def _servers(count: float) -> str:
+def servers(count: float) -> str:
     return f"{count:.0f} server{'' if count == 1 else 's'}"
 
 
@@ -179,7 +163,7 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
                 f" a probability {_chance(row['probability_of_saving'])})"
             )
         yield (
-            f"Do not buy a server for each model: {_servers(alone['servers'])} would cost"
+            f"Do not buy a server for each model: {servers(alone['servers'])} would cost"
             f" {significant(alone['usd_per_month'])} USD per month. Sharing saves"
             f" {percent(row['saving'])}{known}."
         )
@@ -204,7 +188,7 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
             f"At the {row['level']} demand ({_demand_words(row)} requests/s)"
-            f" {_servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
+            f" {servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
             " month."
         )
 
@@ -213,7 +197,7 @@ def _if_more(changes: pd.DataFrame) -> Iterator[str]:
     more = changes[(changes["change"] == "demand x 1.25") & (changes["strategy"] == SHARING)]
     for _, row in more[more["usd_per_month"].notna()].iterrows():
         yield (
-            f"A quarter more demand takes {_servers(row['servers'])} and"
+            f"A quarter more demand takes {servers(row['servers'])} and"
             f" {significant(row['usd_per_month'])} USD per month."
         )
 
@@ -232,7 +216,7 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (
         "Were all servers at the spot price taken away at once, the model with the fewest would"
-        f" have {_servers(mine['servers_on_demand'].min())} left."
+        f" have {servers(mine['servers_on_demand'].min())} left."
     )
 
 
@@ -240,7 +224,7 @@ def _small(share: float) -> str:
     return percent(share) if share >= 5e-4 else "less than 0.1 %"
 
 
-def _not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
+def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     yield from beside_others(points)
     yield from not_certified(points)
     yield from _of_batches(tables["operating_points"], points)
@@ -267,104 +251,3 @@ def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
             f"Measured with requests of several images each: {', '.join(mixes)}. That servers carry"
             " as many images one by one is not known."
         )
-
-
-def _over_demand(
-    tables: Tables, names: Sequence[str], stretches: pd.DataFrame, points: pd.DataFrame
-) -> Answer:
-    who = listed(names)
-    most = significant(stretches["to_rps"].iloc[-1])
-    rows = [row for _, row in stretches.iterrows()]
-    sentences = [_stretch(row) for row in rows[:MOST_SAID]]
-    if len(rows) > MOST_SAID:
-        sentences.append("And so on: see the table of what is the cheapest at which demand.")
-    sentences += _not_sure(tables, points)
-    behind = (to_table("crossings"), *to_lines(points))
-    if len(names) == 1:
-        headline = f"The cheapest server for {who} depends on the demand"
-        if stretches["server"].nunique() == 1:
-            headline = (
-                f"The cheapest server for {who} is {rows[0]['server']} at every demand up to {most}"
-                " requests/s"
-            )
-        kind = "yes" if stretches["server"].nunique() == 1 else "unclear"
-        return Answer(kind, headline, tuple(sentences), behind)
-    kind, headline = _whether_to_share(who, rows, most)
-    sentences.append(
-        f"All of this is for requests of {_proportion(rows)}, in the order of the names. For"
-        " another demand, state it (demand: in the configuration), or see what one server carries."
-    )
-    return Answer(kind, headline, tuple(sentences), behind)
-
-
-def _whether_to_share(who: str, rows: Sequence[pd.Series], most: str) -> tuple[str, str]:
-    """The kind of the answer and its headline."""
-    shared = [row for row in rows if row["shared"]]
-    at_first = list(takewhile(lambda row: row["shared"], rows))
-    if not shared:
-        return "no", (
-            f"{who} need servers of their own: sharing is cheaper at no demand from"
-            f" {significant(rows[0]['from_rps'])} to {most} requests/s"
-            f" ({_servers(rows[-1]['to_servers'])})"
-        )
-    if any(pd.isna(row["least_saving"]) for row in shared):
-        return "unknown", (
-            f"Only shared servers were measured with all of {who}: what sharing saves is not known"
-        )
-    if len(shared) == len(rows):
-        return "yes", (
-            f"{who} should share at every demand: it saves {_range(shared)}{_how_sure(shared)}"
-            f" (looked at up to {most} requests/s together, {_proportion(rows)})"
-        )
-    if at_first:
-        until = significant(at_first[-1]["to_rps"])
-        return "yes", (
-            f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
-            f" {_range(at_first)}{_how_sure(at_first)}"
-        )
-    saving = percent(max(row["most_saving"] for row in shared))
-    return "yes", f"{who} should share at some demands: it saves up to {saving}{_how_sure(shared)}"
-
-
-def _proportion(rows: Sequence[pd.Series]) -> str:
-    """76 % : 24 %"""
-    each = (part.rsplit(" ", 1)[1] for part in rows[0]["proportion"].split(", "))
-    return " : ".join(each).replace("%", " %")
-
-
-MOST_SAID = 4
-"""Stretches of the demand that are told of in words."""
-
-
-def _stretch(row: pd.Series) -> str:
-    first, last = significant(row["from_rps"]), significant(row["to_rps"])
-    at = f"At {first}" if first == last else f"From {first} to {last}"
-    is_known = row["shared"] and pd.notna(row["least_saving"])
-    saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
-    what = "shared servers" if row["shared"] else "dedicated servers"
-    count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
-    usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
-    return (
-        f"{at} requests/s together, {what} of {row['server']} are the cheapest: {count}"
-        f" server{'' if count == '1' else 's'} for {usd} USD per month{saves}."
-    )
-
-
-def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
-    return write(first) if first == last else f"{write(first)} to {write(last)}"
-
-
-def _range(stretches: Sequence[pd.Series]) -> str:
-    """Of what these save."""
-    low = percent(min(row["least_saving"] for row in stretches))
-    high = percent(max(row["most_saving"] for row in stretches))
-    return low if low == high else f"{low} to {high}"
-
-
-def _how_sure(stretches: Sequence[pd.Series]) -> str:
-    """That these save anything, where it is least likely; nothing where it is not known."""
-    chances = [row["probability_of_saving"] for row in stretches]
-    if any(pd.isna(each) for each in chances):
-        return ""
-    least = min(chances)  # of 100 draws
-    return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"

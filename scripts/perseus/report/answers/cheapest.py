@@ -1,0 +1,42 @@
+"""The cheapest dedicated server of each model, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.sharing import pricing, usd_bounds
+from perseus.report.links import COSTS, to_section
+from perseus.report.numbers import significant
+from perseus.report.shown import words
+from perseus.study.setting import configured
+
+
+def answers(tables: Tables) -> Iterator[Answer]:
+    """One of all models that more than one server was measured with; none of what the preset smoke
+    measured."""
+    costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
+    alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
+    if alone.empty:
+        return
+    alone = alone[alone["pricing"] == alone["pricing"].iloc[0]]
+    lines = []
+    for model, rows in alone.groupby("mix", sort=False):
+        best = rows.sort_values("usd_per_million_inferences").iloc[0]
+        servers = rows["server"].map(configured).nunique()
+        if servers > 1:
+            lines.append(
+                f"{model}: {best['server']} at"
+                f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
+                f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
+                f" ({pricing(best)}){_unless_ok(best)}."
+            )
+    if lines:
+        behind = (to_section(COSTS),)
+        yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
+
+
+def _unless_ok(row: pd.Series) -> str:
+    return "" if row["verdict"] == "ok" else f"; {words(row['verdict'])}: {row['reason']}"

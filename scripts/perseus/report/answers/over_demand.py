@@ -1,0 +1,144 @@
+"""Which models should share at which demand, in words, where the study states none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+
+import pandas as pd
+
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.to_buy import not_sure, points_of, servers
+from perseus.report.links import Link, to_lines, to_table
+from perseus.report.numbers import listed, percent, significant
+
+MOST_SAID: Final = 4
+"""Stretches of the demand that are told of in words."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Models whose demand rises in proportion, stretches of it by what is the cheapest, and the
+    load lines that this rests on: rows of crossings, from the lowest demand on, and of peaks."""
+
+    models: tuple[str, ...]
+    stretches: tuple[pd.Series, ...]
+    points: pd.DataFrame
+
+    @property
+    def most_rps(self) -> float:
+        """The highest demand that was looked at, for all of them together."""
+        return float(self.stretches[-1]["to_rps"])
+
+    def sentences(self, tables: Tables) -> list[str]:
+        said = [_stretch(row) for row in self.stretches[:MOST_SAID]]
+        if len(self.stretches) > MOST_SAID:
+            said.append("And so on: see the table of what is the cheapest at which demand.")
+        return [*said, *not_sure(tables, self.points)]
+
+    @property
+    def behind(self) -> tuple[Link, ...]:
+        return to_table("crossings"), *to_lines(self.points)
+
+
+def answers(tables: Tables) -> Iterator[Answer]:
+    """An answer for each group of models; none of what the preset smoke measured."""
+    for each in asked(tables):
+        if len(each.models) > 1:
+            yield _answer(each, tables)
+
+
+def asked(tables: Tables) -> Iterator[Asked]:
+    """What the study asks of any demand, without what the preset smoke measured."""
+    if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
+        return
+    for models, stretches in tables["crossings"].groupby("models", sort=False):
+        names = tuple(str(models).split(" + "))
+        points = points_of(tables["peaks"], names)
+        if not (points["preset"] == "smoke").any():
+            yield Asked(names, tuple(row for _, row in stretches.iterrows()), points)
+
+
+def _answer(asked: Asked, tables: Tables) -> Answer:
+    proportion = _proportion(asked.stretches)
+    kind, headline = _whether_to_share(asked)
+    sentences = (
+        *asked.sentences(tables),
+        f"All of this is for requests of {proportion}, in the order of the names. For"
+        " another demand, state it (demand: in the configuration), or see what one server carries.",
+    )
+    shared = [row["to_rps"] for row in takewhile(lambda row: row["shared"], asked.stretches)]
+    rank = max(shared, default=0.0) / asked.most_rps
+    return Answer(kind, headline, sentences, asked.behind, rank)
+
+
+def _whether_to_share(asked: Asked) -> tuple[str, str]:
+    """The kind of the answer and its headline."""
+    who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
+    shared = [row for row in rows if row["shared"]]
+    at_first = list(takewhile(lambda row: row["shared"], rows))
+    if not shared:
+        return "no", (
+            f"{who} need servers of their own: sharing is cheaper at no demand from"
+            f" {significant(rows[0]['from_rps'])} to {most} requests/s"
+            f" ({servers(rows[-1]['to_servers'])})"
+        )
+    if any(pd.isna(row["least_saving"]) for row in shared):
+        return "unknown", (
+            f"Only shared servers were measured with all of {who}: what sharing saves is not known"
+        )
+    if len(shared) == len(rows):
+        return "yes", (
+            f"{who} should share at every demand: it saves {_range(shared)}{_how_sure(shared)}"
+            f" (looked at up to {most} requests/s together, {_proportion(rows)})"
+        )
+    if at_first:
+        until = significant(at_first[-1]["to_rps"])
+        return "yes", (
+            f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
+            f" {_range(at_first)}{_how_sure(at_first)}"
+        )
+    saving = percent(max(row["most_saving"] for row in shared))
+    return "yes", f"{who} should share at some demands: it saves up to {saving}{_how_sure(shared)}"
+
+
+def _proportion(rows: Sequence[pd.Series]) -> str:
+    """76 % : 24 %"""
+    each = (part.rsplit(" ", 1)[1] for part in rows[0]["proportion"].split(", "))
+    return " : ".join(each).replace("%", " %")
+
+
+def _stretch(row: pd.Series) -> str:
+    first, last = significant(row["from_rps"]), significant(row["to_rps"])
+    at = f"At {first}" if first == last else f"From {first} to {last}"
+    is_known = row["shared"] and pd.notna(row["least_saving"])
+    saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
+    what = "shared servers" if row["shared"] else "dedicated servers"
+    count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
+    usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
+    return (
+        f"{at} requests/s together, {what} of {row['server']} are the cheapest: {count}"
+        f" server{'' if count == '1' else 's'} for {usd} USD per month{saves}."
+    )
+
+
+def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
+    return write(first) if first == last else f"{write(first)} to {write(last)}"
+
+
+def _range(stretches: Sequence[pd.Series]) -> str:
+    """Of what these save."""
+    low = percent(min(row["least_saving"] for row in stretches))
+    high = percent(max(row["most_saving"] for row in stretches))
+    return low if low == high else f"{low} to {high}"
+
+
+def _how_sure(stretches: Sequence[pd.Series]) -> str:
+    """That these save anything, where it is least likely; nothing where it is not known."""
+    chances = [row["probability_of_saving"] for row in stretches]
+    if any(pd.isna(each) for each in chances):
+        return ""
+    least = min(chances)  # of 100 draws
+    return f", with a probability {'> 0.99' if least > 0.99 else f'of {least:.2f} or more'}"

@@ -1,0 +1,37 @@
+"""Which server is the cheapest for one model at which demand, in words, where several were measured
+with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.report.answers.answer import Answer, Tables
+from perseus.report.answers.over_demand import Asked, asked
+from perseus.report.numbers import significant
+
+
+def answers(tables: Tables) -> Iterator[Answer]:
+    """An answer for each model of which there is a choice; none of what the preset smoke
+    measured."""
+    for each in asked(tables):
+        if len(each.models) == 1 and _is_choice(each):
+            yield _answer(each, tables)
+
+
+def _is_choice(asked: Asked) -> bool:
+    """Not where one server was measured, and copies gain nothing."""
+    is_shared = any(row["shared"] for row in asked.stretches)
+    return is_shared or asked.points["server"].nunique() > 1
+
+
+def _answer(asked: Asked, tables: Tables) -> Answer:
+    (who,), sentences = asked.models, tuple(asked.sentences(tables))
+    cheapest = {str(row["server"]) for row in asked.stretches}
+    if len(cheapest) > 1:
+        headline = f"The cheapest server for {who} depends on the demand"
+        return Answer("unclear", headline, sentences, asked.behind)
+    headline = (
+        f"The cheapest server for {who} is {cheapest.pop()} at every demand up to"
+        f" {significant(asked.most_rps)} requests/s"
+    )
+    return Answer("yes", headline, sentences, asked.behind)

@@ -1,0 +1,127 @@
+"""Many answers to one question as one, which counts them and has them as its parts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from perseus.report.answers.answer import Answer
+from perseus.report.links import MOST_LINES, PEAKS, Link, to_section
+from perseus.results.tables import module_of
+from perseus.study.experiments import OTHER_KINDS
+
+MOST: Final = 6
+"""Answers to one question that stand on the page one after another."""
+
+NAMED: Final = 3
+"""Of more, the first that are named."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What many answers are `of`, and what is said of each kind of them, in the order in which they
+    are counted and named. More than `most` are many."""
+
+    of: str
+    said: Mapping[str, str]
+    most: int = MOST
+
+
+_SHARING: Final = {
+    "yes": "should share",
+    "perhaps": "would probably gain",
+    "unclear": "too close to tell",
+    "no": "should not share",
+    "unknown": "without a known saving",
+}
+
+MANY: Final[Mapping[str, Question]] = {
+    "over_demand": Question(
+        "groups of models whose demand rises",
+        {
+            "yes": "should share at some demands or all",
+            "no": "need servers of their own",
+            "unknown": "without a known saving",
+        },
+    ),
+    "server_of_model": Question(
+        "models on several servers",
+        {"yes": "have one cheapest server for every demand", "unclear": "have not"},
+    ),
+    "recommended": Question(
+        "models and mixes with several settings",
+        {
+            "yes": "with a clear one to recommend",
+            "perhaps": "with only one",
+            "unclear": "too close to tell",
+            "no": "with none",
+        },
+    ),
+    "sharing": Question("groups of different models on full servers", _SHARING),
+    "predicted": Question(
+        "servers with pairs that were not measured",
+        {
+            "perhaps": "where these need no measuring",
+            "unclear": "where they are predicted with a larger error",
+        },
+    ),
+    **{
+        kind: Question(
+            f"answers on {module_of(kind).TITLE.lower()}",
+            {
+                "no": "with trouble",
+                "unknown": "not known",
+                "unclear": "told of",
+                "yes": "without trouble",
+            },
+        )
+        for kind in OTHER_KINDS
+    },
+    "background": Question(
+        "scenarios with tenants that stay",
+        {
+            "yes": "carry more than dedicated servers",
+            "unclear": "too close to tell",
+            "no": "carry less than dedicated servers",
+            "unknown": "not known",
+        },
+    ),
+    "copies": Question("groups of copies of one model on full servers", _SHARING, most=1),
+}
+"""By name of a question that may have many answers."""
+
+
+def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
+    """The answers to the question of that name as they are or, of many, one for all of them."""
+    question = MANY.get(name)
+    if question is None or len(answers) <= question.most:
+        yield from answers
+        return
+    kinds = list(question.said)
+    parts = sorted(answers, key=lambda each: (kinds.index(each.kind), -each.rank))
+    count = Counter(each.kind for each in parts)
+    counted = ", ".join(f"{n} {question.said[kind]}" for kind, n in count.items())
+    yield Answer(
+        parts[0].kind if len(count) == 1 else "unclear",
+        f"Of {len(parts)} {question.of}: {counted}",
+        (*(f"{each.headline}." for each in parts[:NAMED]), *_common(parts)),
+        _behind(parts),
+        parts=tuple(parts),
+    )
+
+
+def _common(parts: Sequence[Answer]) -> list[str]:
+    """What is said of all of them."""
+    first, *others = parts
+    return [each for each in first.sentences if all(each in of.sentences for of in others)]
+
+
+def _behind(parts: Sequence[Answer]) -> tuple[Link, ...]:
+    """What they rest on, or that of it on which all do, where it is much."""
+    links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
+    if len(links) <= MOST_LINES:
+        return links
+    common = tuple(link for link in links if all(link in each.behind for each in parts))
+    return common or (to_section(PEAKS),)
