@@ -12,6 +12,9 @@ from perseus.report.style import DARK, is_known, verdict
 
 MOST_ROWS, MOST_PANELS = 30, 6
 
+MOST_ROWS_IN_ALL = 36
+"""Of all panels together: more are no figure, but a table."""
+
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
     "color": "white",
@@ -19,6 +22,13 @@ CERTIFIED: dict[str, Any] = {
     "linestyle": "none",
 }
 BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "linestyle": "none"}
+
+
+def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The first rows of each of the first servers, as many as there is room for."""
+    servers = list(dict.fromkeys(rows["server"]))[:MOST_PANELS]
+    most = min(MOST_ROWS, MOST_ROWS_IN_ALL // max(len(servers), 1))
+    return {server: rows[rows["server"] == server].head(most) for server in servers}
 
 
 BEYOND = 0.3

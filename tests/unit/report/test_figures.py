@@ -490,6 +490,13 @@ def test_energy_that_is_not_known_of_all_decides_nothing():
         assert marks_of(some[0]) == marks_of(none[0])
 
 
+def test_of_many_models_on_many_servers_those_are_shown_that_there_is_room_for(monkeypatch):
+    monkeypatch.setattr(module_of("servers"), "MOST_ROWS", 25)
+    data, _ = on_servers([None] * 10)
+    crowd = figure_of("servers", data)
+    assert crowd.get_supxlabel() == "10 more servers, models and mixes in costs.csv"
+
+
 def test_many_servers_and_those_without_a_peak_are_told_of():
     data, names = on_servers([None] * 22)
     crowd = figure_of("servers", data)

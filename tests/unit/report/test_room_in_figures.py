@@ -3,6 +3,7 @@
 import io
 from itertools import combinations
 
+import pandas as pd
 import pytest
 import synthetic
 import synthetic_files
@@ -11,6 +12,7 @@ from matplotlib.text import Text
 
 from perseus.report import drawing
 from perseus.report.figure_data import FigureData
+from perseus.report.marks import MOST_PANELS, by_server
 from perseus.report.style import few, short
 from perseus.results.study_results import StudyResults
 
@@ -75,6 +77,16 @@ def test_panels_keep_their_room_beside_many_tenants_that_stay(name, beside_many)
     for panel in figure.axes:
         assert panel.get_position().width > 0.4 / columns
     assert not cut(figure)
+
+
+@pytest.mark.parametrize(("servers", "each"), [(1, 30), (2, 18), (6, 6), (8, 6)])
+def test_many_servers_have_fewer_rows_each(servers, each):
+    rows = pd.DataFrame(
+        [{"server": f"s{n}", "line": line} for n in range(servers) for line in range(40)]
+    )
+    shown = by_server(rows)
+    assert list(shown) == [f"s{n}" for n in range(min(servers, MOST_PANELS))]
+    assert all(list(of["line"]) == list(range(each)) for of in shown.values())
 
 
 @pytest.mark.parametrize("name", ["peaks", "decomposition"])

@@ -11,8 +11,7 @@ from perseus.report.figure_data import FigureData
 from perseus.report.marks import (
     BASELINE,
     CERTIFIED,
-    MOST_PANELS,
-    MOST_ROWS,
+    by_server,
     furthest,
     interval,
     no_estimate,
@@ -41,9 +40,8 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     chosen = costs[costs["pricing"] == style.pricing]
     if chosen.empty:
         return nothing(style, f"no {style.pricing.replace('_', '-')} price for these servers")
-    servers = list(dict.fromkeys(chosen["server"]))
-    shown = servers[:MOST_PANELS]
-    frames = [chosen[chosen["server"] == server].head(MOST_ROWS) for server in shown]
+    shown = by_server(chosen)
+    frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]
     heights = [20 + rows_mm(of_rows, style) for of_rows in names]
     heights[0] += 8

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.marks import MOST_PANELS, MOST_ROWS
+from perseus.report.marks import by_server
 from perseus.report.style import (
     DARK,
     legend,
@@ -50,12 +50,12 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A bar for each tenant on each load line, a panel for each server."""
     if times.empty:
         return nothing(style, "nothing was certified")
-    servers = list(dict.fromkeys(times["server"]))[:MOST_PANELS]
-    frames = [times[times["server"] == server].head(MOST_ROWS) for server in servers]
+    shown = by_server(times)
+    frames = list(shown.values())
     names = [row_names(_names(results, frame), style) for frame in frames]
     heights = [12 + rows_mm(of_rows, style) for of_rows in names]
-    figure, axes = panels(style, len(servers), 1, heights, around_mm=16, sharex=True)
-    for panel, server, frame, of_rows in zip(axes, servers, frames, names, strict=True):
+    figure, axes = panels(style, len(shown), 1, heights, around_mm=16, sharex=True)
+    for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         panel.set_title(f"server {server}", loc="left")
         _bars(panel, frame)
         name_rows(panel, of_rows)

@@ -12,8 +12,7 @@ from perseus.report.figure_data import FigureData
 from perseus.report.marks import (
     BASELINE,
     CERTIFIED,
-    MOST_PANELS,
-    MOST_ROWS,
+    by_server,
     furthest,
     interval,
     no_estimate,
@@ -39,9 +38,8 @@ ALSO = ("tenants",)
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Peak throughput of each load line, stacked by tenant, with its interval."""
-    servers = list(dict.fromkeys(peaks["server"]))
-    shown = servers[:MOST_PANELS]
-    frames = [peaks[peaks["server"] == s].head(MOST_ROWS) for s in shown]
+    shown = by_server(peaks)
+    frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]
     heights = [16 + rows_mm(of_rows, style) for of_rows in names]
     heights[0] += 12
