@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import time
@@ -27,6 +28,9 @@ REQUESTS = 10**8
 BYTES_A_REQUEST = 25
 """On the disk, at most."""
 
+FEWER, TIMES = 100, 3
+"""In how many times fewer requests the same cells are tried, and how often."""
+
 MIB = 2**20
 MEMORY = Goal("<=", 1024, of="ours")
 ALL_RAW = "reading all raw results once"
@@ -48,8 +52,10 @@ def run(at: Place, say: Say) -> Iterator[Row]:
     if shutil.disk_usage(at.folder).free < 2 * REQUESTS * BYTES_A_REQUEST:
         say(f"{folder} has not enough room for {REQUESTS} requests")
         return
+    study = generated_study.study()
     try:
-        yield from aggregated(folder, generated_study.study(), REQUESTS, say)
+        yield from aggregated(folder / "all", study, REQUESTS, say)
+        yield of_requests(folder, study, say)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -61,13 +67,7 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
     size = sum(file.stat().st_size for file in files)
     case = f"{len(cells):,} cells, {requests:,} requests, {size / 1e9:.2f} GB"
     say(case)
-    for name, task in (
-        ("predictions", planning.predictions_task(study)),
-        ("tables", planning.tables_task(study)),
-        ("figure", planning.figure_task(study)),
-        ("report", planning.report_task(study)),
-    ):
-        write_json(folder / f"{name}.json", task.plain())
+    _write_tasks(study, folder)
     plain_s = read_all(files)
     say(f"read in {plain_s:.1f} s")
     for name in ("predictions", "tables"):
@@ -95,6 +95,43 @@ def aggregated(folder: Path, study: Study, requests: int, say: Say) -> Iterator[
     written = job(folder, "report")
     yield Row(BENCHMARK, case, "MiB of memory, report", written.rss_bytes / MIB, goal=MEMORY)
     yield Row(BENCHMARK, case, "seconds, report (lower is better)", written.took_s)
+
+
+def of_requests(folder: Path, study: Study, say: Say) -> Row:
+    """What the requests themselves take, apart from cells and windows: the same cells with all of
+    them, in `all` of the folder, beside as many with few, in turn."""
+    cells = {"all": sorted((folder / "all" / "raw").iterdir())}
+    cells["few"] = generated_study.write(study, REQUESTS // FEWER, folder / "few" / "raw")
+    _write_tasks(study, folder / "few")
+    files = {name: [file for cell in of for file in cell.iterdir()] for name, of in cells.items()}
+    more_s = []
+    for _ in range(TIMES):
+        took_s = {}
+        for name, of in files.items():
+            evict(of)
+            took_s[name] = job(folder / name, "tables").took_s
+        more_s.append(took_s["all"] - took_s["few"])
+        say(f"tables: {took_s}")
+    plain_s = read_all(files["all"]) - read_all(files["few"])
+    return Row(
+        BENCHMARK,
+        f"{len(cells['all']):,} cells, of {REQUESTS:,} requests beside {REQUESTS // FEWER:,}",
+        "seconds more, tables (lower is better)",
+        statistics.median(more_s),
+        plain_s,
+        "reading what is more of raw results",
+        Goal("<=", 1.0),
+    )
+
+
+def _write_tasks(study: Study, folder: Path) -> None:
+    for name, task in (
+        ("predictions", planning.predictions_task(study)),
+        ("tables", planning.tables_task(study)),
+        ("figure", planning.figure_task(study)),
+        ("report", planning.report_task(study)),
+    ):
+        write_json(folder / f"{name}.json", task.plain())
 
 
 def _figures(case: str, drawn: dict[str, Took]) -> Iterator[Row]:

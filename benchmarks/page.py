@@ -128,6 +128,9 @@ are made by a process each, which finds none of its inputs in the page cache; *m
 that it had. Windows sum up their requests: tables read windows and records, and figures the
 requests of those windows that they show. Predictions, which are tables with a job of their own,
 simulate all mixes, and pairs that have none, in virtual time.
+
+Time goes with cells and mixes, and not with requests: of as many cells with a hundredth of the
+requests tables take about as long, medians of three in turn.
 """,
     "planner": """## The cheapest fleet
 
