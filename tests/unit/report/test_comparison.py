@@ -66,6 +66,27 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
     assert "Nothing that the records tell" in summary
 
 
+def test_latencies_that_are_equal_are_counted_each(found):
+    slower = found["slower"]
+    (one, *_) = (each for each in slower.judged if each.pair.why_not.startswith("at other rates"))
+    base = replace(one.pair.base, draws=one.pair.base.draws.copy())
+    twin = replace(one, pair=replace(one.pair, base=base))
+    summary = text.markdown(replace(slower, judged=(*slower.judged, twin)))
+    assert "p95 of 13 tenants: certified at other rates" in summary
+
+
+def test_of_many_rows_the_first_are_shown_and_those_that_differ_come_first(found, monkeypatch):
+    whole, rows = text.markdown(found["slower"]), "no difference |"
+    monkeypatch.setattr(text, "MOST_ROWS", 9)
+    summary = text.markdown(found["slower"])
+    assert summary.count("| **worse** |") == whole.count("| **worse** |") == 8
+    assert summary.count(rows) == 1 < whole.count(rows) == 5
+    assert "The first 9 of 13 rows; all of them are in comparison.csv." in summary
+    assert "The first 9 of" not in whole
+    monkeypatch.setattr(text, "MOST_ROWS", 0)
+    assert "## Not compared\n\n\nThe first 0 of 1 rows" in text.markdown(found["slower"])
+
+
 def test_costs_are_shown_where_a_price_differs(found):
     summary = text.markdown(found["dear"])
     assert "**worse** | cost of resnet18 alone on cpu1, on-demand" in summary

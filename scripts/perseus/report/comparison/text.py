@@ -31,6 +31,9 @@ CHANGE_BETWEEN = "a host that changes between the two studies"
 MOST_LINES = 5
 """Of differences that are named on the terminal."""
 
+MOST_ROWS = 100
+"""Of a list in Markdown: a comment on a pull request has room for a few hundred."""
+
 
 def markdown(found: Comparison) -> str:
     """The whole summary; its first lines are the answer."""
@@ -41,6 +44,7 @@ def markdown(found: Comparison) -> str:
         f"# {_escaped(headline(found))}",
         "\n".join([*_sentences(found, shown), *([COSTS] if left_out else [])]),
         "\n".join(_table(compared)) if compared else "",
+        _left_out(len(compared)),
         "\n".join(_section("Not compared", _not_compared(_of(shown, NOT_COMPARABLE)))),
         "\n".join(_differences(found)),
     ]
@@ -159,13 +163,21 @@ def _shown(found: Comparison) -> list[Judged]:
 def _table(compared: Sequence[Judged]) -> Iterator[str]:
     yield "| | what | base | new | new / base (95 %, all rows at once) |"
     yield "|---|---|---|---|---|"
-    for each in sorted(compared, key=lambda each: VERDICTS.index(each.verdict)):
+    ordered = sorted(compared, key=lambda each: VERDICTS.index(each.verdict))
+    for each in ordered[:MOST_ROWS]:
         pair = each.pair
         unit = UNITS[pair.metric]
         values = [f"{significant(value)}{unit}" for value in (pair.base.value, pair.new.value)]
         verdict = f"**{each.verdict}**" if each.verdict != SAME else SAME
         cells = (verdict, _escaped(_what(each)), *values, change(each.simultaneous))
         yield f"| {' | '.join(cells)} |"
+
+
+def _left_out(rows: int) -> str:
+    """What is said below so many rows."""
+    if rows <= MOST_ROWS:
+        return ""
+    return f"The first {MOST_ROWS} of {rows} rows; all of them are in comparison.csv."
 
 
 def change(ratio: Interval) -> str:
@@ -200,18 +212,19 @@ def _what(each: Judged) -> str:
 
 def _not_compared(judged: Sequence[Judged]) -> Iterator[str]:
     """Latencies at other rates, which go with the peaks, in one line."""
-    moved = [each for each in judged if each.pair.why_not.startswith(OTHER_RATES)]
-    for each in judged:
-        if each not in moved:
-            yield f"- {_escaped(_what(each))}: {_escaped(each.pair.why_not)}"
+    moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
-        what = f"{len(moved)} tenant" if len(moved) == 1 else f"{len(moved)} tenants"
+        what = "1 tenant" if moved == 1 else f"{moved} tenants"
         yield f"- p95 of {what}: certified {OTHER_RATES} than in the base, which the CSV has"
+    for each in judged:
+        if not each.pair.why_not.startswith(OTHER_RATES):
+            yield f"- {_escaped(_what(each))}: {_escaped(each.pair.why_not)}"
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
     told = list(lines)
-    return [f"## {title}", "", *told] if told else []
+    more = ["", left] if (left := _left_out(len(told))) else []
+    return [f"## {title}", "", *told[:MOST_ROWS], *more] if told else []
 
 
 def _differences(found: Comparison) -> Iterator[str]:

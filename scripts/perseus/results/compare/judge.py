@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,30 +30,30 @@ def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
     """A difference is said where the simultaneous interval leaves 1 out, and the ratio is farther
     from 1 than the noise floor, if that was measured."""
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
-    logs = np.log([pair.ratio.draws for pair in compared]) if compared else np.empty((0, 1))
-    reach = simultaneous_reach(logs)
+    reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
     return [_judged(pair, reach) for pair in pairs]
 
 
-def simultaneous_reach(logs: Floats) -> float:
-    """How many standard deviations intervals of all rows must reach to hold at once.
+def simultaneous_reach(logs: Iterable[Floats]) -> float:
+    """How many standard deviations intervals of all rows must reach to hold at once; NaN of none.
 
-    `logs` (rows, draws) are joint draws. It is the 95 % quantile of the largest deviation of a draw
-    in any row, each in standard deviations of its row: the single-step max-t method (Westfall and
-    Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz and Westfall,
-    Biometrical Journal 50, 2008, section 3). Rows that go together, as a peak and its cost, count
-    about once; independent ones cost what Bonferroni's correction does.
+    `logs` are joint draws of each row, shape (draws,). It is the 95 % quantile of the largest
+    deviation of a draw in any row, each in standard deviations of its row: the single-step max-t
+    method (Westfall and Young, Resampling-Based Multiple Testing, 1993, section 2.3; Hothorn, Bretz
+    and Westfall, Biometrical Journal 50, 2008, section 3). Rows that go together, as a peak and its
+    cost, count about once; independent ones cost what Bonferroni's correction does.
     """
-    if not len(logs):
-        return np.nan
-    return float(np.quantile(np.abs(_standardised(logs)).max(axis=0), CONFIDENCE))
+    largest: Floats | None = None
+    for row in logs:  # one after another: all draws of a large study do not fit into memory
+        away = np.abs(_standardised(row))
+        largest = away if largest is None else np.maximum(largest, away)
+    return np.nan if largest is None else float(np.quantile(largest, CONFIDENCE))
 
 
 def _standardised(logs: Floats) -> Floats:
-    """0 where a row does not vary."""
-    spread = logs.std(axis=1, keepdims=True)
-    centred = logs - logs.mean(axis=1, keepdims=True)
-    return np.divide(centred, spread, out=np.zeros_like(centred), where=spread > 0)
+    """0 where they do not vary."""
+    spread = logs.std()
+    return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 
 
 def _judged(pair: ComparedPair, reach: float) -> Judged:
