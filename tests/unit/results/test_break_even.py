@@ -1,6 +1,8 @@
 """Over the demand, fleets are those that the planner buys at it: with its head-room, and with as
 many servers of each model."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 import synthetic
@@ -8,6 +10,7 @@ from synthetic import demand
 
 from perseus.results.fleets import break_even, servers_needed
 from perseus.results.fleets.break_even import Option, costs, questions, stretches
+from perseus.results.fleets.cheapest import NoFleetError, Offers, Wanted, cheapest
 from perseus.results.fleets.operating_points import operating_points
 from perseus.results.fleets.plans import offered, planned
 from perseus.results.repeats import group
@@ -52,7 +55,7 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
 def test_rounding_does_not_say_which_servers_are_taken_again_and_again():
     """Several numbers of servers carry as much each; the fewest fill up best, and 42 carry it."""
     rates, shares = np.array([[31.2, 0.0, 23.4], [0.0, 54.6, 15.6]]), np.array([0.5, 0.5])
-    assert servers_needed.carried_rps(rates, shares, 42) > 1710.4
+    assert servers_needed._of_all_ways(rates[None], shares, 42, 1) > 1710.4
     assert servers_needed.needed(rates, shares, [1710.4]) == [42]
 
 
@@ -85,19 +88,35 @@ HUNDRED = np.hstack([np.eye(100), np.repeat(np.eye(100)[:, :1] + np.eye(100)[:, 
 """Which servers have which of a hundred models: each alone, and two of them together."""
 
 
-def test_what_too_few_servers_for_all_models_carry_is_not_looked_for(monkeypatch):
-    """A hundred models of which two share need 99 servers: half as many would do if all did."""
-    tried = []
-
-    def carried_rps(rates, shares, servers, with_each):
-        tried.append(servers)
-        return 1000.0
-
-    monkeypatch.setattr(servers_needed, "carried_rps", carried_rps)
+def test_a_hundred_models_of_which_two_share_need_99_servers():
+    """Half as many would carry the lower demand, but not have all models."""
     shares = np.full(100, 0.01)
     assert servers_needed.needed(10 * HUNDRED, shares, [1.0, 1000.0]).tolist() == [99, 99]
-    assert tried == [99]
     assert servers_needed.fewest(HUNDRED > 0, 2) == 198
+
+
+def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
+    """What is solved at some demands tells of those between."""
+    rng, models = np.random.default_rng(3), 6
+    pairs = [np.eye(models)[i] + np.eye(models)[j] for i, j in combinations(range(models), 2)]
+    rates = rng.uniform(20, 60, (models, 21)) * np.column_stack([np.eye(models), *pairs])
+    shares, demands = rng.dirichlet(np.ones(models)), np.geomspace(1, 3000, 60)
+    found = servers_needed.needed(rates, shares, demands.tolist())
+    offers = Offers(rates, np.ones(21), np.zeros(21, bool))
+    each = [cheapest(offers, Wanted(demand * shares)).counts.sum() for demand in demands]
+    assert found.tolist() == each and found[0] == 3 and len(set(each)) > 12
+
+
+def test_where_no_fleet_is_found_in_time_each_model_has_servers_of_its_own(monkeypatch):
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
+    assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [1, 4]
+
+    def none_in_time(offers, wanted):
+        raise NoFleetError("time limit")
+
+    monkeypatch.setattr(servers_needed, "cheapest", none_in_time)
+    assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [2, 4]
 
 
 def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):

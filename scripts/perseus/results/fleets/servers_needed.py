@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 from scipy import optimize, sparse
 
 from perseus.peak.stats import Floats
-from perseus.results.fleets.cheapest import TOLERANCE
+from perseus.results.fleets.cheapest import (
+    TOLERANCE,
+    NoFleetError,
+    Offers,
+    Wanted,
+    cheapest,
+)
 
-MOST_EXACT = 40
-"""Servers of which is looked for what so many of them carry at most."""
+MOST_TRIED = 40
+"""Servers of which all ways to divide them are tried."""
 
 SOLVE_S = 1.0
-"""For one number of servers; what was found until then they carry, if perhaps not the most."""
+"""For the fewest that have all models, whatever they carry."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """Which columns have a model, for each model: the same for many questions."""
@@ -65,7 +71,7 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 
 
 def needed_apart(
-    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
+    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
     """How many servers that have one model each carry each of the demands, shape (..., demands), at
     rates of shape (..., models, columns).
@@ -83,20 +89,53 @@ def needed(
     """How many servers carry each of the demands, which ascend, and have each model on `with_each`
     of them; all servers cost the same.
 
-    Beyond MOST_EXACT of them, not counting those that are too few to have all models, those that
-    carry most for their number are taken again and again.
+    By trying all ways to divide them as long as these are few, beyond by integer programmes. Where
+    all ways of MOST_TRIED servers were tried, those that carry most for their number are taken
+    again and again: so many of few kinds hardly carry more in another way.
     """
-    reached = [0.0] * fewest(rates_rps > 0, with_each)
-    while reached[-1] < demands_rps[-1] and np.count_nonzero(reached) < MOST_EXACT:
-        carried = carried_rps(rates_rps, shares, len(reached), with_each)
-        reached.append(max(carried, reached[-1]))
-    del reached[0]  # of no server
-    of_each = reached / np.arange(1, len(reached) + 1)
-    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
     demands = (1 - TOLERANCE) * np.array(demands_rps)
-    blocks = np.ceil(np.maximum(demands - reached[-1], 0) / reached[best])
-    within = np.searchsorted(reached, demands - blocks * reached[best])
-    return (blocks * (best + 1) + within + 1).astype(np.int64)
+    reached = _reached_rps(rates_rps[None], shares, demands[-1], with_each)[1:, 0]
+    servers = 1 + np.searchsorted(reached, demands)
+    is_more = servers > len(reached)
+    if not is_more.any():
+        return servers
+    if len(reached) == MOST_TRIED:
+        of_each = reached / np.arange(1, len(reached) + 1)
+        best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
+        blocks = np.ceil((demands - reached[-1]) / reached[best]).clip(min=0).astype(np.int64)
+        return blocks * (best + 1) + 1 + np.searchsorted(reached, demands - blocks * reached[best])
+    servers[is_more] = _solved(rates_rps, shares, np.array(demands_rps)[is_more], with_each)
+    return servers
+
+
+def _solved(
+    rates_rps: Floats, shares: Floats, demands_rps: Floats, with_each: int
+) -> NDArray[np.int64]:
+    """The same by integer programmes. Between two demands that take as many, all do."""
+    columns = rates_rps.shape[1]
+    offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
+    servers = np.zeros(len(demands_rps), np.int64)
+
+    def solve(i: int) -> None:
+        wanted = Wanted(demands_rps[i] * shares, min_servers=with_each)
+        try:
+            servers[i] = cheapest(offers, wanted).counts.sum()
+        except NoFleetError:  # none in time: with a server for each model there always is one
+            servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
+
+    def solve_between(first: int, last: int) -> None:
+        if servers[first] == servers[last]:
+            servers[first:last] = servers[last]
+        elif last - first > 1:
+            middle = (first + last) // 2
+            solve(middle)
+            solve_between(first, middle)
+            solve_between(middle, last)
+
+    for end in {0, len(servers) - 1}:
+        solve(end)
+    solve_between(0, len(servers) - 1)
+    return np.minimum.accumulate(servers[::-1])[::-1]  # the fleet for more carries less
 
 
 def needed_in_draws(
@@ -106,52 +145,38 @@ def needed_in_draws(
 
     NaN where these are more than whose ways to divide them are all tried.
     """
+    demands = (1 - TOLERANCE) * np.array(demands_rps)
+    reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:, :, None]
+    fewer = (reached < demands).sum(axis=0, dtype=np.int16)  # four times as fast as by int64
+    servers = 1 + fewer.astype(float)
+    return np.where(servers > len(reached), np.nan, servers)
+
+
+def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
+    """The highest demand, in all, that no server, one, two and so on carry at each draw of the
+    rates, shape (draws, models, columns), until all draws carry the most: (numbers, draws). Fewer
+    where ways are too many, or numbers."""
     draws, _, columns = rates_rps.shape
-    demands, reached = (1 - TOLERANCE) * np.array(demands_rps), [np.zeros(draws)]
-    while (reached[-1] < demands[-1]).any() and len(reached) <= MOST_EXACT:
+    reached = [np.zeros(draws)]
+    while (reached[-1] < most_rps).any() and len(reached) <= MOST_TRIED:
         if not are_few_ways(columns, len(reached)):
             break
         carried = _of_all_ways(rates_rps, shares, len(reached), with_each)
         reached.append(np.maximum(carried, reached[-1]))
-    tried = np.array(reached)[1:, :, None]  # without that of no server
-    fewer = (tried < demands).sum(axis=0, dtype=np.int16)  # four times as fast as by int64
-    servers = 1 + fewer.astype(float)
-    return np.where(servers > len(tried), np.nan, servers)
-
-
-def carried_rps(rates_rps: Floats, shares: Floats, servers: int, with_each: int = 1) -> float:
-    """The highest demand, in all, that so many servers carry: each runs at any of the columns of
-    `rates_rps` (models, columns), and of the demand `shares` (models,), above 0, are each model's.
-    0 where they cannot have each model on `with_each` of them.
-    """
-    columns = rates_rps.shape[1]
-    if are_few_ways(columns, servers):
-        return float(_of_all_ways(rates_rps, shares, servers, with_each))
-    carried = np.hstack([rates_rps, -shares[:, None]])
-    hosts = np.hstack([rates_rps > 0, np.zeros((len(shares), 1))])
-    found = optimize.milp(
-        np.append(np.zeros(columns), -1.0),
-        integrality=np.append(np.ones(columns), 0.0),
-        constraints=[
-            optimize.LinearConstraint(sparse.csr_array(carried), lb=0),
-            optimize.LinearConstraint(sparse.csr_array(hosts), lb=with_each),
-            optimize.LinearConstraint(np.append(np.ones(columns), 0.0), ub=servers),
-        ],
-        options={"time_limit": SOLVE_S},
-    )
-    return 0.0 if found.x is None else float(found.x[-1])  # None: nothing in time
+    return np.array(reached)
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """The same by trying all ways, at rates of shape (models, columns), or with draws before them:
-    then of each draw."""
-    models, columns = rates_rps.shape[-2:]
-    hosts = (rates_rps > 0).reshape(-1, models, columns).any(axis=0)
+    """The highest demand, in all, that so many servers carry, each of which runs at any of the
+    columns, at each draw of the rates, shape (draws, models, columns): (draws,). 0 where they
+    cannot have each model on `with_each` of them.
+    """
+    hosts = (rates_rps > 0).any(axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
-    rates, most = rates_rps / shares[:, None], np.zeros(rates_rps.shape[:-2])
-    if most.size > 1:
+    rates, most = rates_rps / shares[:, None], np.zeros(len(rates_rps))
+    if len(most) > 1:
         tried = tried[:, _may_carry_most(rates, tried)]
-    at_a_time = max(AT_A_TIME // most.size, 1)
+    at_a_time = max(AT_A_TIME // len(most), 1)
     for start in range(0, tried.shape[1], at_a_time):
         most = np.maximum(most, _carried(rates, tried[:, start : start + at_a_time]).max(axis=-1))
     return most
