@@ -1,4 +1,4 @@
-"""Marks and words that the figures of peaks and of costs share."""
+"""Marks and rows that the figures of load lines share: peaks, costs, parts of latencies."""
 
 from __future__ import annotations
 
@@ -25,10 +25,26 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The first rows of each of the first servers, as many as there is room for."""
+    """The first rows of each of the first servers, as many as there is room for.
+
+    Where that is not all, at most a third are of models alone: the rest of the room is left to
+    shared ones, which stand behind them.
+    """
     servers = list(dict.fromkeys(rows["server"]))[:MOST_PANELS]
-    most = min(MOST_ROWS, MOST_ROWS_IN_ALL // max(len(servers), 1))
-    return {server: rows[rows["server"] == server].head(most) for server in servers}
+    of_each = {server: rows[rows["server"] == server] for server in servers}
+    counts = [len(of) for of in of_each.values()]
+    fits = (
+        n for n in range(MOST_ROWS, 1, -1) if sum(min(n, c) for c in counts) <= MOST_ROWS_IN_ALL
+    )
+    most = next(fits, 1)
+    return {server: _first(of, most) for server, of in of_each.items()}
+
+
+def _first(rows: pd.DataFrame, most: int) -> pd.DataFrame:
+    is_alone = rows["kind"] == "dedicated"
+    alone = max(most // 3, most - int((~is_alone).sum()))
+    number = is_alone.groupby(is_alone).cumcount()
+    return rows[np.where(is_alone, number < alone, number < most - min(alone, int(is_alone.sum())))]
 
 
 BEYOND = 0.3

@@ -10,6 +10,7 @@ import pandas as pd
 from pyarrow import ArrowInvalid
 
 from perseus.report.answers import answers
+from perseus.report.answers.summary import NAMED
 from perseus.report.numbers import bounds, significant
 from perseus.report.shown import BELOW, fails_below, words
 from perseus.results.tables import TABLES
@@ -44,7 +45,9 @@ def _lines(tables: Path) -> Iterator[str]:
     except (OSError, ArrowInvalid):
         return
     frames = told_apart(read)
-    yield from (answer.headline for answer in islice(answers(frames), MOST_ANSWERS))
+    for answer in islice(answers(frames), MOST_ANSWERS):
+        yield answer.headline
+        yield from (f"  {part.headline}" for part in answer.parts[:NAMED])
     peaks = frames["peaks"]
     if len(peaks):
         yield ""

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from perseus.report import drawing
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import MOST_PANELS, by_server
+from perseus.report.marks import by_server
 from perseus.report.style import few, short
 from perseus.results.study_results import StudyResults
 
@@ -79,14 +79,29 @@ def test_panels_keep_their_room_beside_many_tenants_that_stay(name, beside_many)
     assert not cut(figure)
 
 
-@pytest.mark.parametrize(("servers", "each"), [(1, 30), (2, 18), (6, 6), (8, 6)])
-def test_many_servers_have_fewer_rows_each(servers, each):
-    rows = pd.DataFrame(
-        [{"server": f"s{n}", "line": line} for n in range(servers) for line in range(40)]
-    )
-    shown = by_server(rows)
-    assert list(shown) == [f"s{n}" for n in range(min(servers, MOST_PANELS))]
-    assert all(list(of["line"]) == list(range(each)) for of in shown.values())
+@pytest.mark.parametrize(
+    ("alone", "shared", "rows"),
+    [
+        ((40,), (0,), [(30, 0)]),
+        ((9,), (31,), [(9, 21)]),  # a third would be ten
+        ((20,), (40,), [(10, 20)]),
+        ((40, 2), (0, 0), [(30, 0), (2, 0)]),
+        ((40, 10), (10, 3), [(13, 10), (10, 3)]),
+        ((10,) * 8, (20,) * 8, [(2, 4)] * 6),
+    ],
+)
+def test_many_load_lines_have_as_much_room_as_is_left(alone, shared, rows):
+    lines = [
+        {"server": f"s{n}", "kind": kind, "line": line}
+        for n, counts in enumerate(zip(alone, shared, strict=True))
+        for kind, count in zip(("dedicated", "mix"), counts, strict=True)
+        for line in range(count)
+    ]
+    shown = by_server(pd.DataFrame(lines))
+    assert list(shown) == [f"s{n}" for n in range(len(rows))]
+    for of, counts in zip(shown.values(), rows, strict=True):
+        first = [list(of[of["kind"] == kind]["line"]) for kind in ("dedicated", "mix")]
+        assert first == [list(range(count)) for count in counts]
 
 
 @pytest.mark.parametrize("name", ["peaks", "decomposition"])

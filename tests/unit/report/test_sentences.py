@@ -636,7 +636,7 @@ OF_COPIES = {
         study(savings=[COPIES]),
         study(savings=[COPIES | {"models": "a + c"}]),
     ),
-    "Of 2 groups of copies of one model on full servers: 1 too close to tell, 1 without": (
+    "Of 2 scenarios of copies of one model on full servers: 1 too close to tell, 1 without": (
         study(savings=[COPIES, OF_B | UNKNOWN]),
         study(savings=[COPIES, OF_B]),
     ),
@@ -678,7 +678,7 @@ def test_copies_of_several_models_have_one_answer():
     first, told = answers(study(savings=[COPIES, OF_B]))
     assert "a and b" in first.headline
     assert told.headline == (
-        "Of 2 groups of copies of one model on full servers: 1 should share, 1 too close to tell"
+        "Of 2 scenarios of copies of one model on full servers: 1 should share, 1 too close to tell"
     )
     assert told.kind == "unclear" and len(told.sentences) == 2
     assert told.sentences[0] == "On full servers 2 copies of b should share: it saves about 20 %."

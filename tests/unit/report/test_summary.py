@@ -35,12 +35,13 @@ def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
     many += [answer("yes", "more", 0.2, two)]
     (told,) = summed_up(many, "sharing")
     assert told.headline == (
-        "Of 9 groups of different models on full servers: 2 should share, 1 would probably gain,"
+        "Of 9 scenarios of different models on full servers: 2 should share, 1 would probably gain,"
         " 6 should not share"
     )
     assert told.kind == "unclear"
     named, common = told.sentences[:NAMED], told.sentences[NAMED:]
-    assert named == ("more.", "less.", "perhaps.") and common == ("Of all.",)
+    assert named == ("more.", "less.", "perhaps.")
+    assert "differ by chance" in common[0] and common[1:] == ("Of each: Of all.",)
     assert [part.headline for part in told.parts[:NAMED]] == ["more", "less", "perhaps"]
     assert sorted(told.parts, key=repr) == sorted(many, key=repr)
 
@@ -50,11 +51,11 @@ def test_many_answers_of_one_kind_are_of_that_kind():
     assert told.kind == "no" and told.headline.endswith(": 7 should not share")
 
 
-def test_trouble_of_experiments_is_named_first():
+def test_trouble_of_experiments_is_named_first_and_marks_all():
     many = [answer("yes", f"n{number}") for number in range(MOST)]
     (told,) = summed_up([*many, answer("no", "fails")], "replay")
     assert told.headline == ("Of 7 answers on bursts and traces: 1 with trouble, 6 without trouble")
-    assert told.sentences[0] == "fails."
+    assert told.sentences[0] == "fails." and told.kind == "no"
 
 
 @pytest.mark.parametrize("of_each", [1, MOST_LINES])
@@ -119,8 +120,10 @@ def in_scenario(record, name):
 def test_a_study_of_many_groups_has_one_answer_for_all(frames):
     told = list(answers(frames))
     of_demand, of_full_servers = (each for each in told if each.parts)
-    assert of_demand.headline.startswith("Of 7 groups of models whose demand rises: 7 should share")
-    assert of_full_servers.headline.startswith("Of 7 groups of different models on full servers: ")
+    assert of_demand.headline.startswith("Of 7 groups of models over the demand: 7 should share")
+    assert of_full_servers.headline.startswith(
+        "Of 7 scenarios of different models on full servers: "
+    )
     assert {len(of_demand.parts), len(of_full_servers.parts)} == {7}
     ranks = [each.rank for each in of_full_servers.parts if each.kind == "yes"]
     assert len(set(ranks)) > 1 and ranks == sorted(ranks, reverse=True)
@@ -128,5 +131,5 @@ def test_a_study_of_many_groups_has_one_answer_for_all(frames):
 
 def test_the_page_unfolds_them(made, frames):
     page = render(frames, {}, synthetic.loaded(made))
-    assert page.count('<details class="answer yes"><summary>m00 and m01 should share') == 1
+    assert page.count('<details class="answer yes"><summary><h3>m00 and m01 should share') == 1
     assert "<summary>All 7, one by one</summary>" in page

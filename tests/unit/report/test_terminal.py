@@ -1,12 +1,14 @@
 """A run ends with the answer and the table of peaks."""
 
 import re
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 import synthetic
 import synthetic_files
 
+from perseus.report.answers import summary
 from perseus.report.shown import BELOW
 from perseus.report.terminal import MOST_PEAKS, lines
 from perseus.results.tables import TABLES
@@ -45,6 +47,13 @@ def test_many_peaks_are_left_to_their_file(tmp_path):
     truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, bootstraps=20)
     said = written(tmp_path, synthetic.records(truth, mixes=mixes, holds=()))
     assert said[-1] == f"... and 2 more: {tmp_path}/peaks.csv"
+
+
+def test_of_many_answers_the_first_are_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(summary.MANY, "sharing", replace(summary.MANY["sharing"], most=0))
+    said = written(tmp_path, synthetic.records())
+    (start,) = (i for i, line in enumerate(said) if line.startswith("Of 1 scenarios of different"))
+    assert said[start + 1].startswith("  On full servers ")
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8", None])

@@ -107,12 +107,23 @@ def test_servers_of_many_load_lines_are_the_fewest_at_each_demand():
     assert found.tolist() == each and found[0] == 3 and len(set(each)) > 12
 
 
+@pytest.mark.parametrize("with_each", [1, 2, 20, 41])
+def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_last(with_each):
+    """As many as integer programmes say, also of more servers than are tried in all ways."""
+    rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
+    demands = [16.0, 600.0, 725.0, 735.0, 745.0, 770.0, 900.0]
+    found = servers_needed.needed(rates, shares, demands, with_each)
+    offers = Offers(rates, np.ones(3), np.zeros(3, bool))
+    wanted = [Wanted(rps * shares, min_servers=with_each) for rps in demands]
+    assert found.tolist() == [cheapest(offers, each).counts.sum() for each in wanted]
+
+
 def test_where_no_fleet_is_found_in_time_each_model_has_servers_of_its_own(monkeypatch):
     monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
     assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [1, 4]
 
-    def none_in_time(offers, wanted):
+    def none_in_time(*_):
         raise NoFleetError("time limit")
 
     monkeypatch.setattr(servers_needed, "cheapest", none_in_time)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import pandas as pd
 
@@ -12,6 +13,9 @@ from perseus.report.links import COSTS, to_section
 from perseus.report.numbers import significant
 from perseus.report.shown import words
 from perseus.study.setting import configured
+
+MOST_NAMED: Final = 12
+"""Models with a sentence each."""
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
@@ -33,6 +37,8 @@ def answers(tables: Tables) -> Iterator[Answer]:
                 f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
+    if len(lines) > MOST_NAMED:
+        lines[MOST_NAMED:] = [f"And so on, for {len(lines)} models."]
     if lines:
         behind = (to_section(COSTS),)
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)

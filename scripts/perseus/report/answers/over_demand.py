@@ -35,8 +35,17 @@ class Asked:
     def sentences(self, tables: Tables) -> list[str]:
         said = [_stretch(row) for row in self.stretches[:MOST_SAID]]
         if len(self.stretches) > MOST_SAID:
-            said.append("And so on: see the table of what is the cheapest at which demand.")
+            said.append(
+                f"And so on, {len(self.stretches)} stretches up to"
+                f" {significant(self.most_rps)} requests/s: see the table of what is the cheapest"
+                " at which demand."
+            )
         return [*said, *not_sure(tables, self.points)]
+
+    @property
+    def shared_at_first(self) -> tuple[pd.Series, ...]:
+        """Those from the lowest demand on, as long as sharing is the cheapest."""
+        return tuple(takewhile(lambda row: row["shared"], self.stretches))
 
     @property
     def behind(self) -> tuple[Link, ...]:
@@ -45,12 +54,12 @@ class Asked:
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each group of models; none of what the preset smoke measured."""
-    for each in asked(tables):
+    for each in all_asked(tables):
         if len(each.models) > 1:
             yield _answer(each, tables)
 
 
-def asked(tables: Tables) -> Iterator[Asked]:
+def all_asked(tables: Tables) -> Iterator[Asked]:
     """What the study asks of any demand, without what the preset smoke measured."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
@@ -69,8 +78,7 @@ def _answer(asked: Asked, tables: Tables) -> Answer:
         f"All of this is for requests of {proportion}, in the order of the names. For"
         " another demand, state it (demand: in the configuration), or see what one server carries.",
     )
-    shared = [row["to_rps"] for row in takewhile(lambda row: row["shared"], asked.stretches)]
-    rank = max(shared, default=0.0) / asked.most_rps
+    rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Answer(kind, headline, sentences, asked.behind, rank)
 
 
@@ -78,7 +86,7 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
     """The kind of the answer and its headline."""
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
     shared = [row for row in rows if row["shared"]]
-    at_first = list(takewhile(lambda row: row["shared"], rows))
+    at_first = asked.shared_at_first
     if not shared:
         return "no", (
             f"{who} need servers of their own: sharing is cheaper at no demand from"

@@ -1,19 +1,18 @@
-"""Which server is the cheapest for one model at which demand, in words, where several were measured
-with it."""
+"""Which server is the cheapest for one model at which demand, in words, where there is a choice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.over_demand import Asked, asked
+from perseus.report.answers.over_demand import Asked, all_asked
 from perseus.report.numbers import significant
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
     """An answer for each model of which there is a choice; none of what the preset smoke
     measured."""
-    for each in asked(tables):
+    for each in all_asked(tables):
         if len(each.models) == 1 and _is_choice(each):
             yield _answer(each, tables)
 

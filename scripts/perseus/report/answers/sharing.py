@@ -93,7 +93,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         if _is_infeasible(savings, tables["tenants"]):
             why = "no measured mix can be served within every SLA"
             headline = f"{who} should not share a {first['server']} server{which}: {why}"
-            return Answer("no", headline, tuple(reasons), lines)
+            return Answer("no", headline, tuple(reasons), lines, rank=-math.inf)
         headline = _without_saving(who, which, savings, tables)
         return Answer("unknown", headline, tuple(reasons), lines)
     best = _best(known)

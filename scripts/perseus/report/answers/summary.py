@@ -22,11 +22,12 @@ NAMED: Final = 3
 @dataclass(frozen=True)
 class Question:
     """What many answers are `of`, and what is said of each kind of them, in the order in which they
-    are counted and named. More than `most` are many."""
+    are counted and named; and what is so because they are many. More than `most` are."""
 
     of: str
     said: Mapping[str, str]
     most: int = MOST
+    caveat: str = ""
 
 
 _SHARING: Final = {
@@ -37,9 +38,21 @@ _SHARING: Final = {
     "unknown": "without a known saving",
 }
 
+BY_CHANCE: Final = (
+    "Each is told by itself: of so many, some differ by chance, and the largest savings are"
+    " overestimated."
+)
+
+TROUBLE: Final = {
+    "no": "with trouble",
+    "unknown": "not known",
+    "unclear": "with figures",
+    "yes": "without trouble",
+}
+
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
-        "groups of models whose demand rises",
+        "groups of models over the demand",
         {
             "yes": "should share at some demands or all",
             "no": "need servers of their own",
@@ -47,7 +60,7 @@ MANY: Final[Mapping[str, Question]] = {
         },
     ),
     "server_of_model": Question(
-        "models on several servers",
+        "models with a choice of servers",
         {"yes": "have one cheapest server for every demand", "unclear": "have not"},
     ),
     "recommended": Question(
@@ -59,26 +72,18 @@ MANY: Final[Mapping[str, Question]] = {
             "no": "with none",
         },
     ),
-    "sharing": Question("groups of different models on full servers", _SHARING),
+    "sharing": Question(
+        "scenarios of different models on full servers", _SHARING, caveat=BY_CHANCE
+    ),
     "predicted": Question(
-        "servers with pairs that were not measured",
-        {
-            "perhaps": "where these need no measuring",
-            "unclear": "where they are predicted with a larger error",
-        },
+        "groups of pairs that were not measured",
+        {"perhaps": "need no measuring", "unclear": "predicted with a larger error"},
     ),
     **{
-        kind: Question(
-            f"answers on {module_of(kind).TITLE.lower()}",
-            {
-                "no": "with trouble",
-                "unknown": "not known",
-                "unclear": "told of",
-                "yes": "without trouble",
-            },
-        )
+        kind: Question(f"answers on {module_of(kind).TITLE.lower()}", TROUBLE)
         for kind in OTHER_KINDS
     },
+    "soak": Question("soaks", TROUBLE | {"unclear": "too short to tell"}),
     "background": Question(
         "scenarios with tenants that stay",
         {
@@ -88,7 +93,7 @@ MANY: Final[Mapping[str, Question]] = {
             "unknown": "not known",
         },
     ),
-    "copies": Question("groups of copies of one model on full servers", _SHARING, most=1),
+    "copies": Question("scenarios of copies of one model on full servers", _SHARING, most=1),
 }
 """By name of a question that may have many answers."""
 
@@ -103,10 +108,16 @@ def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
     parts = sorted(answers, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.said[kind]}" for kind, n in count.items())
+    # What is in trouble stands first where that is to be seen first.
+    is_one = len(count) == 1 or parts[0].kind == "no"
     yield Answer(
-        parts[0].kind if len(count) == 1 else "unclear",
+        parts[0].kind if is_one else "unclear",
         f"Of {len(parts)} {question.of}: {counted}",
-        (*(f"{each.headline}." for each in parts[:NAMED]), *_common(parts)),
+        (
+            *(f"{each.headline}." for each in parts[:NAMED]),
+            *([question.caveat] if question.caveat else []),
+            *(f"Of each: {sentence}" for sentence in _common(parts)),
+        ),
         _behind(parts),
         parts=tuple(parts),
     )

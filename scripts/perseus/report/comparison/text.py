@@ -177,7 +177,7 @@ def _left_out(rows: int) -> str:
     """What is said below so many rows."""
     if rows <= MOST_ROWS:
         return ""
-    return f"The first {MOST_ROWS} of {rows} rows; all of them are in comparison.csv."
+    return f"The first {MOST_ROWS} of {rows}; all of them are in comparison.csv."
 
 
 def change(ratio: Interval) -> str:

@@ -33,7 +33,9 @@ CAPTION = (
     " of them to take is a matter of what counts."
 )
 
-MOST_PANELS, MOST_SERVERS, MOST_ROWS = 8, 20, 60
+MOST_PANELS, MOST_SERVERS = 8, 20
+MOST_ROWS = 60
+"""Of all panels together."""
 GOALS: Final = {
     "usd_per_million_inferences": "USD per million",
     "p95_ms": "p95, certified (ms)",
@@ -74,8 +76,9 @@ def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
         return nothing(style, "no model and no mix was measured on several servers")
-    each = min(MOST_SERVERS, max(map(len, questions)))
-    shown = [rows.head(each) for rows in questions[: min(MOST_PANELS, MOST_ROWS // each)]]
+    first = [rows.head(MOST_SERVERS) for rows in questions[:MOST_PANELS]]
+    fit = int(np.searchsorted(np.cumsum([len(rows) for rows in first]), MOST_ROWS, side="right"))
+    shown = first[: max(fit, 1)]
     goals = [goal for goal in GOALS if goal == "p95_ms" or chosen[goal].notna().any()]
     heights = [11 + ROW_MM * len(rows) for rows in shown]
     heights[0], heights[-1] = heights[0] + 8, heights[-1] + 8

@@ -66,11 +66,10 @@ function addFilter(table) {
 
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const around = target && target.closest("details");
-  if (around && !around.open) {
-    around.open = true;
-    target.scrollIntoView();
-  }
+  let closed = target && target.closest("details:not([open])");
+  if (!closed) return;
+  for (; closed; closed = target.closest("details:not([open])")) closed.open = true;
+  target.scrollIntoView();
 }
 
 for (const table of document.querySelectorAll("table.data")) {

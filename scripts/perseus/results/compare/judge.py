@@ -44,7 +44,7 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
     cost, count about once; independent ones cost what Bonferroni's correction does.
     """
     largest: Floats | None = None
-    for row in logs:  # one after another: all draws of a large study do not fit into memory
+    for row in logs:  # one after another: those of 4,000 rows at once take a third of a gigabyte
         away = np.abs(_standardised(row))
         largest = away if largest is None else np.maximum(largest, away)
     return np.nan if largest is None else float(np.quantile(largest, CONFIDENCE))

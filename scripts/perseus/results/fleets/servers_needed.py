@@ -15,6 +15,7 @@ from scipy import optimize, sparse
 
 from perseus.peak.stats import Floats
 from perseus.results.fleets.cheapest import (
+    GAP,
     TOLERANCE,
     NoFleetError,
     Offers,
@@ -27,6 +28,9 @@ MOST_TRIED = 40
 
 SOLVE_S = 1.0
 """For the fewest that have all models, whatever they carry."""
+
+DEMAND_S = 10.0
+"""For the fewest that carry one demand; those of ten models take less than a second."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """Which columns have a model, for each model: the same for many questions."""
@@ -90,8 +94,8 @@ def needed(
     of them; all servers cost the same.
 
     By trying all ways to divide them as long as these are few, beyond by integer programmes. Where
-    all ways of MOST_TRIED servers were tried, those that carry most for their number are taken
-    again and again: so many of few kinds hardly carry more in another way.
+    all ways of MOST_TRIED servers were tried, and one of each model will do, those that carry most
+    for their number are taken again and again: so many of few kinds hardly carry more otherwise.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps[None], shares, demands[-1], with_each)[1:, 0]
@@ -99,7 +103,7 @@ def needed(
     is_more = servers > len(reached)
     if not is_more.any():
         return servers
-    if len(reached) == MOST_TRIED:
+    if len(reached) == MOST_TRIED and with_each == 1:
         of_each = reached / np.arange(1, len(reached) + 1)
         best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
         blocks = np.ceil((demands - reached[-1]) / reached[best]).clip(min=0).astype(np.int64)
@@ -119,8 +123,8 @@ def _solved(
     def solve(i: int) -> None:
         wanted = Wanted(demands_rps[i] * shares, min_servers=with_each)
         try:
-            servers[i] = cheapest(offers, wanted).counts.sum()
-        except NoFleetError:  # none in time: with a server for each model there always is one
+            servers[i] = cheapest(offers, wanted, GAP, DEMAND_S).counts.sum()
+        except NoFleetError:  # none that holds in time: one with a model on each server always does
             servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
 
     def solve_between(first: int, last: int) -> None:
