@@ -12,12 +12,19 @@ import pulp
 from benchmarks.results import Goal, Row
 from benchmarks.serving import Place, Say
 from perseus.results.fleets.cheapest import GAP, Offers, Wanted, cheapest
+from perseus.results.fleets.servers_needed import needed
 
 BENCHMARK = "planner"
 MODELS = (10, 100, 1000)
 TYPES_USD = (0.0475, 0.095, 0.19, 0.526)
 """Four types of servers, of which the dearer carry more, each by a factor of its own."""
 LIMIT_S = 60.0
+MOST_OVER_DEMAND = 100
+"""Models whose servers are told over the demand, too."""
+
+DEMANDS, EACH, MOST_SERVERS = 121, 10, 100
+"""Over the demand: how many, of which so many-th are solved by the peer, up to what fills so many
+servers."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +63,40 @@ def run(at: Place, say: Say) -> Iterator[Row]:
             Goal("<=", 1.001),
         )
         yield Row(BENCHMARK, case, "gap that is stated (share)", found.gap)
+        if models <= MOST_OVER_DEMAND:
+            yield from over_demand(models, offers, wanted, say)
+
+
+def over_demand(models: int, offers: Offers, wanted: Wanted, say: Say) -> Iterator[Row]:
+    """The fewest servers of the cheapest type at many demands in the same proportion, beside CBC at
+    some of them."""
+    mine = offers.usd_per_hour == min(TYPES_USD)
+    rates, shares = offers.rates_rps[:, mine], wanted.demand_rps / wanted.demand_rps.sum()
+    full_rps = 1 / float((shares / rates.max(axis=1)).sum())
+    demands = np.geomspace(1, MOST_SERVERS * full_rps, DEMANDS)
+    start_s = time.monotonic()
+    found = needed(rates, shares, demands.tolist())
+    took_s = time.monotonic() - start_s
+    one_type = Offers(rates, np.ones(rates.shape[1]), np.zeros(rates.shape[1], bool))
+    peer = [by_cbc(one_type, Wanted(rps * shares)).usd_per_hour for rps in demands[::EACH]]
+    say(f"{models} models over the demand: {took_s:.2f} s, {found[::EACH]}, CBC {peer}")
+    case = f"{models} models, {rates.shape[1]} columns of one type, {DEMANDS} demands"
+    yield Row(
+        BENCHMARK,
+        case,
+        "seconds to all demands (lower is better)",
+        took_s,
+        goal=Goal("<=", LIMIT_S, of="ours"),
+    )
+    yield Row(
+        BENCHMARK,
+        case,
+        f"servers at {len(peer)} demands, in all (lower is better)",
+        float(found[::EACH].sum()),
+        float(np.sum(peer)),
+        "PuLP/CBC",
+        Goal("<=", 1.0),
+    )
 
 
 def problem(models: int) -> tuple[Offers, Wanted]:
