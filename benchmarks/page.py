@@ -137,7 +137,7 @@ requests tables take about as long, medians of three in turn.
 The integer programme of a fleet for random models, each alone and in as many random pairs on four
 types of servers, by SciPy's HiGHS as Perseus calls it, and by PuLP with CBC. Both stop at a gap of
 0.01 % or after a minute. Over the demand: how many servers of the cheapest type carry each of 121
-demands, as the table `break_even` asks, and at every tenth of them by CBC.
+demands, up to a hundred servers' worth, and at every tenth of them by CBC.
 """,
     "compare": """## What a comparison flags
 

@@ -27,8 +27,8 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The first rows of each of the first servers, as many as there is room for.
 
-    Where that is not all, at most a third are of models alone: the rest of the room is left to
-    shared ones, which stand behind them.
+    Where that is not all, two thirds of them are of shared lines, if there are so many, which stand
+    behind those of models alone.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MOST_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}

@@ -98,6 +98,15 @@ FAILED = OTHER | UNKNOWN | {"verdict": "failed", "reason": "the server died"}
 ON_GPU = {"server": "gpu1", "scenario": "gpu1.shared"}
 GPU_COST = COMMON | REPEATED | COST | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
 GPU_COST |= {"usd_per_million_inferences": 0.2, "ci_low_usd": 0.1, "ci_high_usd": 0.25}
+ON_TWO_SERVERS = [
+    COMMON
+    | REPEATED
+    | COST
+    | ALONE
+    | {"mix": f"m{n}", "server": server, "scenario": f"{server}.m{n}"}
+    for n in range(13)
+    for server in ("cpu1", "gpu1")
+]
 INFEASIBLE = UNKNOWN | {"verdict": "infeasible", "reason": "the SLA fails at every rate tested"}
 NOTHING_SAVED = [savings(UNKNOWN | {"reason": "no dedicated peak of b"})]
 NOT_LIMITED = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None}
@@ -316,6 +325,10 @@ OF_SHARING = {
     sharing.QUICK: (study(peaks({"preset": "quick"}), savings({"preset": "quick"})), SURE),
     "The cheapest dedicated server a: gpu1 at 0.200 USD per million inferences (0.100 to 0.250), by"
     " the estimates the cheapest of 2 servers (on-demand).": (study(costs=[GPU_COST]), SURE),
+    "And so on, for 13 models in all.": (
+        study(costs=ON_TWO_SERVERS),
+        study(costs=ON_TWO_SERVERS[2:]),
+    ),
     "the cheapest of 2 servers (on-demand); uncertified: no rate passed.": (
         study(costs=[GPU_COST | {"verdict": "uncertified", "reason": "no rate passed"}]),
         study(costs=[GPU_COST]),
@@ -589,7 +602,8 @@ OF_DEMANDS = {
         over_demand(STRETCH | AGAIN | {"from_servers": 2, "from_usd_per_month": 69.0}),
         ALWAYS,
     ),
-    "And so on: see the table of what is the cheapest at which demand.": (
+    "And so on, in all 5 stretches up to 100 requests/s: see the table of what is the cheapest at"
+    " which demand.": (
         over_demand(*(STRETCH | {"from_rps": float(i)} for i in range(1, 6))),
         ALWAYS,
     ),

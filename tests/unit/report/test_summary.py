@@ -49,6 +49,10 @@ def test_many_answers_are_counted_and_the_first_that_gain_most_are_named():
 def test_many_answers_of_one_kind_are_of_that_kind():
     (told,) = summed_up([answer("no", f"n{number}") for number in range(MOST + 1)], "sharing")
     assert told.kind == "no" and told.headline.endswith(": 7 should not share")
+    assert not any("by chance" in sentence for sentence in told.sentences)
+    unknown = [answer("unknown", f"n{number}") for number in range(MOST)]
+    (told,) = summed_up([answer("no", "no"), *unknown], "sharing")
+    assert told.kind == "unclear"
 
 
 def test_trouble_of_experiments_is_named_first_and_marks_all():

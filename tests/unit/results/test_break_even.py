@@ -118,6 +118,16 @@ def test_few_load_lines_with_several_servers_of_each_model_are_counted_to_the_la
     assert found.tolist() == [cheapest(offers, each).counts.sum() for each in wanted]
 
 
+def test_sharing_never_takes_more_servers_than_one_model_each():
+    """Of a model with a hundredth of the demand, each forty servers would have one."""
+    shares = np.array([0.01, 0.01, 0.98])
+    rates = np.hstack([np.diag([100.0] * 3), np.full((3, 1), 20.0)])
+    demands = [3000.0, 4100.0, 6000.0, 8000.0, 10000.0]
+    apart = servers_needed.needed_apart(rates, shares, demands)
+    found = servers_needed.needed(rates, shares, demands)
+    assert (found <= apart).all() and found[0] < apart[0]
+
+
 def test_where_no_fleet_is_found_in_time_each_model_has_servers_of_its_own(monkeypatch):
     monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
     rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])

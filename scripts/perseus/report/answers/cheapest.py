@@ -38,7 +38,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
     if len(lines) > MOST_NAMED:
-        lines[MOST_NAMED:] = [f"And so on, for {len(lines)} models."]
+        lines[MOST_NAMED:] = [f"And so on, for {len(lines)} models in all."]
     if lines:
         behind = (to_section(COSTS),)
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)

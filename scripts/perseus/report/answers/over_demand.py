@@ -36,7 +36,7 @@ class Asked:
         said = [_stretch(row) for row in self.stretches[:MOST_SAID]]
         if len(self.stretches) > MOST_SAID:
             said.append(
-                f"And so on, {len(self.stretches)} stretches up to"
+                f"And so on, in all {len(self.stretches)} stretches up to"
                 f" {significant(self.most_rps)} requests/s: see the table of what is the cheapest"
                 " at which demand."
             )

@@ -83,7 +83,7 @@ MANY: Final[Mapping[str, Question]] = {
         kind: Question(f"answers on {module_of(kind).TITLE.lower()}", TROUBLE)
         for kind in OTHER_KINDS
     },
-    "soak": Question("soaks", TROUBLE | {"unclear": "too short to tell"}),
+    "soak": Question("soaks", TROUBLE | {"unclear": "cannot be told"}),
     "background": Question(
         "scenarios with tenants that stay",
         {
@@ -108,14 +108,14 @@ def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
     parts = sorted(answers, key=lambda each: (kinds.index(each.kind), -each.rank))
     count = Counter(each.kind for each in parts)
     counted = ", ".join(f"{n} {question.said[kind]}" for kind, n in count.items())
-    # What is in trouble stands first where that is to be seen first.
-    is_one = len(count) == 1 or parts[0].kind == "no"
+    is_one = len(count) == 1 or parts[0].kind == kinds[0] == "no"  # trouble is to be seen
+    is_by_chance = question.caveat and set(count) - {"no", "unknown"}
     yield Answer(
         parts[0].kind if is_one else "unclear",
         f"Of {len(parts)} {question.of}: {counted}",
         (
             *(f"{each.headline}." for each in parts[:NAMED]),
-            *([question.caveat] if question.caveat else []),
+            *([question.caveat] if is_by_chance else []),
             *(f"Of each: {sentence}" for sentence in _common(parts)),
         ),
         _behind(parts),

@@ -95,7 +95,8 @@ def needed(
 
     By trying all ways to divide them as long as these are few, beyond by integer programmes. Where
     all ways of MOST_TRIED servers were tried, and one of each model will do, those that carry most
-    for their number are taken again and again: so many of few kinds hardly carry more otherwise.
+    for their number are taken again and again: so many of few kinds carry little more otherwise.
+    Never more than where each has one model only.
     """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
     reached = _reached_rps(rates_rps[None], shares, demands[-1], with_each)[1:, 0]
@@ -104,12 +105,20 @@ def needed(
     if not is_more.any():
         return servers
     if len(reached) == MOST_TRIED and with_each == 1:
-        of_each = reached / np.arange(1, len(reached) + 1)
-        best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
-        blocks = np.ceil((demands - reached[-1]) / reached[best]).clip(min=0).astype(np.int64)
-        return blocks * (best + 1) + 1 + np.searchsorted(reached, demands - blocks * reached[best])
-    servers[is_more] = _solved(rates_rps, shares, np.array(demands_rps)[is_more], with_each)
-    return servers
+        servers[is_more] = _again_and_again(reached, demands[is_more])
+    else:
+        servers[is_more] = _solved(rates_rps, shares, np.array(demands_rps)[is_more], with_each)
+    return np.minimum(servers, needed_apart(rates_rps, shares, demands_rps, with_each))
+
+
+def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
+    """Servers for more than what one, two and so on carry, as many of those together as it takes
+    that carry most for their number."""
+    of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
+    best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
+    blocks = np.ceil((demands_rps - reached_rps[-1]) / reached_rps[best])
+    left = np.searchsorted(reached_rps, demands_rps - blocks * reached_rps[best])
+    return (blocks * (best + 1) + 1 + left).astype(np.int64)
 
 
 def _solved(
