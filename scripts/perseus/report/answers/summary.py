@@ -30,13 +30,14 @@ class Question:
     caveat: str = ""
 
 
-_SHARING: Final = {
+SHARING: Final = {
     "yes": "should share",
     "perhaps": "would probably gain",
     "unclear": "too close to tell",
     "no": "should not share",
     "unknown": "without a known saving",
 }
+"""Of scenarios, different models or copies."""
 
 BY_CHANCE: Final = (
     "Each is told by itself: of so many, some differ by chance, and the largest savings are"
@@ -49,6 +50,7 @@ TROUBLE: Final = {
     "unclear": "with figures",
     "yes": "without trouble",
 }
+"""Of an experiment that has no words of its own: most tell figures, some whether all went well."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -72,9 +74,7 @@ MANY: Final[Mapping[str, Question]] = {
             "no": "with none",
         },
     ),
-    "sharing": Question(
-        "scenarios of different models on full servers", _SHARING, caveat=BY_CHANCE
-    ),
+    "sharing": Question("scenarios of different models on full servers", SHARING, caveat=BY_CHANCE),
     "predicted": Question(
         "groups of pairs that were not measured",
         {"perhaps": "need no measuring", "unclear": "predicted with a larger error"},
@@ -93,7 +93,7 @@ MANY: Final[Mapping[str, Question]] = {
             "unknown": "not known",
         },
     ),
-    "copies": Question("scenarios of copies of one model on full servers", _SHARING, most=1),
+    "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
 """By name of a question that may have many answers."""
 
