@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,7 +32,6 @@ from perseus.traffic.route import Route, inline, shared
 
 BENCHMARK = "client"
 SHAPE = Shape(input_px=224, request_batch_size=1)
-PLAIN, SHARED = "plain gRPC", "system shared memory"
 CONCURRENCIES = (1, 4, 16)
 OFFERED = (0.25, 0.5, 0.75)
 """Shares of the lower of both tools' highest rates, at which CPU time is compared."""
@@ -48,6 +47,25 @@ BEGIN_S = 20.0  # for a load generator to start, inputs made
 
 
 @dataclass(frozen=True)
+class Transport:
+    """How requests travel, and the goals: of our rate beside the peer's in a closed loop, by
+    concurrency, and of our CPU time beside its in an open loop."""
+
+    name: str
+    protocol: str
+    in_shared_memory: bool
+    least_rates: Mapping[int, float]
+    most_cpu: float
+
+
+TRANSPORTS = (
+    Transport("plain gRPC", "grpc", False, {1: 1.6}, 0.6),
+    Transport("system shared memory", "grpc", True, {4: 1.0, 16: 1.0}, 1.0),
+    Transport("plain HTTP", "http", False, {4: 1.0, 16: 1.0}, 1.0),
+)
+
+
+@dataclass(frozen=True)
 class Use:
     """The pace of a load generator and what a request costs it."""
 
@@ -60,7 +78,7 @@ def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
     shutil.rmtree(repository, ignore_errors=True)
     write_null_model(repository, SHAPE)
     with serving(at, repository) as server:
-        for transport in (PLAIN, SHARED):
+        for transport in TRANSPORTS:
             closed = list(_closed(at, peer, server, model, transport, say))
             yield from closed
             ceiling_rps = max(row.ours for row in closed if row.metric == RATE)
@@ -77,7 +95,7 @@ CPU = "CPU us per request (lower is better)"
 
 
 def _closed(
-    at: Place, peer: PerfAnalyzer, server: RunningServer, model: str, transport: str, say: Say
+    at: Place, peer: PerfAnalyzer, server: RunningServer, model: str, transport: Transport, say: Say
 ) -> Iterator[Row]:
     for concurrency in CONCURRENCIES:
         ours, theirs = [], []
@@ -91,18 +109,12 @@ def _closed(
             ]
         rates = [max(modes, key=lambda use: use.rate_rps) for modes in theirs]
         mine, other = _median(ours), _median(rates)
-        case = f"{transport}, concurrency {concurrency}"
+        case = f"{transport.name}, concurrency {concurrency}"
         say(f"{case}: {mine.rate_rps:.0f}/s beside {other.rate_rps:.0f}/s")
-        goal = _goal(transport, concurrency)
+        least = transport.least_rates.get(concurrency)
+        goal = Goal(">=", least) if least else None
         yield Row(BENCHMARK, case, RATE, mine.rate_rps, other.rate_rps, NAME, goal)
         yield Row(BENCHMARK, case, CPU, mine.cpu_us, other.cpu_us, NAME)
-
-
-def _goal(transport: str, concurrency: int) -> Goal | None:
-    """Of the rate in a closed loop."""
-    if transport == PLAIN:
-        return Goal(">=", 1.6) if concurrency == 1 else None
-    return Goal(">=", 1.0) if concurrency >= 4 else None
 
 
 def _offered(
@@ -110,7 +122,7 @@ def _offered(
     peer: PerfAnalyzer,
     server: RunningServer,
     model: str,
-    transport: str,
+    transport: Transport,
     rate_rps: float,
     say: Say,
 ) -> Row:
@@ -124,9 +136,9 @@ def _offered(
         uses = [_theirs(peer, server, model, transport, [*load, *mode]) for mode in PEER_MODES]
         theirs += [cheapest(uses, rate_rps)]
     mine, other = _median(ours), _median(theirs)
-    case = f"{transport}, open loop at {rate_rps:.0f} requests/s"
+    case = f"{transport.name}, open loop at {rate_rps:.0f} requests/s"
     say(f"{case}: {mine.rate_rps:.0f}/s beside {other.rate_rps:.0f}/s")
-    goal = Goal("<=", 0.6 if transport == PLAIN else 1.0)
+    goal = Goal("<=", transport.most_cpu)
     return Row(BENCHMARK, case, CPU, mine.cpu_us, other.cpu_us, NAME, goal)
 
 
@@ -142,18 +154,19 @@ def _median(uses: Sequence[Use]) -> Use:
 
 
 @contextmanager
-def _client(at: Place, server: RunningServer, model: str, transport: str) -> Iterator[Client]:
+def _client(at: Place, server: RunningServer, model: str, transport: Transport) -> Iterator[Client]:
     pixels = SHAPE.input_px
     images = [np.zeros((1, 3, pixels, pixels), np.float32)]
-    if transport == SHARED:
-        with shared(images, server.grpc_address) as inputs:
-            route = Route("grpc", server.grpc_address, model, inputs, timeout_s=10)
-            with Client(model, route, [at.client_core]) as client:
-                yield client
-    else:
-        route = Route("grpc", server.grpc_address, model, inline(images), timeout_s=10)
+    placed = shared(images, server.grpc_address) if transport.in_shared_memory else None
+    with placed or nullcontext(inline(images)) as inputs:
+        address = _address(server, transport)
+        route = Route(transport.protocol, address, model, inputs, timeout_s=10)
         with Client(model, route, [at.client_core]) as client:
             yield client
+
+
+def _address(server: RunningServer, transport: Transport) -> str:
+    return server.http_address if transport.protocol == "http" else server.grpc_address
 
 
 def _ours(server: RunningServer, client: Client, concurrency: int) -> Use:
@@ -174,11 +187,12 @@ def _ours_open(server: RunningServer, client: Client, rate_rps: float) -> Use:
 
 
 def _theirs(
-    peer: PerfAnalyzer, server: RunningServer, model: str, transport: str, load: Sequence[str]
+    peer: PerfAnalyzer, server: RunningServer, model: str, transport: Transport, load: Sequence[str]
 ) -> Use:
-    memory = ["--shared-memory", "system"] if transport == SHARED else []
+    memory = ["--shared-memory", "system"] if transport.in_shared_memory else []
     options = [*PEER_WINDOWS, *memory, *load]
-    with peer.running(server.grpc_address, model, options) as process:
+    address = _address(server, transport)
+    with peer.running(address, model, options, transport.protocol) as process:
         use = _observe(server, model)
         process.communicate()  # to its own end: it unregisters its shared memory
     return use
@@ -206,7 +220,7 @@ def _cpu_s(server: RunningServer) -> float:
     return sum(table[pid].cpu_ticks for pid in clients) / TICKS_PER_S
 
 
-def _send_lag(client: Client, transport: str, rate_rps: float) -> Row:
+def _send_lag(client: Client, transport: Transport, rate_rps: float) -> Row:
     start_ns = time.monotonic_ns() + round(0.05e9)
     offsets_s = Arrivals().times_s(rate_rps, OPEN_S, np.random.default_rng(SEED))
     client.start(start_ns, offsets_s)
@@ -215,7 +229,7 @@ def _send_lag(client: Client, transport: str, rate_rps: float) -> Row:
     requests = client.result().requests
     settled = requests.between(start_ns + round(WARM_S * 1e9), start_ns + round(OPEN_S * 1e9))
     lag_ms = stats.percentile(settled.send_lag_ms(time.monotonic_ns()), 99)
-    case = f"{transport}, open loop at {rate_rps:.0f} requests/s, half the ceiling"
+    case = f"{transport.name}, open loop at {rate_rps:.0f} requests/s, half the ceiling"
     return Row(
         BENCHMARK, case, "send lag p99, ms (lower is better)", lag_ms, goal=Goal("<", 1, "ours")
     )

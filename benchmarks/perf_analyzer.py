@@ -105,13 +105,13 @@ class PerfAnalyzer:
 
     @contextmanager
     def running(
-        self, address: str, model: str, options: Sequence[str]
+        self, address: str, model: str, options: Sequence[str], protocol: str = "grpc"
     ) -> Iterator[subprocess.Popen[str]]:
         """A run under way; it is ended when the context is left."""
         # Before the exec, not by taskset: that is another package.
         pin = f"import os, sys; os.sched_setaffinity(0, {set(self.cores)});"
         pin += "os.execv(sys.argv[1], sys.argv[1:])"
-        arguments = ["-m", model, "-i", "grpc", "-u", address, *options]
+        arguments = ["-m", model, "-i", protocol, "-u", address, *options]
         process = subprocess.Popen(
             [sys.executable, "-c", pin, str(self.binary), *arguments],
             env=os.environ | {"LD_LIBRARY_PATH": os.pathsep.join(map(str, self.libraries))},

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -87,10 +88,10 @@ class FigureData:
         """What load lines are called, each a row of a table."""
         return [self.called(line) for _, line in lines.iterrows()]
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """All tenants; their place decides their colour in every figure."""
-        return list(dict.fromkeys(self.tenants["tenant"]))
+        return list(self.tenants["tenant"].unique())
 
     def colour(self, tenant: str) -> str:
         return COLOURS[self.names.index(tenant) % len(COLOURS)]

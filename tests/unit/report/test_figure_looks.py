@@ -11,11 +11,12 @@ from drawn import STYLE, figure_of
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from perseus.report import drawing, marks, who_shares
+from perseus.report import drawing, marks, style, who_shares
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
 from perseus.report.figures import (
     data_of,
     grid,
+    speed,
     utilisation,
 )
 from perseus.report.style import panels, short
@@ -74,6 +75,16 @@ def test_the_data_are_written_beside_the_figure(failed, tmp_path):
     written = pd.read_csv(files[2])
     assert list(written["tenant"]) == list(data_of("speed", results)["tenant"])
     ElementTree.parse(files[0])
+
+
+@pytest.mark.parametrize("looks", [speed.MOST_VECTORS, speed.MOST_VECTORS + 1])
+def test_the_looks_of_thousands_of_cells_are_an_image(looks, failed, tmp_path):
+    minutes = np.arange(looks) / 7
+    told = {"server": "cpu1", "cell": "c", "tenant": failed.names[0], "minutes": minutes}
+    with style.drawing(STYLE):
+        figure = speed.draw(pd.DataFrame(told).assign(speed_rps=1 + minutes % 2), failed, STYLE)
+        style.save(figure, STYLE, tmp_path / "speed.svg", tmp_path / "speed.png")
+    assert ("<image" in (tmp_path / "speed.svg").read_text()) == (looks > speed.MOST_VECTORS)
 
 
 def test_there_are_no_empty_panels_but_words(failed):

@@ -23,6 +23,9 @@ CAPTION = (
 )
 
 MOST_SERVERS = 6
+MOST_VECTORS = 5000
+"""Looks on a server that are drawn as vectors: more are an image, which stays small."""
+
 COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
@@ -41,15 +44,17 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, server in zip(axes, servers, strict=True):
         of_server = looks[looks["server"] == server]
         panel.axhline(0, color=GREY, linewidth=1, zorder=1)
+        logs = np.log(of_server["speed_rps"])
+        means = logs.groupby(of_server["tenant"]).mean()
         for (tenant, _), cell in of_server.groupby(["tenant", "cell"], sort=False):
-            mean = np.log(of_server[of_server["tenant"] == tenant]["speed_rps"]).mean()
-            off = 100 * (cell["speed_rps"] / np.exp(mean) - 1)
+            off = 100 * (cell["speed_rps"] / np.exp(means[tenant]) - 1)
             panel.plot(
                 cell["minutes"],
                 off,
                 **results.look(tenant),
                 markersize=3,
                 linewidth=1,
+                rasterized=len(of_server) > MOST_VECTORS,
             )
         panel.set_title(server, loc="left")
         panel.set_ylabel("speed, off its mean (%)")

@@ -67,10 +67,12 @@ def data(results: FigureData) -> pd.DataFrame:
 
 def draw(samples: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A column for each quantity, a row for each cell."""
-    shown = [folder for folder in results.cells if folder.name in set(samples["cell"])]
+    sampled = set(samples["cell"])
+    shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
         return nothing(style, "no samples of any cell")
-    titles = [title for title in QUANTITIES if title in set(samples["quantity"])]
+    quantities = set(samples["quantity"])
+    titles = [title for title in QUANTITIES if title in quantities]
     figure, axes = panels(style, len(titles) * len(shown), len(titles), 26, 22, sharey="col")
     for i, folder in enumerate(shown):
         row = axes[i * len(titles) : (i + 1) * len(titles)]
