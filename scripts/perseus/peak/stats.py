@@ -148,11 +148,11 @@ def correlation_time(values: Floats) -> float:
     The sum of autocorrelations over the first M lags, M the smallest that is at least five times
     the result (Sokal, Monte Carlo Methods in Statistical Mechanics, 1997, section 3). At least 1.
     """
+    if np.ptp(values) == 0:  # rounded, their mean may be another number
+        return 1.0
     n, centred = len(values), values - np.mean(values)
     spectrum = np.fft.rfft(centred, 2 * n)
     correlation = np.fft.irfft(spectrum * np.conj(spectrum))[:n]
-    if correlation[0] <= 0:
-        return 1.0
     times = 2 * np.cumsum(correlation / correlation[0]) - 1
     long_enough = np.nonzero(np.arange(n) >= 5 * times)[0]
     return max(1.0, float(times[long_enough[0] if len(long_enough) else n - 1]))

@@ -93,6 +93,15 @@ def test_a_host_that_wanders_far_below_the_limit_says_nothing_of_episodes():
     assert near.correlation > 5
 
 
+@pytest.mark.parametrize("limit_ms", [33.3, 200.0, 200.1, 1580.92])
+def test_latencies_far_below_any_limit_pass(limit_ms):
+    """Also below limits with decimals, of which a quarter is no sum of powers of two."""
+    quiet = np.random.default_rng(1).uniform(0.01, 0.2, 151) * limit_ms
+    seen = stats.exceedances(quiet, limit_ms)
+    assert seen.correlation == 1
+    assert stats.exceedance(quiet, limit_ms, 0.9, stats.dispersion([seen], [1])).high <= 0.05
+
+
 def test_the_correlation_time_of_an_autoregressive_series_is_that_of_theory():
     rng, a = np.random.default_rng(8), 0.9
     values, noise = np.zeros(100_000), rng.normal(size=100_000)

@@ -140,6 +140,22 @@ def test_where_no_fleet_is_found_in_time_each_model_has_servers_of_its_own(monke
     assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [2, 4]
 
 
+@pytest.mark.parametrize("all_s", [0.0, 60.0])
+def test_demands_that_have_taken_their_time_are_hurried(all_s, monkeypatch):
+    limits_s = []
+
+    def noted(offers, wanted, gap, time_limit_s):
+        limits_s.append(time_limit_s)
+        return cheapest(offers, wanted, gap, time_limit_s)
+
+    monkeypatch.setattr(servers_needed, "MOST_WAYS", 0)
+    monkeypatch.setattr(servers_needed, "DEMANDS_S", all_s)
+    monkeypatch.setattr(servers_needed, "cheapest", noted)
+    rates, shares = np.array([[30.0, 0.0, 20.0], [0.0, 10.0, 8.0]]), np.array([0.5, 0.5])
+    assert servers_needed.needed(rates, shares, [16.0, 60.0]).tolist() == [1, 4]
+    assert set(limits_s) == {servers_needed.DEMAND_S if all_s else servers_needed.HURRIED_S}
+
+
 def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
     """Of three models that share, two servers have each: two of four columns are ten ways."""
     truth = synthetic.Truth({A: 10.0, B: 40.0, "c": 20.0}, repeats=1)

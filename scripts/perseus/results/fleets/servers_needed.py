@@ -3,6 +3,7 @@ fleets")."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from functools import lru_cache, reduce
 from itertools import combinations
@@ -31,6 +32,9 @@ SOLVE_S = 1.0
 
 DEMAND_S = 10.0
 """For the fewest that carry one demand; those of ten models take less than a second."""
+
+DEMANDS_S, HURRIED_S = 60.0, 0.5
+"""For all demands together; once these have passed, for each that is left."""
 
 Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """Which columns have a model, for each model: the same for many questions."""
@@ -128,11 +132,13 @@ def _solved(
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
     servers = np.zeros(len(demands_rps), np.int64)
+    hurry_s = time.monotonic() + DEMANDS_S
 
     def solve(i: int) -> None:
         wanted = Wanted(demands_rps[i] * shares, min_servers=with_each)
+        limit_s = DEMAND_S if time.monotonic() < hurry_s else HURRIED_S
         try:
-            servers[i] = cheapest(offers, wanted, GAP, DEMAND_S).counts.sum()
+            servers[i] = cheapest(offers, wanted, GAP, limit_s).counts.sum()
         except NoFleetError:  # none that holds in time: one with a model on each server always does
             servers[i] = needed_apart(rates_rps, shares, demands_rps[[i]], with_each)[0]
 
