@@ -29,7 +29,8 @@ ABOUT = {
     "client": """## The client
 
 What the load generator itself can do, and what it costs: a Triton model that answers zeros at once,
-602,112-byte inputs, the server on one core and the client on another. Closed loop: so many requests
+602,112-byte inputs, the server on one core and the client on another, over gRPC, through shared
+memory, and over HTTP. Closed loop: so many requests
 are always under way. Both tools are measured from outside, over the same span of
 time: requests by the server's counters, CPU time by the kernel's. perf_analyzer runs with and
 without `--async`; the faster of the two stands here. With many requests under way the server's core
