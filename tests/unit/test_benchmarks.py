@@ -18,6 +18,7 @@ from benchmarks import (
     client,
     compare,
     coverage,
+    drawn_servers,
     generated_study,
     honesty,
     limit,
@@ -260,6 +261,17 @@ def test_coverage_is_counted_against_the_truth():
     above, covered, *_ = figures.values()
     assert (above, covered) == (pytest.approx(1 / 3), pytest.approx(1 / 3))
     assert figures["certified / truth"] == pytest.approx(0.96)
+
+
+def test_a_server_drawn_at_random_is_the_same_each_time_and_another_for_each_seed():
+    first, again, other = (drawn_servers.drawn(seed) for seed in (3, 3, 4))
+    assert (first.slas, first.start_rps) == (again.slas, again.start_rps)
+    works_s = [each.services[0](np.random.default_rng(0), 9) for each in (first, again, other)]
+    assert (works_s[0] == works_s[1]).all() and not (works_s[0] == works_s[2]).any()
+    for seed in range(50):
+        server = drawn_servers.drawn(seed)
+        ratio = server.slas[0].latency_ms / 1000 * server.start_rps / drawn_servers.START
+        assert 8 <= ratio <= 60
 
 
 def test_the_truth_of_a_simulated_server_is_that_of_theory():
