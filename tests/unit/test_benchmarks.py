@@ -270,7 +270,7 @@ def test_a_server_drawn_at_random_is_the_same_each_time_and_another_for_each_see
     assert (works_s[0] == works_s[1]).all() and not (works_s[0] == works_s[2]).any()
     for seed in range(50):
         server = drawn_servers.drawn(seed)
-        ratio = server.slas[0].latency_ms / 1000 * server.start_rps / drawn_servers.START
+        ratio = server.slas[0].latency_ms / 1000 * server.start_rps / search_cost.START
         assert 8 <= ratio <= 60
 
 
