@@ -135,8 +135,8 @@ def test_it_waits_for_what_timed_out_too(server, client):
 
 
 def test_a_full_queue_that_refuses_the_question_is_asked_again(server, client):
-    client.start(time.monotonic_ns(), np.zeros(1))
     server.service_s = 5.0
+    client.start(time.monotonic_ns(), np.zeros(1))
     time.sleep(2.5)  # it has timed out
     server.service_s, server.fail = 0.005, "refused"
     threading.Timer(0.5, setattr, (server, "fail", "")).start()
