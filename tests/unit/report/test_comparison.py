@@ -178,7 +178,12 @@ def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
 
 def test_a_change_is_signed_and_an_open_end_said():
     assert text.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
-    assert text.change(Interval(0.9, 0.0, np.inf)) == "\N{MINUS SIGN}10 % (no bound to no bound)"
+    for low, high in ((0.0, np.inf), (0.08, 2800.0)):
+        said = text.change(Interval(0.9, low, high))
+        assert said == "\N{MINUS SIGN}10 % (no bound to no bound)"
+    # The end that a verdict rests on is always said.
+    assert text.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
+    assert text.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
 
 
 def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):

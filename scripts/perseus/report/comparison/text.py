@@ -31,6 +31,11 @@ CHANGE_BETWEEN = "a host that changes between the two studies"
 MOST_LINES = 5
 """Of differences that are named on the terminal."""
 
+FAR = 10
+"""Times from a ratio, and from 1, beyond which the end of its interval says nothing: studies
+without repeats do not know the noise of their host, and the ends of a thousand rows at once lie
+thousands of times away."""
+
 MOST_ROWS = 100
 """Of a list in Markdown: a comment on a pull request has room for a few hundred."""
 
@@ -182,8 +187,8 @@ def _left_out(rows: int) -> str:
 
 def change(ratio: Interval) -> str:
     """+7.2 % (+2.1 % to +12 %); an end that bounds nothing is said."""
-    low = "no bound" if ratio.low == 0 else _signed(ratio.low - 1)
-    high = "no bound" if math.isinf(ratio.high) else _signed(ratio.high - 1)
+    low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else _signed(ratio.low - 1)
+    high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else _signed(ratio.high - 1)
     return f"{_signed(ratio.value - 1)} ({low} to {high})"
 
 
