@@ -26,7 +26,7 @@ from perseus.peak.line_limit import ABOVE, valid_near
 from perseus.peak.line_model import LineModel
 from perseus.peak.outcome import Peak
 from perseus.peak.posterior import WANDERS, LateCounts
-from perseus.peak.queue_replay import IN_TURN, OUT_OF_TURN, QueueReplay, Trust
+from perseus.peak.queue_replay import IN_TURN, OUT_OF_TURN, SEEN, QueueReplay, Trust
 from perseus.peak.search import _Search
 from perseus.peak.stats import Floats
 from perseus.peak.tenant_limit import Draws, Limit
@@ -105,11 +105,14 @@ RULES: Mapping[str, Patches] = {
     "the virtual queue's speed is fitted": {"queue_replay._fitted": unfitted},
     "work is drawn eight times": {"queue_replay.WORK_DRAWS": 1},
     "less trust where answers overtake each other": {"queue_replay.OUT_OF_TURN": IN_TURN},
+    "more trust where work is seen": {"queue_replay.SEEN": IN_TURN},
     "episodes that the virtual queue missed": {
+        "queue_replay.SEEN": Trust(1e-9, SEEN.slope_spread),
         "queue_replay.IN_TURN": Trust(1e-9, IN_TURN.slope_spread),
         "queue_replay.OUT_OF_TURN": Trust(1e-9, OUT_OF_TURN.slope_spread),
     },
     "a free slope": {
+        "queue_replay.SEEN": Trust(SEEN.unforeseen, ONE_SLOPE),
         "queue_replay.IN_TURN": Trust(IN_TURN.unforeseen, ONE_SLOPE),
         "queue_replay.OUT_OF_TURN": Trust(OUT_OF_TURN.unforeseen, ONE_SLOPE),
     },

@@ -82,7 +82,7 @@ LATE = {
 }
 """A late p99 of 1 ms spoils a window: hardly any near the limit, the busier ones, and all."""
 
-DRAWN = "servers drawn at random, 0.8 to 150 ms, p90, p95 or p99 within 8 to 60 times of it"
+DRAWN = "servers drawn at random, 0.8 to 150 ms, p90, p95 or p99 within 10 to 60 times of it"
 
 CASES = {**ORDINARY, **GAPS, **LATE}
 

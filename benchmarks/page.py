@@ -76,7 +76,7 @@ run, and on a host that wanders the limit at the median speed of the search (doc
 "Presets"). The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the
 certified rates may lie above the truth; the interval of the estimate must have the truth in 95 % of
 searches. The last case is another server in each search, drawn at random: none that a constant was
-tuned on. Two in three are certified by `quick`, whose windows have too few requests of the others.
+tuned on.
 """,
     "sharing": """## The proof of the sharing ratio
 

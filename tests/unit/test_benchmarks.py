@@ -150,14 +150,14 @@ def test_a_recording_is_read_as_it_was_written_and_tells_its_deviation(tmp_path,
 
 
 class SlowerLater:
-    """A host that is slower by 30 % once both tenants are measured together."""
+    """A host on which work takes 1.2 times as long once both tenants are measured together."""
 
     def factors(self, rng, seconds):
-        return np.where(np.arange(int(seconds / STEP_S)) * STEP_S < 260, 1.0, 1.3)
+        return np.where(np.arange(int(seconds / STEP_S)) * STEP_S < 260, 1.0, 1.2)
 
 
 def test_a_study_of_two_tenants_finds_their_ratio_although_the_host_gets_slower():
-    (pair, _), truth = sharing.PAIRS.values(), 0.936
+    (pair, _), truth = sharing.PAIRS.values(), 0.917  # with all of it on the slower host
     found = sharing.study(pair, SlowerLater(), 0)
     assert found.ratio.interval().low < truth < found.ratio.interval().high
     assert found.without_looks.interval().high < truth

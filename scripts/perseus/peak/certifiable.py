@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perseus.peak.durations import CERTIFY_AT
-from perseus.peak.stats import fewest_requests
-from perseus.study.presets import PRESETS, SearchSettings
+from perseus.peak.durations import CERTIFY_AT, lowest_rps
+from perseus.study.presets import PRESETS
 from perseus.study.sla import Sla
 
 
@@ -23,16 +22,6 @@ def infeasible(
                 f" {sla.latency_ms:g} ms"
             )
     return ""
-
-
-def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
-    """The rate below which no window can pass: too few requests in the longest; maybe infinite.
-
-    Where requests come late together, more are needed (docs/method.md, "Verdict on a window").
-    """
-    needed = fewest_requests(sla.allowed)
-    enough = needed <= settings.confirm.requests
-    return needed / settings.confirm.max_s if enough else float("inf")
 
 
 def too_slow(
@@ -87,7 +76,7 @@ def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
 def _which_can(sla: Sla, rate_rps: float) -> str:
     can = (each for each in PRESETS if lowest_rps(PRESETS[each].settings, sla) <= rate_rps)
     found = next(can, None)
-    return "as no preset does" if found is None else _certifies(found, sla)
+    return "no preset does at that rate" if found is None else _certifies(found, sla)
 
 
 def _certifies(preset: str, sla: Sla) -> str:

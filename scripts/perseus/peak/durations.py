@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from perseus.peak import speed
+from perseus.peak.stats import fewest_requests
 from perseus.peak.window import Phase
 from perseus.study.presets import Effort, SearchSettings
 from perseus.study.sla import Sla
@@ -20,6 +21,14 @@ ATTEMPTS = 3
 FEWEST_COUNTED, LONGEST_COUNTED_S = 50, 120.0
 """Requests of the slowest tenant that a window waits for, but for no longer than so many seconds:
 one without any says nothing."""
+
+TIMES_FEWEST = 3
+"""Times the fewest requests that an SLA needs which a window that certifies a slow model waits for,
+within what its preset allows: late requests come together, so that each tells less."""
+
+SPARE = 1.2
+"""Times the fewest requests that are to be expected in a window, so that most windows have them:
+arrivals are random."""
 
 MOST_ROOT = 2
 """How many times as many windows as usual there may be around the limit, where its interval is not
@@ -58,11 +67,33 @@ def grace_s(slas: Sequence[Sla]) -> float:
     return 2 * max(sla.latency_ms for sla in slas) / 1000
 
 
-def counted_s(effort: Effort, rates_rps: Sequence[float]) -> float:
-    """How long requests count: until the slowest tenant has enough of them, or no longer."""
-    slowest_rps = min(rate for rate in rates_rps if rate > 0)
-    longest_s = max(effort.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
-    return min(effort.requests / slowest_rps, longest_s)
+def counted_s(
+    phase: Phase, settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence[float]
+) -> float:
+    """How long requests count: until each tenant has enough of them, or no longer."""
+    much, loaded = effort(phase, settings), _loaded(slas, rates_rps)
+    slowest_rps = min(rate for _, rate in loaded)
+    longest_s = max(much.max_s, min(FEWEST_COUNTED / slowest_rps, LONGEST_COUNTED_S))
+    if phase is Phase.CONFIRM and all(rate >= lowest_rps(settings, sla) for sla, rate in loaded):
+        needs_s = max(fewest_requests(sla.allowed) / rate for sla, rate in loaded)
+        longest_s = max(longest_s, min(TIMES_FEWEST * needs_s, settings.slow_confirm_s))
+    return min(much.requests / slowest_rps, longest_s)
+
+
+def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
+    """The rate below which hardly a window can certify: too few requests in the longest; maybe
+    infinite.
+
+    Where requests come late together, more are needed (docs/method.md, "Verdict on a window").
+    """
+    fewest = fewest_requests(sla.allowed)
+    enough = fewest <= settings.confirm.requests
+    return SPARE * fewest / settings.slow_confirm_s if enough else float("inf")
+
+
+def _loaded(slas: Sequence[Sla], rates_rps: Sequence[float]) -> list[tuple[Sla, float]]:
+    """SLA and rate of each tenant that has load."""
+    return [(sla, rate) for sla, rate in zip(slas, rates_rps, strict=True) if rate > 0]
 
 
 def window_s(
@@ -73,7 +104,7 @@ def window_s(
     if phase is Phase.SPEED:
         return speed.SHORTEST_S
     overhead_s = settle_s(settings, slas) + grace_s(slas)
-    return overhead_s + counted_s(effort(phase, settings), rates_rps)
+    return overhead_s + counted_s(phase, settings, slas, rates_rps)
 
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
@@ -126,10 +157,17 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         Phase.CONFIRM: s.confirmations * len(CERTIFY_AT),
         Phase.ALONE: len(slas) if len(slas) > 1 else 0,
     }
-    windows_s = sum(
-        count * (overhead_s + max(much.max_s, counted_s(much, rates_rps)))
-        for phase, count in most.items()
-        for much in (effort(phase, settings),)
-    )
+    # A search that begins below what can be certified may end above that.
+    lowest = [lowest_rps(s, sla) for sla in slas]
+    more_rps = [
+        max(rate, low) if rate > 0 and low < float("inf") else rate
+        for rate, low in zip(rates_rps, lowest, strict=True)
+    ]
+
+    def most_counted_s(phase: Phase) -> float:
+        around = [counted_s(phase, s, slas, each) for each in (rates_rps, more_rps)]
+        return max(effort(phase, s).max_s, *around)
+
+    windows_s = sum(count * (overhead_s + most_counted_s(phase)) for phase, count in most.items())
     speeds_s = (SPEEDS + 1) * len(slas) * speed.LONGEST_S
     return 2 * s.warm_up_s + speeds_s + (ATTEMPTS + 1) * windows_s + PATIENCE_S

@@ -188,7 +188,8 @@ class _Search:
         """Whether the bracket goes down to it: far below where it begins, it does as long as its
         windows have enough requests, but not where tenants are held at their rates."""
         rates_rps = self.model.line.rates_rps(scale)
-        enough = counted_s(effort(Phase.BRACKET, self.settings), rates_rps) < LONGEST_COUNTED_S
+        lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
+        enough = lasts_s < LONGEST_COUNTED_S
         return scale > self.start / 30 or (enough and not any(self.model.line.base_rps))
 
     def bisect(self, low: float, high: float) -> tuple[float, float]:
@@ -342,10 +343,11 @@ class _Search:
     def _counted_window(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
-        """A window that lasts until its verdict is clear, or as long as its effort says."""
-        much = effort(phase, self.settings)
+        """A window that lasts until its verdict is clear, or until enough requests count."""
+        looks = effort(phase, self.settings).looks
         settle = settle_s(self.settings, self.slas)
-        parts_s = counted_s(much, rates_rps) * np.arange(1, much.looks + 1) / much.looks
+        longest_s = counted_s(phase, self.settings, self.slas, rates_rps)
+        parts_s = longest_s * np.arange(1, looks + 1) / looks
         looks_s = settle + grace_s(self.slas) + parts_s
         plan = WindowPlan(phase, scale, rates_rps, settle, tuple(looks_s.tolist()), tolerance)
         return self._window(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a window counts: until the slowest tenant has `requests`, but at most `max_s`.
+    """How long a window counts: until the slowest tenant has `requests`, but at most `max_s`, of
+    slow models longer (`perseus.peak.durations`).
 
     Its verdict is looked at `looks` times, evenly spread, and it ends as soon as that is clear.
     """
@@ -27,6 +28,7 @@ class SearchSettings:
     coarse: Effort
     root: Effort
     confirm: Effort
+    slow_confirm_s: float  # at most, a window that is to certify the rate of a slow model
     root_windows: int
     confirmations: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
@@ -51,6 +53,7 @@ PRESETS = {
             coarse=Effort(requests=300, max_s=1, looks=1),
             root=Effort(requests=400, max_s=1, looks=1),
             confirm=Effort(requests=400, max_s=2, looks=1),
+            slow_confirm_s=2,
             root_windows=2,
             confirmations=1,
             ratio=1.6,  # the bracket itself, nothing to bisect
@@ -65,6 +68,7 @@ PRESETS = {
             coarse=Effort(requests=1000, max_s=2.5, looks=2),
             root=Effort(requests=2000, max_s=5, looks=1),
             confirm=Effort(requests=4000, max_s=16, looks=1),
+            slow_confirm_s=120,
             root_windows=3,
             confirmations=1,
             ratio=1.25,
@@ -79,6 +83,7 @@ PRESETS = {
             coarse=Effort(requests=4000, max_s=20, looks=4),
             root=Effort(requests=8000, max_s=40, looks=1),
             confirm=Effort(requests=20000, max_s=90, looks=3),
+            slow_confirm_s=120,
             root_windows=6,
             confirmations=1,
             ratio=1.15,
@@ -93,6 +98,7 @@ PRESETS = {
             coarse=Effort(requests=8000, max_s=40, looks=4),
             root=Effort(requests=20000, max_s=120, looks=1),
             confirm=Effort(requests=40000, max_s=300, looks=3),
+            slow_confirm_s=300,
             root_windows=6,
             confirmations=2,
             ratio=1.15,

@@ -149,7 +149,7 @@ def test_what_the_preset_left_uncertified_names_one_that_would_not():
     task = measure_task(tenant("a", sla=Sla(latency_ms=50.0, percentile=99)), preset="quick")
     cell, line = SimpleNamespace(task=task), LoadLine((0.0,), (1.0,))
     found = no_peak(Outcome.UNCERTIFIED, "no rate passed with confidence")
-    slow, fast = replace(found, estimate=3.0), replace(found, estimate=3000.0)
+    slow, fast = replace(found, estimate=4.0), replace(found, estimate=3000.0)
     reason = with_advice(slow, cell, line).reason
     assert reason.startswith(found.reason) and "publication certifies p99 from" in reason
     assert with_advice(fast, cell, line) == fast
@@ -157,15 +157,15 @@ def test_what_the_preset_left_uncertified_names_one_that_would_not():
     assert with_advice(unsteady, cell, line) == unsteady
 
 
-@pytest.mark.parametrize(("p50_ms", "warns"), [(200.0, True), (2.0, False)])
+@pytest.mark.parametrize(("p50_ms", "warns"), [(800.0, True), (2.0, False)])
 def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warns):
-    """A search begins at 0.6 of what one request after another would be: at 3 or 300 a second."""
-    task = measure_task(tenant("a", sla=Sla(latency_ms=1000.0)), preset="quick")
+    """A search begins at 0.6 of what one request after another would be: at 0.75 or 300/s."""
+    task = measure_task(tenant("a", sla=Sla(latency_ms=4000.0)), preset="quick")
     dead = Mock(side_effect=ServerError("it has died"))
     findings, said = found_in(monkeypatch, task, dead, p50_ms)
     assert (findings.outcome, findings.record["reason"]) == (Outcome.FAILED, "it has died")
     assert (
-        any("may end uncertified (a begins at 3 requests/s: quick" in text for text in said)
+        any("may end uncertified (a begins at 0.75 requests/s: quick" in text for text in said)
         == warns
     )
 

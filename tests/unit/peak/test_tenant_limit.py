@@ -58,6 +58,15 @@ def test_answers_that_overtake_each_other_make_the_interval_wider():
     assert np.ptp(out_of_turn[1]) > 1.15 * np.ptp(in_turn[1])
 
 
+def test_few_requests_tell_a_limit_where_their_work_is_seen():
+    """Three windows of 3 s near the limit of M/M/1: the virtual queue did what the real one did."""
+    limit_rps = 1 / WORK_S - np.log(20) / (SLA_MS / 1000)
+    for seed in (20, 50, 80):
+        windows = [evidence(rate, seed + i, seconds=3.0) for i, rate in enumerate(ROOT)]
+        observed, (low, high) = interval(windows)
+        assert observed and low < limit_rps < high and high - low < 0.45 * limit_rps
+
+
 def test_the_lowest_of_two_limits_that_rest_on_the_same_is_either_of_them():
     """And not lower, as that of draws that are independent of each other."""
     windows = [evidence(rate, 40 + i, shape=lost) for i, rate in enumerate(ROOT)]

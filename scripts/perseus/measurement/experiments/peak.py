@@ -13,7 +13,7 @@ from perseus.study.experiments.peak import Run
 from perseus.study.tasks.measure import MeasureTask
 
 SLOW_RPS = 50
-"""Too slow to end any window early, and fast enough that none is longer than usual."""
+"""Too slow to end a window early, and fast enough that those at p95 are no longer than usual."""
 
 
 def measure(cell: CellUnderTest) -> Findings:

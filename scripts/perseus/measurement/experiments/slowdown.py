@@ -111,9 +111,9 @@ def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
 def load_s(task: MeasureTask) -> tuple[float, float]:
     """Every step of every round; at most, all are tried as often as they may be."""
     run = cast(Run, task.run)
-    rate_rps = SLOW_RPS if run.rate_rps is None else run.rate_rps
+    rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
-    steps_s = steps * window_s(Phase.ALONE, task.search, task.slas, [rate_rps])
+    steps_s = steps * window_s(Phase.ALONE, task.search, task.slas, rates_rps)
     warm_up_s = loop_s(task.search, task.slas)
     return warm_up_s + steps_s, warm_up_s + (ATTEMPTS + 1) * steps_s + PATIENCE_S
 
