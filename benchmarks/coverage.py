@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.drawn_servers import drawn
+from benchmarks.drawn_servers import SLA_WORKS, WORK_S, drawn
 from benchmarks.noise import recordings
 from benchmarks.results import Goal, Row
 from benchmarks.servers import (
@@ -82,7 +82,9 @@ LATE = {
 }
 """A late p99 of 1 ms spoils a window: hardly any near the limit, the busier ones, and all."""
 
-DRAWN = "servers drawn at random, 0.8 to 150 ms, p90, p95 or p99 within 10 to 60 times of it"
+DRAWN = (
+    "servers drawn at random, {:g} to {:g} ms, p90, p95 or p99 within {:g} to {:g} times of it"
+).format(*(1000 * work_s for work_s in WORK_S), *SLA_WORKS)
 
 CASES = {**ORDINARY, **GAPS, **LATE}
 

@@ -26,7 +26,8 @@ def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sl
         lasts_s = counted_s(Phase.CONFIRM, settings, [sla], [lowest])
         assert lasts_s == settings.slow_confirm_s
         assert poisson.sf(fewest - 1, lowest * lasts_s) > 0.95
-        assert poisson.sf(fewest - 1, 0.9 * lowest * lasts_s) < 0.95 or sla is P99
+        if sla is P95:  # of the many requests of p99 fewer than 1.2 times as many would do
+            assert poisson.sf(fewest - 1, 0.9 * lowest * lasts_s) < 0.95
 
 
 @pytest.mark.parametrize("sla", [P95, P99])
