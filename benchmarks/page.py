@@ -58,8 +58,9 @@ descriptions, with the open points decided in their favour (`benchmarks/ramp.py`
     "live": """## The cost of a peak on a live server
 
 The same on a real server whose service time is known, with `quick`; perf_analyzer itself searches.
-The ramp's passes are counted in virtual time, because all of them would take too long; the passes
-that did run are named.
+The host wanders, and so does the true limit: it is that of the mean service time right before and
+right after a search. The ramp's passes are counted in virtual time, because all of them would take
+too long; the passes that did run are named.
 """,
     "limit": """## The distance to the limit
 

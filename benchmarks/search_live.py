@@ -1,7 +1,8 @@
 """The same searches against one running server whose service time is known.
 
 A full ramp takes some 45 minutes here. Its passes are counted in virtual time on the same queue,
-and only PASSES of them run.
+and only PASSES of them run. The host wanders meanwhile, and the true limit with it: it is that of
+the mean service time right before and right after a search.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ def run(at: Place, peer: PerfAnalyzer, say: Say) -> Iterator[Row]:
         mean_s = known.service_ms / 1000
         service = deterministic(mean_s)
         case = Case(f"live server, {SERVER.service_ms:g} ms, p95 <= 50 ms", service, mean_s, SLA)
-        limit_rps = queueing.limit_rps(service, SLA, known.overhead_ms)
+        limit_rps = _limit_rps(known, known.service_ms)
         say(f"{case.name}: {known.service_ms:.3f} ms per request, true limit {limit_rps:.1f}/s")
-        ours = _perseus(known, limit_rps, say)
+        ours = _perseus(known, say)
         counted = ramp_cost(case, limit_rps, np.random.default_rng(SEED))
         name = f"{case.name}, quick"
         rows = cost_rows(name, ours, RAMP, counted)
         yield from (row for row in rows if row.metric != ERROR)
-        yield _ramp_error(known, name, ours, limit_rps, say)
-        theirs = _perf_analyzer(at, peer, known, limit_rps, say)
+        yield _ramp_error(known, name, ours, say)
+        theirs = _perf_analyzer(at, peer, known, say)
         yield from _against(name, ours, theirs)
 
 
@@ -70,9 +71,24 @@ def _against(case: str, ours: Cost, theirs: Cost) -> Iterator[Row]:
         yield Row(row.benchmark, case, row.metric, row.ours, row.peer, MODE, goal)
 
 
-def _perseus(known: Known, limit_rps: float, say: Say) -> Cost:
+def _limit_rps(known: Known, *service_ms: float) -> float:
+    """The true one, of the mean of these service times."""
+    service = deterministic(float(np.mean(service_ms)) / 1000)
+    return queueing.limit_rps(service, SLA, known.overhead_ms)
+
+
+def _limit_until_now_rps(known: Known, before_ms: float, say: Say) -> float:
+    """The true one since the service time was as given."""
+    now_ms = known.service_now_ms()
+    limit_rps = _limit_rps(known, before_ms, now_ms)
+    say(f"{before_ms:.3f} ms per request before, {now_ms:.3f} after: limit {limit_rps:.1f}/s")
+    return limit_rps
+
+
+def _perseus(known: Known, say: Say) -> Cost:
     costs = []
     for number in range(SEARCHES):
+        before_ms = known.service_now_ms()
         before = server_times(known.server, known.model).requests
         start_s = time.monotonic()
         peak = find_peak(
@@ -89,32 +105,38 @@ def _perseus(known: Known, limit_rps: float, say: Say) -> Cost:
         seconds = time.monotonic() - start_s
         requests = server_times(known.server, known.model).requests - before
         say(f"Perseus: {peak.estimate:.1f}/s after {requests} requests, {seconds:.0f} s")
+        limit_rps = _limit_until_now_rps(known, before_ms, say)
         costs.append(Cost(requests, seconds, error(peak.estimate, limit_rps)))
     return Cost.mean(costs)
 
 
-def _ramp_error(known: Known, case: str, ours: Cost, limit_rps: float, say: Say) -> Row:
+def _ramp_error(known: Known, case: str, ours: Cost, say: Say) -> Row:
     rng = np.random.default_rng(SEED)
+    before_ms = known.service_now_ms()
+    first_rps = _limit_rps(known, before_ms)
     found = ramp.climb(
         lambda rate_rps: ramp.live_pass(known.server.grpc_address, known.model, rate_rps, rng),
-        [share * limit_rps for share in PASSES],
+        [share * first_rps for share in PASSES],
         SLA,
     )
     say(f"ramp: {found.peak_rps:.1f}/s in {found.passes} passes, {found.seconds:.0f} s")
     shares = " and ".join(f"{share:.0%}" for share in PASSES)
     name = f"{RAMP}, only its passes at {shares} of the true limit"
+    limit_rps = _limit_until_now_rps(known, before_ms, say)
     return Row(BENCHMARK, case, ERROR, ours.error, error(found.peak_rps, limit_rps), name)
 
 
-def _perf_analyzer(at: Place, peer: PerfAnalyzer, known: Known, limit_rps: float, say: Say) -> Cost:
+def _perf_analyzer(at: Place, peer: PerfAnalyzer, known: Known, say: Say) -> Cost:
     most_rps = 1000 / known.service_ms
     start, end, step = (share * most_rps for share in (*RANGE, STEP))
     options = [f"--request-rate-range={start:.3f}:{end:.3f}:{step:.3f}", "--binary-search"]
     options += ["--request-distribution=poisson", f"--latency-threshold={SLA.latency_ms:.0f}"]
     options += [f"--percentile={SLA.percentile:.0f}", "--async"]
+    before_ms = known.service_now_ms()
     before = server_times(known.server, known.model).requests
     report = peer.run(known.server.grpc_address, known.model, options, at.folder)
     requests = server_times(known.server, known.model).requests - before
     peak_rps = max((level.load for level in report.levels), default=0.0)
     say(f"{MODE}: {peak_rps:.1f}/s after {requests} requests, {report.wall_s:.0f} s")
+    limit_rps = _limit_until_now_rps(known, before_ms, say)
     return Cost(requests, report.wall_s, error(peak_rps, limit_rps))

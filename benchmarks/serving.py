@@ -80,12 +80,17 @@ class Known:
     `alone_ms` holds latencies without load.
     """
 
+    sleep: Sleep
     server: RunningServer
     model: str
     system: LiveSystem
     alone_ms: NDArray[np.float64]
     service_ms: float
     overhead_ms: float
+
+    def service_now_ms(self) -> float:
+        """`service_ms` measured anew: hosts wander."""
+        return _busy_gap_ms(self.system, self.sleep)
 
 
 @contextmanager
@@ -105,7 +110,7 @@ def sleeping(at: Place, sleep: Sleep) -> Iterator[Known]:
         with client, loading(at, server, client, longest_sla_s=1) as system:
             service_ms = _busy_gap_ms(system, sleep)
             overhead_ms = stats.percentile(alone_ms, 50) - service_ms
-            yield Known(server, model, system, alone_ms, service_ms, overhead_ms)
+            yield Known(sleep, server, model, system, alone_ms, service_ms, overhead_ms)
 
 
 def _busy_gap_ms(system: LiveSystem, sleep: Sleep) -> float:
