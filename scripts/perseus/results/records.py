@@ -26,6 +26,11 @@ def number(value: float | None) -> float:
 Number = Annotated[float, BeforeValidator(number)]
 
 
+def plain_record(folder: Path) -> Row:
+    """The record in a folder of raw results as it was written, with its folder."""
+    return {**json.loads((folder / "record.json").read_text()), "folder": folder}
+
+
 class Moment(BaseModel):
     """One moment by two clocks."""
 
@@ -162,8 +167,7 @@ class Record(BaseModel):
     @classmethod
     def read(cls, folder: Path) -> Self:
         """The record in a folder of raw results."""
-        plain = json.loads((folder / "record.json").read_text())
-        return cls.model_validate({**plain, "folder": folder})
+        return cls.model_validate(plain_record(folder))
 
     def windows(self) -> list[Row]:
         """The rows of windows.parquet of the attempt that stands, one per window and tenant."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perseus.peak.stats import CONFIDENCE, TAIL, Floats, Interval
-from perseus.results.repeats import Alone, Quantity, RepeatedPeak, sharing_ratio
+from perseus.results.repeats import Quantity
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,12 @@ class Saving:
     compared: int
 
 
-def savings(shared: Sequence[RepeatedPeak], alone: Alone) -> list[Saving]:
-    """The saving of each shared line of one scenario; NaN where a peak is missing.
+def savings(ratios: Sequence[Quantity]) -> list[Saving]:
+    """The saving of each shared line of one scenario, by their sharing ratios; NaN where a peak is
+    missing.
 
     Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.
     """
-    ratios = [sharing_ratio(peak, alone) for peak in shared]
     known = [ratio.draws for ratio in ratios if ratio.is_known]
     tail = simultaneous_tail(np.array(known)) if known else np.nan
     return [_saving(ratio, tail, len(known)) for ratio in ratios]

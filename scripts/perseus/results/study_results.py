@@ -14,14 +14,17 @@ from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
-from perseus.results.records import Ceiling, PeakRecord, Record, Row
+from perseus.results.records import Ceiling, PeakRecord, Record, Row, plain_record
 from perseus.results.repeats import (
     Alone,
     Dedicated,
+    Quantity,
     RepeatedPeak,
     dedicated_peaks,
     each_alone,
     group,
+    key,
+    sharing_ratio,
 )
 from perseus.study.experiments import run_of
 from perseus.study.tasks.tables import TablesTask
@@ -31,22 +34,25 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """What all cells have in common, and the client's ceilings; the rest is read where needed."""
+    """The plain records of all cells, and the client's ceilings; the rest is read where needed."""
 
     task: TablesTask
-    records: tuple[Record, ...]
+    records: tuple[Row, ...]
     ceilings: tuple[Ceiling, ...] = ()
 
     @classmethod
     def read(cls, task: TablesTask, cells: Sequence[Path], ceilings: Sequence[Path]) -> Self:
         """From the cells' folders of raw results, and the files of ceilings."""
-        return cls(task, tuple(map(Record.read, cells)), tuple(map(Ceiling.read, ceilings)))
+        return cls(task, tuple(map(plain_record, cells)), tuple(map(Ceiling.read, ceilings)))
 
     def of_kind(self, wanted: type[R]) -> list[R]:
         """The records of one kind of experiment, or derived from it, with what that kind adds."""
         run = run_of(wanted.kind)
-        mine = [record for record in self.records if isinstance(record.task.run, run)]
-        return [wanted.read(record.folder) for record in mine]
+        return [
+            wanted.model_validate(record)
+            for record in self.records
+            if issubclass(run_of(record["cell"]["run"]["kind"]), run)
+        ]
 
     @cached_property
     def searches(self) -> list[PeakRecord]:
@@ -61,6 +67,14 @@ class StudyResults:
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
         """One for each load line that was searched, by `repeats.key`."""
         return group(self.searches, self.task.seed)
+
+    @cached_property
+    def _sharing_ratios(self) -> dict[tuple[str, str], Quantity]:
+        return {of: sharing_ratio(peak, self.alone(peak)) for of, peak in self.peaks.items()}
+
+    def sharing_ratio(self, peak: RepeatedPeak) -> Quantity:
+        """Of one of the load lines, all tenants together."""
+        return self._sharing_ratios[key(peak.task)]
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:

@@ -48,7 +48,7 @@ def test_draws_have_the_servers_of_each_model_that_are_asked_for():
     first = next(cost for cost in found if cost.option.shared)
     assert (first.servers, first.probability_of_saving) == (3, 1.0)
     rates = np.full((5, 2, 1), 10.0)
-    found = servers_needed.needed_in_draws(rates, np.array([0.5, 0.5]), [1.0, 90.0], 3)
+    found = servers_needed.needed_at_each(rates, np.array([0.5, 0.5]), [1.0, 90.0], 3, 0)
     assert (found == [3, 5]).all()
 
 
@@ -165,8 +165,15 @@ def test_draws_of_more_models_than_can_be_told_of_are_not_made(monkeypatch):
     asked = demand({A: 1.0, B: 4.0, "c": 2.0}, min_servers=2)
     assert costs_known(of, asked)
     monkeypatch.setattr(servers_needed, "MOST_WAYS", 9)
-    monkeypatch.setattr(break_even, "_usd_draws", None)
+    sets = []
+
+    def needed(rates_rps, *args, **named):
+        sets.append(len(rates_rps))
+        return servers_needed.needed_at_each(rates_rps, *args, **named)
+
+    monkeypatch.setattr(break_even, "needed_at_each", needed)
     assert not costs_known(of, asked)
+    assert sets == [2]  # at the lower limits and the estimates
 
 
 def costs_known(of, asked):

@@ -688,7 +688,7 @@ def test_draws_need_the_servers_that_each_of_them_needs_alone(seed, spread):
     rates = rates * rng.uniform(1 - spread, 1, (6, models, columns))
     rates[:, :, 0] += 5
     shares, demands = rng.dirichlet(np.ones(models)), np.geomspace(1, 60, 9).tolist()
-    together = servers_needed.needed_in_draws(rates, shares, demands)
+    together = servers_needed.needed_at_each(rates, shares, demands, certain=0)
     apart = servers_needed.needed_apart(rates, shares, demands)
     for i, of_draw in enumerate(rates):
         assert apart[i].tolist() == servers_needed.needed_apart(of_draw, shares, demands).tolist()
@@ -712,7 +712,8 @@ def test_draws_carry_what_each_of_them_carries_alone(seed, none_in_one):
 
 def test_draws_that_need_more_servers_than_are_tried_are_not_known(monkeypatch):
     monkeypatch.setattr(servers_needed, "MOST_WAYS", 4)  # of two columns: up to three servers
-    found = servers_needed.needed_in_draws(np.full((1, 1, 2), 10.0), np.ones(1), [5, 30, 31])
+    rates, demands = np.full((1, 1, 2), 10.0), [5, 30, 31]
+    found = servers_needed.needed_at_each(rates, np.ones(1), demands, certain=0)
     assert found[0, :2].tolist() == [1, 3] and np.isnan(found[0, 2])
 
 

@@ -25,7 +25,8 @@ def study(seed, gain, repeats=10, between=0.02, within=0.02):
     records = synthetic.loaded(synthetic.records(truth, seed))
     found = list(group(records, seed=seed, draws=1000).values())
     shared = [peak for peak in found if not peak.is_dedicated]
-    return savings(shared, each_alone(shared[0], dedicated_peaks(found)))
+    alone = each_alone(shared[0], dedicated_peaks(found))
+    return savings([sharing_ratio(peak, alone) for peak in shared])
 
 
 @pytest.fixture(scope="module")

@@ -16,9 +16,8 @@ from perseus.results.fleets.operating_points import OperatingPoint, of_models
 from perseus.results.fleets.servers_needed import (
     are_few_ways,
     fewest,
-    needed,
     needed_apart,
-    needed_in_draws,
+    needed_at_each,
 )
 from perseus.study.setting import configured
 from perseus.study.tasks.tables import FleetDemand
@@ -138,29 +137,37 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
         mine = list(of_models(points, question.models))
         if demand is not None:
             mine = [each.leaving(demand.headroom) for each in mine if each.server in demand.servers]
-        demands = demands_rps(question, mine)
-        able = {
-            option: chosen
-            for server in dict.fromkeys(each.server for each in mine)
-            for option in (Option(server, False), Option(server, True))
-            if demands and (chosen := _chosen(question, option, mine))
-        }
-        drawn = [
-            option
-            for option, chosen in able.items()
-            if option.shared and _are_few(question, chosen, with_each)
-        ]
-        alone = [
-            _usd_draws(question, option, chosen, demands, with_each)
-            for option, chosen in able.items()
-            if drawn and not option.shared
-        ]
-        for option, chosen in able.items():
-            saves = np.full(len(demands), np.nan)
-            if option in drawn and alone:
-                usd = _usd_draws(question, option, chosen, demands, with_each)
-                saves = _probability_of_less(usd, np.min(alone, axis=0))
-            yield from _costs(question, option, chosen, demands, with_each, saves)
+        yield from _costs(question, mine, with_each)
+
+
+def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int) -> Iterator[Cost]:
+    """The same of one question, by the points that serve no other models."""
+    demands = demands_rps(question, points)
+    able = {
+        option: chosen
+        for server in dict.fromkeys(each.server for each in points)
+        for option in (Option(server, False), Option(server, True))
+        if demands and (chosen := _chosen(question, option, points))
+    }
+    is_compared = any(not option.shared for option in able)
+    drawn = {
+        option
+        for option, chosen in able.items()
+        if is_compared and (not option.shared or _are_few(question, chosen, with_each))
+    }
+    servers = {
+        option: _servers(question, option, chosen, demands, with_each, option in drawn)
+        for option, chosen in able.items()
+    }
+    usd = {option: _price(chosen) * servers[option][2:] for option, chosen in able.items()}
+    alone = [usd[option] for option in able if not option.shared]
+    for option, chosen in able.items():
+        price, saves = _price(chosen), np.full(len(demands), np.nan)
+        if option.shared and option in drawn:
+            saves = _probability_of_less(usd[option], np.min(alone, axis=0))
+        at_each = zip(demands, *servers[option][:2].tolist(), saves.tolist(), strict=True)
+        for total_rps, must, may, chance in at_each:
+            yield Cost(question, option, total_rps, int(must), must * price, may * price, chance)
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
@@ -199,40 +206,35 @@ def _chosen(
     return chosen if can else []
 
 
-def _costs(
+def _servers(
     question: Question,
     option: Option,
     chosen: Sequence[OperatingPoint],
     demands_rps: Sequence[float],
     with_each: int,
-    saves: Floats,
-) -> Iterator[Cost]:
-    """Of one option at all demands, with the probability that it saves at each."""
-    usd, models = chosen[0].usd_per_hour["on_demand"], question.models
-    lower = np.array([[each.lower_rps.get(model, 0.0) for each in chosen] for model in models])
-    rates = np.array([[each.rates_rps.get(model, 0.0) for each in chosen] for model in models])
-    how_many, shares = needed if option.shared else needed_apart, np.array(question.shares)
-    sure, likely = (
-        how_many(each, shares, demands_rps, with_each).tolist() for each in (lower, rates)
-    )
-    for total_rps, must, may, chance in zip(demands_rps, sure, likely, saves, strict=True):
-        yield Cost(question, option, total_rps, must, must * usd, may * usd, float(chance))
-
-
-def _usd_draws(
-    question: Question,
-    option: Option,
-    chosen: Sequence[OperatingPoint],
-    demands_rps: Sequence[float],
-    with_each: int,
+    is_drawn: bool,
 ) -> Floats:
-    """What an option costs at all demands by joint draws, shape (draws, demands); NaN where ways to
+    """How many servers of an option carry each demand: at the lower limits, at the estimates and,
+    if that is asked for, by joint draws, shape (2 + draws, demands); NaN by draws where ways to
     divide so many servers are too many to try them all."""
-    nothing, models = np.zeros(DRAWS), question.models
-    drawn = [[each.draws_rps.get(model, nothing)[:DRAWS] for each in chosen] for model in models]
-    rates, shares = np.moveaxis(np.array(drawn), 2, 0), np.array(question.shares)
-    how_many = needed_in_draws if option.shared else needed_apart
-    return how_many(rates, shares, demands_rps, with_each) * chosen[0].usd_per_hour["on_demand"]
+    models, shares = question.models, np.array(question.shares)
+    nothing = np.zeros(DRAWS)
+    sets = [
+        [[each.lower_rps.get(model, 0.0) for each in chosen] for model in models],
+        [[each.rates_rps.get(model, 0.0) for each in chosen] for model in models],
+    ]
+    rates = np.array(sets)
+    if is_drawn:
+        drawn = [[each.draws_rps.get(of, nothing)[:DRAWS] for each in chosen] for of in models]
+        rates = np.concatenate([rates, np.moveaxis(np.array(drawn), 2, 0)])
+    if not option.shared:
+        return needed_apart(rates, shares, demands_rps, with_each).astype(float)
+    return needed_at_each(rates, shares, demands_rps, with_each, certain=len(sets))
+
+
+def _price(chosen: Sequence[OperatingPoint]) -> float:
+    """Of one server, in USD/h."""
+    return chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:

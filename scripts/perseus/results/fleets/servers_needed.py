@@ -44,7 +44,7 @@ MOST_WAYS = 20_000
 an integer programme; of two models with two mixes, those of any number of servers."""
 
 AT_A_TIME = 2**15
-"""Ways, of all draws together, that are tried at once: 256 KiB, which a core's cache holds."""
+"""Ways, at all rates together, that are tried at once: 256 KiB, which a core's cache holds."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
@@ -102,17 +102,34 @@ def needed(
     for their number are taken again and again: so many of few kinds carry little more otherwise.
     Never more than where each has one model only.
     """
+    return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
+
+
+def needed_at_each(
+    rates_rps: Floats,
+    shares: Floats,
+    demands_rps: Sequence[float],
+    with_each: int = 1,
+    certain: int = 1,
+) -> Floats:
+    """The same at each of several rates, shape (sets, models, columns): (sets, demands).
+
+    NaN behind the first `certain` sets where ways to divide servers are too many to try all.
+    """
     demands = (1 - TOLERANCE) * np.array(demands_rps)
-    reached = _reached_rps(rates_rps[None], shares, demands[-1], with_each)[1:, 0]
-    servers = 1 + np.searchsorted(reached, demands)
-    is_more = servers > len(reached)
-    if not is_more.any():
-        return servers
-    if len(reached) == MOST_TRIED and with_each == 1:
-        servers[is_more] = _again_and_again(reached, demands[is_more])
-    else:
-        servers[is_more] = _solved(rates_rps, shares, np.array(demands_rps)[is_more], with_each)
-    return np.minimum(servers, needed_apart(rates_rps, shares, demands_rps, with_each))
+    reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:]
+    fewer = (reached[:, :, None] < demands).sum(axis=0, dtype=np.int16)  # 4 times as fast as int64
+    servers = np.where(fewer < len(reached), 1.0 + fewer, np.nan)
+    for found, carried, rates in zip(servers[:certain], reached.T, rates_rps, strict=False):
+        is_more = np.isnan(found)
+        if not is_more.any():
+            continue
+        if len(carried) == MOST_TRIED and with_each == 1:
+            found[is_more] = _again_and_again(carried, demands[is_more])
+        else:
+            found[is_more] = _solved(rates, shares, np.array(demands_rps)[is_more], with_each)
+        found[:] = np.minimum(found, needed_apart(rates, shares, demands_rps, with_each))
+    return servers
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
@@ -157,26 +174,12 @@ def _solved(
     return np.minimum.accumulate(servers[::-1])[::-1]  # the fleet for more carries less
 
 
-def needed_in_draws(
-    rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
-) -> Floats:
-    """The same at each draw of the rates, shape (draws, models, columns): (draws, demands).
-
-    NaN where these are more than whose ways to divide them are all tried.
-    """
-    demands = (1 - TOLERANCE) * np.array(demands_rps)
-    reached = _reached_rps(rates_rps, shares, demands[-1], with_each)[1:, :, None]
-    fewer = (reached < demands).sum(axis=0, dtype=np.int16)  # four times as fast as by int64
-    servers = 1 + fewer.astype(float)
-    return np.where(servers > len(reached), np.nan, servers)
-
-
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """The highest demand, in all, that no server, one, two and so on carry at each draw of the
-    rates, shape (draws, models, columns), until all draws carry the most: (numbers, draws). Fewer
+    """The highest demand, in all, that no server, one, two and so on carry at each of the rates,
+    shape (sets, models, columns), until the most is carried at all of them: (numbers, sets). Fewer
     where ways are too many, or numbers."""
-    draws, _, columns = rates_rps.shape
-    reached = [np.zeros(draws)]
+    sets, _, columns = rates_rps.shape
+    reached = [np.zeros(sets)]
     while (reached[-1] < most_rps).any() and len(reached) <= MOST_TRIED:
         if not are_few_ways(columns, len(reached)):
             break
@@ -187,8 +190,8 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
     """The highest demand, in all, that so many servers carry, each of which runs at any of the
-    columns, at each draw of the rates, shape (draws, models, columns): (draws,). 0 where they
-    cannot have each model on `with_each` of them.
+    columns, at each of the rates, shape (sets, models, columns): (sets,). 0 where they cannot have
+    each model on `with_each` of them.
     """
     hosts = (rates_rps > 0).any(axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
@@ -208,10 +211,10 @@ def _carried(rates: Floats, tried: Floats) -> Floats:
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Which ways may carry most in any draw of the rates, shape (draws, models, columns).
+    """Which ways may carry most at any of the rates, shape (sets, models, columns).
 
-    What the way that carries most at the mean rates carries in each draw is the measure of that
-    draw: a way that does not reach it where each rate is at its highest by that measure, cannot.
+    What the way that carries most at the mean rates carries at each of them is the measure of that
+    set: a way that does not reach it where each rate is at its highest by that measure, cannot.
     """
     if not tried.shape[1]:
         return np.ones(0, bool)

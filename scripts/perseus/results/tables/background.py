@@ -113,7 +113,7 @@ def _row(record: BackgroundRecord, results: StudyResults) -> Row:
     searched = np.eye(len(names))[place]
     held_rps = np.array(record.line.base_rps) * (1 - searched)
     at_limit = record.estimate_scale if record.has_limit else np.nan
-    ratio, share = sharing_ratio(peak, alone), sharing_ratio(peak, alone, searched)
+    ratio, share = results.sharing_ratio(peak), sharing_ratio(peak, alone, searched)
     return {
         **cell(record.task),
         "load_line": run.name,

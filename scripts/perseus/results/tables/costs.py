@@ -9,7 +9,7 @@ from perseus.peak.stats import Interval
 from perseus.results.columns import CI, LOAD_LINE, PRICED, REPEATS, load_line, of_price, with_ends
 from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import Row
-from perseus.results.repeats import RepeatedPeak, sharing_ratio
+from perseus.results.repeats import RepeatedPeak
 from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
@@ -64,7 +64,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:
     """The rows of a load line at one price of its server."""
-    ratio = sharing_ratio(peak, results.alone(peak)).value
+    ratio = results.sharing_ratio(peak).value
     images = peak.images_per_request
     rate = peak.total(images).interval()
     energy = energy_per_inference(peak)

@@ -11,7 +11,7 @@ from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.client_load import client_load
 from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
-from perseus.results.repeats import Alone, RepeatedPeak, sharing_ratio
+from perseus.results.repeats import Alone, Quantity, RepeatedPeak
 from perseus.results.schema import Schema, ascending, column, holds
 from perseus.results.study_results import StudyResults
 
@@ -81,13 +81,12 @@ SCHEMA = Schema(
 def rows(results: StudyResults) -> Iterator[Row]:
     for peak in results.peaks.values():
         load = client_load(peak, results.ceilings, results.ceiling_problems)
-        yield _row(peak, results.alone(peak), load)
+        yield _row(peak, results.alone(peak), results.sharing_ratio(peak), load)
 
 
-def _row(peak: RepeatedPeak, alone: Alone, client_load: float) -> Row:
+def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) -> Row:
     certified_scale, certified = peak.certified
     failing_scale, failing_rps = peak.first_failing
-    ratio = sharing_ratio(peak, alone)
     sure = np.array([np.nan if each is None else each.certified[0] for each in alone])
     loaded = certified != 0  # a tenant that is not in the mix takes nothing of its peak
     return {

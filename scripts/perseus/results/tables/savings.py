@@ -10,7 +10,7 @@ import numpy as np
 from perseus.host.parquet import REAL, WHOLE
 from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
 from perseus.results.records import Row
-from perseus.results.repeats import Alone, RepeatedPeak, sharing_ratio, speed_changes
+from perseus.results.repeats import Alone, RepeatedPeak, speed_changes
 from perseus.results.savings import savings
 from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
@@ -59,11 +59,12 @@ def rows(results: StudyResults) -> Iterator[Row]:
     floors = noise_floors(results)
     for shared in scenarios.values():
         alone = results.alone(shared[0])
-        for peak, saving in zip(shared, savings(shared, alone), strict=True):
+        ratios = [results.sharing_ratio(peak) for peak in shared]
+        for peak, ratio, saving in zip(shared, ratios, savings(ratios), strict=True):
             yield {
                 **load_line(peak),
                 "reason": peak.reason or _missing(peak, alone),
-                "sharing_ratio": sharing_ratio(peak, alone).value,
+                "sharing_ratio": ratio.value,
                 "speed_change": _speed_change(peak, alone),
                 **with_ends("saving", saving.fractional, ("ci_low", "ci_high")),
                 "probability_of_saving": saving.probability,
