@@ -76,8 +76,10 @@ Searches with the preset `quick` against simulated servers, in virtual time; the
 run, and on a host that wanders the limit at the median speed of the search (docs/method.md,
 "Presets"). The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the
 certified rates may lie above the truth; the interval of the estimate must have the truth in 95 % of
-searches. The last case is another server in each search, drawn at random: none that a constant was
-tuned on.
+searches. A host with bursts that no rule was made with has no one limit: there the interval must
+have a rate from the limit in the long run to that at its usual speed, and how often it has the
+latter is no goal. The last case is another server in each search, drawn at random: none that a
+constant was tuned on.
 """,
     "sharing": """## The proof of the sharing ratio
 

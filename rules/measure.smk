@@ -5,7 +5,7 @@ inputs:   the scenario's repository, in which torch's answers are, records of th
           predict it by the memory that models touch, the trace of arrivals, if the experiment's come
           from one, files that the experiment reads, the container's image, if it is a file
 outputs:  results/<study>/raw/<cell>/, with {requests,windows,monitor}.parquet, record.json, server.log;
-          of dedicated peaks with repeats results/<study>/repeats/<scenario>.<experiment>.json; of all
+          of dedicated peaks with repeats results/<study>/repeats/<scenario>.<load line>.json; of all
           cells of one kind of experiment results/<study>/measured/<kind>.json
 steps:    start Triton, check its answers, run the experiment, sample the host, stop Triton
 """

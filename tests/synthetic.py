@@ -3,7 +3,8 @@
 Tenant i alone reaches `capacities[i]`; a shared server on any line reaches the point where
 sum(r_i / C_i) = gain. Estimates scatter around that by `between` (from repeat to repeat) and
 `within` (from batch to batch), both as standard deviations of the logarithm. So does the speed of
-the host from cell to cell, by `host`, and with it all that is seen in the cell.
+the host from cell to cell, by `host`, and with it all that is seen in the cell: what the busy
+server answers, SPARE times the capacity, and by the power SPARE of it the limit, as of a queue.
 """
 
 from __future__ import annotations
@@ -50,6 +51,10 @@ SLA_MS = {"resnet18": 120.0, "mobilenet_v3_large": 60.0}
 SLOWDOWN = 1.25
 """Latency beside the other tenants / alone, at equal rates."""
 MIXES = ((3, 1), (1, 1), (1, 3))
+
+
+SPARE = 1.1
+"""What the busy server answers, over the capacity."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +160,8 @@ def _repeats(
     cells = []
     for repeat in range(1, truth.repeats + 1):
         speed = np.exp(rng.normal(0, truth.host)) if truth.host else 1.0
-        estimate = (
-            speed * limit * np.exp(rng.normal(0, truth.between) + rng.normal(0, truth.within))
-        )
+        spread = rng.normal(0, truth.between) + rng.normal(0, truth.within)
+        estimate = speed**SPARE * limit * np.exp(spread)
         scatter = np.exp(rng.normal(0, truth.within, truth.bootstraps))
         task = _task(names, scenario, run, repeat, truth.preset)
         cells.append(
@@ -171,7 +175,9 @@ def _repeats(
                 "first_failing_scale": float(1.15 * estimate),
                 "cliff": "",
                 "others": "",
-                "speeds_rps": {name: [1.1 * speed * truth.capacities[name]] * 4 for name in names},
+                "speeds_rps": {
+                    name: [SPARE * speed * truth.capacities[name]] * 4 for name in names
+                },
                 "work_ms": {},
                 "posterior_scales": (estimate * scatter).tolist(),
                 "dedicated_rps": dict(peaks),

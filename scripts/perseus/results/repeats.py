@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from perseus.peak.between_repeats import DRAWS, limit_draws
 from perseus.peak.outcome import Outcome
-from perseus.peak.predicted.solo import speed_change, usual_speed_rps
+from perseus.peak.predicted.solo import limit_change, speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
@@ -175,6 +175,11 @@ class RepeatedPeak:
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     @property
+    def utilisation(self) -> float:
+        """Of a dedicated peak, over what the busy server answered; NaN where that was not seen."""
+        return float(self.rates_rps[0]) / self.speeds_rps[self.tenants[0]]
+
+    @property
     def weights(self) -> tuple[int, ...]:
         """Of a mix, in the order of the tenants; empty on other load lines, and of a demand's mix
         without a dedicated peak."""
@@ -318,7 +323,7 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     known = known_peaks([alone[i] for i in loaded])
     if len(known) < len(loaded) or not peak.is_known:
         return NOTHING
-    changes = speed_changes(peak, known)
+    changes = limit_changes(peak, known)
     capacity = changes * np.array([each.rates_rps[0] for each in known])
     capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
     taken = np.broadcast_to(weights, peak.rates_rps.shape)[loaded]
@@ -334,3 +339,9 @@ def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """How many times as fast the server was as when each of these tenants was measured alone."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
+
+
+def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
+    """How many times as high the dedicated peak of each of them would have been at that speed."""
+    at_speeds = zip(speed_changes(peak, alone), alone, strict=True)
+    return np.array([limit_change(change, each.utilisation) for change, each in at_speeds])

@@ -11,6 +11,7 @@ from perseus.results.repeats import (
     dedicated_peaks,
     each_alone,
     group,
+    limit_changes,
     sharing_ratio,
     speed_changes,
 )
@@ -138,6 +139,26 @@ def test_how_the_speed_changed_is_told_of_each_tenant():
     )
     assert speed_changes(shared, alone) == pytest.approx([1, 1])
     assert speed_changes(slower, alone) == pytest.approx([30 / 33, 1])
+
+
+def test_dedicated_peaks_are_brought_to_the_speed_as_the_limits_of_queues_are():
+    """By the power of what the busy server answered alone, over the limit."""
+    found = group(synthetic.loaded(synthetic.records(ONE_REPEAT, mixes=((1, 1),), holds=())), 1)
+    shared = next(peak for peak in found.values() if not peak.is_dedicated)
+    alone = each_alone(shared, dedicated_peaks(list(found.values())))
+
+    def seen(peak, **speeds_rps):
+        looks = {name: (rps,) * 4 for name, rps in speeds_rps.items()}
+        records = tuple(each.model_copy(update={"speeds_rps": looks}) for each in peak.records)
+        return replace(peak, records=records)
+
+    a, b = (float(each.rates_rps[0]) for each in alone)
+    quick = [seen(alone[0], a=a / 0.9), seen(alone[1], b=b / 0.5)]
+    slower = seen(shared, a=0.9 * a / 0.9, b=0.9 * b / 0.5)
+    expected = [0.9 ** (1 / 0.9), 0.9 ** (1 / 0.5)]
+    assert limit_changes(slower, quick) == pytest.approx(expected)
+    parts = shared.rates_rps / [a, b]
+    assert sharing_ratio(slower, quick).value == pytest.approx((parts / expected).sum())
 
 
 def test_one_look_at_the_speed_that_met_a_burst_does_not_decide():

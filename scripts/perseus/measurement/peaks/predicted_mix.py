@@ -29,7 +29,7 @@ from perseus.peak.predicted.left_out import (
     of_steps_for,
     why_none,
 )
-from perseus.peak.predicted.solo import Solo, speed_change, usual_speed_rps
+from perseus.peak.predicted.solo import Solo, limit_change, speed_change, usual_speed_rps
 from perseus.peak.stats import TAIL, Floats, Interval
 from perseus.traffic.arrivals import Arrivals
 
@@ -173,8 +173,11 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
     """The sharing ratio, each dedicated peak at the speed that the host had in the shared cell."""
     assert record.limit_scale is not None
+    changes = [
+        speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names
+    ]
     parts = [
-        weight / speed_change(usual_speed_rps([record], name), solos[name].busy_rps)
-        for weight, name in zip(record.weights, names, strict=True)
+        weight / limit_change(change, solos[name].utilisation)
+        for weight, change, name in zip(record.weights, changes, names, strict=True)
     ]
     return record.limit_scale * sum(parts) / sum(record.weights)

@@ -97,5 +97,16 @@ def speed_change(now_rps: float, alone_rps: float) -> float:
     return change if np.isfinite(change) else 1.0
 
 
+def limit_change(speed_change: float, utilisation: float) -> float:
+    """How many times as high a limit is on a server that is so many times as fast, where work and
+    SLA stay; `utilisation` is the limit over what the busy server answered.
+
+    A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95 is
+    bound), so that by small changes it changes by the power 1 / utilisation; by large ones such a
+    power stays above 0. In proportion where it lies above that, as of batches, or is not known.
+    """
+    return float(speed_change ** (1 / utilisation)) if utilisation < 1 else speed_change
+
+
 def _known(value: float | None) -> float:
     return np.nan if value is None else value

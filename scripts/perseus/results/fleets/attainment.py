@@ -67,7 +67,7 @@ def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
     """Requests/s of each loaded tenant; several of a model share its load as at the limit."""
     peak = point.peak
     images = peak.images_per_request[peak.loaded]
-    at_limit = peak.rates_rps[peak.loaded] * images / point.speed_changes
+    at_limit = peak.rates_rps[peak.loaded] * images / point.limit_changes
     models = np.array([peak.task.tenants[i].model for i in peak.loaded])
     of_model = [at_limit[models == model].sum() for model in models]
     loads = np.array([loads_rps.get(model, 0.0) for model in models])

@@ -15,6 +15,7 @@ from perseus.results.repeats import (
     dedicated_peaks,
     each_alone,
     known_peaks,
+    limit_changes,
     speed_changes,
 )
 from perseus.study.tasks.tables import Price
@@ -32,7 +33,8 @@ class OperatingPoint:
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
     estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
     `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are how many times as fast the
-    host was then as in the dedicated cells, to whose speed the rates are brought.
+    host was then as in the dedicated cells, to whose speed the rates are brought: `limit_changes`
+    are how many times as high the tenants' dedicated peaks would have been.
     """
 
     peak: RepeatedPeak
@@ -41,6 +43,7 @@ class OperatingPoint:
     draws_rps: Mapping[str, Floats]
     usd_per_hour: Mapping[str, float]
     speed_changes: Floats
+    limit_changes: Floats
 
     @property
     def server(self) -> str:
@@ -84,8 +87,11 @@ def operating_points(
 def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
     loaded = peak.loaded
     known = known_peaks([alone[i] for i in loaded])
-    changes = speed_changes(peak, known) if len(known) == len(loaded) else np.ones(len(loaded))
-    images = peak.images_per_request[loaded] / changes
+    of_speed, of_limits = (
+        each(peak, known) if len(known) == len(loaded) else np.ones(len(loaded))
+        for each in (speed_changes, limit_changes)
+    )
+    images = peak.images_per_request[loaded] / of_limits
     draws = peak.rates_draws_rps[:, loaded] * images
     models = [peak.task.tenants[i].model for i in loaded]
     priced = ((pricing, price.usd_per_hour(pricing)) for pricing in ("on_demand", "spot"))
@@ -95,7 +101,8 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
         lower_rps=_by_model(models, np.quantile(draws, LOWER, axis=0)),
         draws_rps=_by_model(models, draws.T),
         usd_per_hour={pricing: usd for pricing, usd in priced if usd is not None},
-        speed_changes=changes,
+        speed_changes=of_speed,
+        limit_changes=of_limits,
     )
 
 

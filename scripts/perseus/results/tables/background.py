@@ -17,8 +17,8 @@ from perseus.results.repeats import (
     RepeatedPeak,
     key,
     known_peaks,
+    limit_changes,
     sharing_ratio,
-    speed_changes,
 )
 from perseus.results.schema import Schema, ascending, close, column, holds
 from perseus.results.study_results import StudyResults
@@ -146,5 +146,5 @@ def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
     known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan
-    capacity_rps = speed_changes(peak, known) * [each.rates_rps[0] for each in known]
+    capacity_rps = limit_changes(peak, known) * [each.rates_rps[0] for each in known]
     return float((rates_rps / capacity_rps).sum())

@@ -23,7 +23,8 @@ SCHEMA = Schema(
         column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants", least=0),
         column("speed_change", REAL, "", "how many times as fast the server was as in the dedicated"
                " cells, by what it answered each tenant alone (geometric mean); the dedicated peaks"
-               " in sharing_ratio are multiplied by each tenant's", least=0),
+               " in sharing_ratio are brought to each tenant's (docs/method.md, Sharing, cost and"
+               " saving)", least=0),
         column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
                " negative: sharing costs more", least=-inf),
         column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
