@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 from snakemake.common.configfile import load_configfile
+from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
 from perseus.host import cores
 from perseus.results.unanswered import worth_again
-from perseus.study import files
+from perseus.study import config_files, files
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
@@ -26,7 +27,12 @@ asked = parser.parse_args()
 
 configuration = load_configfile(str(HERE / "config" / "config.yaml"))
 for file in asked.configfile:
-    update_config(configuration, load_configfile(file))
+    try:
+        update_config(configuration, load_configfile(file))
+        if doubled := list(config_files.doubled_keys(Path(file))):
+            sys.exit("\n".join(doubled))
+    except (OSError, WorkflowError) as error:
+        sys.exit(f"{file}: {getattr(error, 'strerror', None) or error}")
 try:
     study = read_study(
         configuration,

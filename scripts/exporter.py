@@ -19,8 +19,9 @@ asked = parser.parse_args()
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 try:
     exporter = Exporter(Path("logs"), asked.port)
-except OSError as error:
-    sys.exit(f"port {asked.port} of the loopback: {error.strerror}; choose another with --port")
+except (OSError, OverflowError) as error:
+    why = getattr(error, "strerror", None) or error
+    sys.exit(f"port {asked.port} of the loopback: {why}; choose another with --port")
 print(f"http://{exporter.address}/metrics of what is measured in {Path.cwd()}", flush=True)
 with exporter, suppress(KeyboardInterrupt):
     exporter.serve_forever()

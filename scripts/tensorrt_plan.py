@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+from perseus.host.exclusive import LockError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.job import job
-from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build
+from perseus.host.signals import terminate_as_exit
+from perseus.models.tensorrt_plan import NoPlanError, TensorRtError, build, nothing_measured
 from perseus.models.unmade import UnmadeError, made, require_made
 from perseus.study.tasks.tensorrt import TensorRtTask
 
@@ -16,16 +18,18 @@ onnx, plan = Path(snakemake.input.model), Path(snakemake.output.model)
 def planned():
     """The record of what built the plan."""
     require_made(onnx)
-    return build(
-        TensorRtTask.model_validate(snakemake.params.task),
-        onnx,
-        json.loads(Path(snakemake.input.check).read_text()),
-        plan,
-        plan.parents[1] / "timing.cache",
-        Path(snakemake.log[0]).with_suffix(".trtexec.log"),
-    )
+    task = TensorRtTask.model_validate(snakemake.params.task)
+    with nothing_measured(task, f"the plan {task.server}/{plan.parent.name}", say):
+        return build(
+            task,
+            onnx,
+            json.loads(Path(snakemake.input.check).read_text()),
+            plan,
+            plan.parents[1] / "timing.cache",
+            Path(snakemake.log[0]).with_suffix(".trtexec.log"),
+        )
 
 
-with job(snakemake.log[0], GpuError, TensorRtError) as say:
+with job(snakemake.log[0], GpuError, TensorRtError, LockError) as say, terminate_as_exit():
     record = made(planned, plan, say, NoPlanError, UnmadeError)
     write_json(Path(snakemake.output.record), record)

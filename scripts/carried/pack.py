@@ -54,7 +54,7 @@ def main() -> None:
         configuration = yaml.safe_load(asked.study.read_text())
         study = read_study(configuration, prices=ROOT / "config/prices.csv", folder=ROOT)
         archive = pack(study, asked.folder, asked.python, asked.libpython)
-    except (ConfigError, OSError, ValueError) as error:
+    except (ConfigError, OSError, ValueError, yaml.YAMLError) as error:
         sys.exit(str(error))
     print(f"{archive}: {archive.stat().st_size / 2**20:.0f} MiB")
 
@@ -91,6 +91,8 @@ def job_of(study: Study) -> Job:
         for tenant in scenario.tenants:
             if tenant.preprocessing:
                 raise ValueError(f"{tenant.name}: pictures are not carried (preprocessing:)")
+    if any(study.copies_cells(cell) for cell in study.cells.values()):
+        raise ValueError("predictions by what copies of a model do are not carried (predict: true)")
     return Job(
         models={name: planning.export_task(study, name) for name in study.models},
         repositories={id: planning.repository_task(study, id) for id in study.scenarios},

@@ -58,7 +58,9 @@ def read_job(path: Path) -> Job:
 
 
 def run(job: Job, results: Path, end_s: float) -> None:
-    """Everything, until `end_s` of the monotonic clock."""
+    """Everything, until `end_s` of the monotonic clock; exit code 1 where no cell was measured."""
+    from perseus.host import starter
+
     results.mkdir(parents=True, exist_ok=True)
     work = results / "work"
     with (results / "run.log").open("w", buffering=1) as log:
@@ -69,7 +71,9 @@ def run(job: Job, results: Path, end_s: float) -> None:
             print(line, file=log)
 
         require(job)
-        shutil.rmtree(work / "repository", ignore_errors=True)  # Triton serves whatever lies in one
+        # Triton serves whatever lies in a repository, and another study may have run here.
+        shutil.rmtree(work, ignore_errors=True)
+        starter.announce()  # a cell, and its server, end with this process
         for name, task in job.models.items():
             say(f"exporting {name}")
             prepare(job, name, task, work)
@@ -79,6 +83,8 @@ def run(job: Job, results: Path, end_s: float) -> None:
         say("writing the tables")
         summarise(job, results, missed)
         say(f"done; not measured: {', '.join(missed) or 'nothing'}")
+        if len(missed) == len(job.cells):
+            sys.exit(1)
 
 
 def require(job: Job) -> None:
@@ -131,8 +137,7 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
         try:
             status = process.wait(left_s)
         except subprocess.TimeoutExpired:
-            process.terminate()  # it ends its server
-            process.wait()
+            _end(process)
             say(f"  no time left for the rest of {cell}")
             return False
     told = log_path.read_text(errors="replace").strip().splitlines()
@@ -140,11 +145,23 @@ def begin(cell: str, results: Path, end_s: float, say: Callable[[str], None]) ->
     return status == 0
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a cell, which ends its server, in order if it can."""
+    process.terminate()
+    try:
+        process.wait(SPARE_S / 2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def measure_cell(job: Job, name: str, results: Path) -> None:
     """What the rule `measure` does."""
+    from perseus.host import starter
     from perseus.measurement.cell import Inputs, Outputs
     from perseus.measurement.measure import FAILURES, measure
 
+    starter.end_with_starter(lambda message: print(message, flush=True))
     task = next(each for each in job.cells if each.cell == name)
     work = results.resolve() / "work"
     dedicated, earlier = (

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 from perseus.measurement import measure as frame
 from perseus.study.read import read_study
@@ -78,3 +79,29 @@ def test_each_cell_reads_the_traces_that_its_task_names(carried, tmp_path, monke
     (recorded,) = asked["replay"].files
     assert recorded.is_relative_to(unpacked)
     assert recorded.read_text() == Path(names[1]).read_text()
+
+
+def test_predictions_by_what_copies_do_are_not_carried(carried):
+    """They would be made of less than they rest on elsewhere."""
+    raw = yaml.safe_load((ROOT / "config/studies/pairs.yaml").read_text())
+    for server in raw["servers"]:
+        server |= {"runtime": "pytorch", "launcher": "embedded"}
+    study = read_study(raw, prices=ROOT / "config/prices.csv", folder=ROOT)
+    with pytest.raises(ValueError, match="copies of a model"):
+        carried["pack"].job_of(study)
+
+
+def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_path, monkeypatch):
+    """What another study left there is gone."""
+    run = carried["run"]
+    (tmp_path / "work/raw/of-another").mkdir(parents=True)
+    for name in ("require", "prepare", "summarise"):
+        monkeypatch.setattr(run, name, lambda *_: None)
+    job = carried["pack"].job_of(study_of(tmp_path)[0])
+    monkeypatch.setattr(run, "begin", lambda *_: True)
+    run.run(job, tmp_path, 0.0)
+    assert not (tmp_path / "work").exists()
+    monkeypatch.setattr(run, "begin", lambda *_: False)
+    with pytest.raises(SystemExit) as ended:
+        run.run(job, tmp_path, 0.0)
+    assert ended.value.code == 1

@@ -52,7 +52,8 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill what is left of a started program and of its children."""
+    """Kill a started program and its children; nothing where it has ended: its id may be
+    another's by now."""
     if process.poll() is None:  # its id, and with it the group's, is still its own
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

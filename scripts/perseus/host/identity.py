@@ -28,7 +28,22 @@ def is_gone(name: str) -> bool:
     if not re.fullmatch(PATTERN, name):
         return False
     world, pid, start = name.split("-")
-    return world == _world() and start_ticks(int(pid)) != int(start)
+    if world != _world():
+        return False
+    return start_ticks(int(pid)) != int(start) and not _is_hidden(int(pid))
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether there is such a process, and /proc does not show it, as with hidepid."""
+    if Path(f"/proc/{pid}").exists():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _world() -> str:

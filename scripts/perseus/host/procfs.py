@@ -61,7 +61,8 @@ def _read_process(pid: int) -> Process | None:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Start of a process since boot, None if it has ended; with its id it names it for good."""
+    """Start of a process since boot, which with its id names it for good; None if it has ended, or
+    is hidden from us."""
     process = _read_process(pid)
     return None if process is None else process.start_ticks
 

@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from perseus.host.identity import identity, is_gone
@@ -38,7 +39,8 @@ def end_with_starter(say: Callable[[str], None]) -> None:
     def watch() -> None:
         while not is_gone(starter):
             time.sleep(LOOK_S)
-        say("Snakemake has ended, and this job with it")
+        with suppress(OSError, ValueError):  # a full disk, a closed log
+            say("Snakemake has ended, and this job with it")
         while True:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(LEAVES_S + LOOK_S)

@@ -60,7 +60,7 @@ class LiveLoad:
             client_cpu=tuple(
                 max(*snapshot.cpu_s, shared * elapsed_s) / elapsed_s for snapshot in seen
             ),
-            foreign_cpu=foreign_share(self._cpu, cpu),
+            foreign_cpu=None if self._server.pid is None else foreign_share(self._cpu, cpu),
             foreign_who=most_at_work(self._cpu, cpu, self._server_cores),
             queue_ms=tuple(np.array(read, float).reshape(-1, 2) for read in self._queue_ms),
             foreign_gpu=None if self._on_gpus is None else self._on_gpus.share(self._start_ns),

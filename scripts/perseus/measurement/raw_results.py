@@ -74,7 +74,8 @@ WINDOWS_SCHEMA = pa.schema(
                + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used"),
+        column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used; null"
+               " where the server's processes cannot be seen, as on another host"),
         column("foreign_who", TEXT, "", "of those that may run there, the process that worked most;"
                " empty where none that can be seen worked for over a tenth of a core's time"),
         column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server worked"

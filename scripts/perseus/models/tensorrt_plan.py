@@ -13,12 +13,15 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perseus.host import gpu
+from perseus.host import child_process, gpu
+from perseus.host.cores import core_locks
+from perseus.host.exclusive import FOLDER, exclusive
 from perseus.host.files import whole
 from perseus.host.logs import last_lines
 from perseus.models.onnx_export import sha256
@@ -69,7 +72,7 @@ def build(
     """Build the plan of a tenant, the file `plan`; return the record of what built it.
 
     check: the record of the export (input_shape). timing_cache: of this server, kept from plan to
-    plan: a second build of the same layers takes seconds. log_path: all that trtexec says.
+    plan: a second build of the same layers takes seconds. log_path: what trtexec says.
 
     Raises TensorRtError when trtexec is missing or too old, NoPlanError when it fails, and GpuError
     without the GPU.
@@ -97,8 +100,7 @@ def build(
             *arguments(program, onnx, partial, check["input_shape"], sizes, timing_cache),
             *(["--stronglyTyped"] if version < ALWAYS_TYPED else []),
         ]
-        with log_path.open("ab") as log:
-            status = _run(command, environment, log)
+        status = _run(command, environment, log_path)
         if status != 0 or not partial.exists():
             raise NoPlanError(
                 f"trtexec could not build a plan (exit code {status}); the end of {log_path}:\n"
@@ -113,6 +115,19 @@ def build(
             "batches": {"min": sizes.least, "opt": sizes.best, "max": sizes.most},
             "command": command,
         }
+
+
+@contextmanager
+def nothing_measured(
+    task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
+) -> Iterator[None]:
+    """While a plan is built, with the GPU and many cores: no measurement, whoever started it.
+
+    `say` hears whom it waits for, `owner` is what others hear. Raises GpuError and LockError.
+    """
+    locks = core_locks(os.sched_getaffinity(0)) | gpu.locks(task.gpus)
+    with exclusive(locks, owner, say, folder):
+        yield
 
 
 def arguments(
@@ -142,9 +157,7 @@ def arguments(
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:
     """(major, minor, patch), which trtexec says first whatever it is asked."""
-    log_path.parent.mkdir(parents=True, exist_ok=True)
-    with log_path.open("wb") as log:
-        _run([program, "--help"], environment, log)
+    _run([program, "--help"], environment, log_path)
     said = re.search(r"TensorRT v(\d+)", log_path.read_text(errors="replace"))
     if said is None:
         raise TensorRtError(
@@ -165,19 +178,13 @@ def parse_version(number: int) -> tuple[int, int, int]:
     return major, *divmod(rest, 100)
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str], log: Any) -> int:
+def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
+    """Its exit code; it ends with this process, and its output replaces the log."""
+    here = sorted(os.sched_getaffinity(0))
+    process = child_process.start(command, here, log_path, environment)
     try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            timeout=BUILD_S,
-            check=False,
-        )
+        return process.wait(BUILD_S)
     except subprocess.TimeoutExpired:
         raise TensorRtError(f"trtexec did not end within {BUILD_S:.0f} s") from None
-    except OSError as error:
-        raise TensorRtError(f"{command[0]} does not run: {error.strerror}") from None
-    return done.returncode
+    finally:
+        child_process.kill_group(process)

@@ -19,18 +19,19 @@ class Observation:
     """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
 
     `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
-    the share of the server's cores that processes other than the server used, `foreign_who` names
-    the one that worked most, and `foreign_gpu` is the share of the time in which its GPU worked for
-    others (None: not known, or no GPU). `queue_ms` has, per
-    tenant, readings of the server's own queue time: (seconds since the start, mean queue time in ms
-    of the requests since the reading before), shape (k, 2); none when the server tells none.
+    the share of the server's cores that processes other than the server used (None: it runs where
+    they cannot be seen), `foreign_who` names the one that worked most, and `foreign_gpu` is the
+    share of the time in which its GPU worked for others (None: not known, or no GPU). `queue_ms`
+    has, per tenant, readings of the server's own queue time: (seconds since the start, mean queue
+    time in ms of the requests since the reading before), shape (k, 2); none when the server tells
+    none.
     """
 
     start_ns: int
     elapsed_s: float
     requests: tuple[Requests, ...]
     client_cpu: tuple[float, ...]
-    foreign_cpu: float = 0.0
+    foreign_cpu: float | None = 0.0
     queue_ms: tuple[NDArray[np.float64], ...] = ()
     foreign_gpu: float | None = None
     foreign_who: str = ""

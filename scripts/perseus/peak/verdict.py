@@ -102,7 +102,7 @@ class TenantWindow:
     backlog_growth_rps: float
     send_lag_p99_ms: float
     client_cpu: float
-    foreign_cpu: float
+    foreign_cpu: float | None
     foreign_who: str
     foreign_gpu: float | None
     slowed: float
@@ -138,7 +138,7 @@ class TenantWindow:
 
 def used_by_others(seen: Observation | TenantWindow) -> tuple[float, str]:
     """The share of the server's cores, or of its GPU if that is more, and how that is said."""
-    return said_of_others(seen.foreign_cpu, seen.foreign_gpu or 0.0, seen.foreign_who)
+    return said_of_others(seen.foreign_cpu or 0.0, seen.foreign_gpu or 0.0, seen.foreign_who)
 
 
 def said_of_others(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:

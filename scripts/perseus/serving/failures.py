@@ -42,7 +42,7 @@ _HINTS = (
     ),
     (
         r"shared memory|/dev/shm|No space left",
-        "Hint: /dev/shm is too small for the instances; enlarge it or lower shm_mib.",
+        "Hint: /dev/shm is too small for the instances; enlarge it.",
     ),
     (
         r"error while loading shared libraries",
@@ -66,8 +66,8 @@ def in_a_line(error: Exception) -> str:
 def early_exit(returncode: int, log_path: Path) -> ServerError:
     if returncode == CORES_REFUSED:
         return ServerError(
-            "the cores for the server are not all available to this job; choose from the CPU ids "
-            "that the job may use (taskset -cp 1, or the job's CPU set)."
+            "the cores for the server are not all available to this job any more: its CPU set was"
+            " changed while it ran (taskset, a cgroup). Start it again."
         )
     lines = last_lines(log_path)
     what = f"signal {-returncode}" if returncode < 0 else f"exit code {returncode}"

@@ -48,11 +48,15 @@ def cores_of(
     """(cores of the server, cores of the client) on this host, which no other measurement has.
 
     With them go the server's GPUs; `say` hears whom it waits for, `owner` is what others hear. A
-    remote server has none here, and its client takes as many as it is given. Raises
-    TooFewCoresError, GpuError, and LockError where a lock in `folder` cannot be used.
+    remote server has none here, and its client takes as many as it is given, once no other
+    measurement of this host loads a server of the same name. Raises TooFewCoresError, GpuError, and
+    LockError where a lock in `folder` cannot be used.
     """
     if server.remote is not None:
-        with claimed_cores(server.remote.client_cores, owner, say, folder) as cores:
+        with (
+            exclusive({f"perseus-{server.remote.slot}"}, owner, say, folder),
+            claimed_cores(server.remote.client_cores, owner, say, folder) as cores,
+        ):
             yield [], cores
         return
     server_cores, client_cores = split_cores(server.cores)

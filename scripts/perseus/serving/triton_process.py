@@ -84,7 +84,7 @@ def _wait_until_ready(
             raise ServerError(
                 f"the server was not ready after {timeout_s:g} s; the end of {log_path}:\n"
                 f"{last_lines(log_path)}\n"
-                "A model that is still loading needs a larger ready_timeout_s or more cores."
+                "A model that is still loading needs a server with more cores."
             )
         time.sleep(_POLL_S)
 

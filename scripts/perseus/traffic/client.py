@@ -151,6 +151,12 @@ class Client:
         )
 
 
+def _module_folders() -> list[str]:
+    """Where a sender finds modules: our own first, then where this process was told to look."""
+    theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    return [str(Path(__file__).parents[2]), *filter(None, theirs)]
+
+
 class _Process:
     """One sender process and the pipe to it; a context manager."""
 
@@ -163,7 +169,7 @@ class _Process:
         self._process = subprocess.Popen(
             [sys.executable, "-c", SENDER, str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
-            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(_module_folders())},
             stdin=subprocess.DEVNULL,
             # What ends the parent's group, as a terminal that closes, would end this one first: a
             # client that died, to the parent. No session: the kernel shares out a core by these.

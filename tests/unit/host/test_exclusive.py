@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from perseus.host import exclusive as exclusive_module
 from perseus.host.exclusive import LockError, exclusive, exclusive_if_free
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
@@ -178,3 +179,16 @@ def test_what_a_file_says_of_its_owner_is_shown_as_one_short_line(holder, tmp_pa
     (tmp_path / "core-0.lock").write_text("pid 1\x1b[31m\n(a/b)" + "y" * 1000)
     said = holder("b", "core-0").stdout.readline().strip()
     assert "pid 1" in said and said.isprintable() and len(said) < 300
+
+
+def test_a_lock_whose_file_is_removed_as_it_is_opened_is_not_held(tmp_path, monkeypatch):
+    opened = exclusive_module._open
+
+    def removed(path):
+        descriptor = opened(path)
+        path.unlink()
+        return descriptor
+
+    monkeypatch.setattr(exclusive_module, "_open", removed)
+    with exclusive_if_free("core", "one", tmp_path) as held:
+        assert not held

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from perseus.host import identity as identities
 from perseus.host import starter
 from perseus.host.identity import identity, is_gone
 from perseus.host.job import job
@@ -124,3 +126,33 @@ def test_a_name_is_of_one_process_only(tmp_path):
     assert is_gone(f"{world}-{pid}-{int(start) - 1}"), "the same id, a process before"
     other = "0" * 8 if world != "0" * 8 else "1" * 8
     assert not is_gone(f"{other}-{pid}-{int(start) - 1}"), "of another machine: nobody knows"
+
+
+def test_a_job_ends_although_what_it_says_of_it_cannot_be_written(monkeypatch):
+    def say(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    ended = threading.Event()
+
+    def kill(pid, number):
+        assert (pid, number) == (os.getpid(), signal.SIGTERM)
+        ended.set()
+        threading.Event().wait()  # once is enough here
+
+    monkeypatch.setenv(starter.VARIABLE, "starter")
+    monkeypatch.setattr(starter, "is_gone", lambda _: True)
+    monkeypatch.setattr(starter.os, "kill", kill)
+    starter.end_with_starter(say)
+    assert ended.wait(5)
+
+
+def test_a_process_that_proc_hides_is_not_gone(monkeypatch):
+    """As other users' are where /proc is mounted with hidepid."""
+    name = identity()
+    monkeypatch.setattr(identities, "start_ticks", lambda _: None)
+    monkeypatch.setattr(identities.Path, "exists", lambda _: False)
+    assert not is_gone(name)
+    world, _, start = name.split("-")
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    assert is_gone(f"{world}-{ended.pid}-{start}")

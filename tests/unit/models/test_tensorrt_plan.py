@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
 import sys
+import time
+from pathlib import Path
 
 import fake_nvml
 import pytest
 from fake_nvml import FakeNvml
 
+from perseus.host import gpu
+from perseus.host.exclusive import exclusive_if_free
 from perseus.host.gpu import GpuError
-from perseus.models.tensorrt_plan import TensorRtError, batches, build, parse_version
+from perseus.host.identity import identity, is_gone
+from perseus.models.tensorrt_plan import (
+    TensorRtError,
+    batches,
+    build,
+    nothing_measured,
+    parse_version,
+)
 from perseus.study.tasks.tensorrt import TensorRtTask
 
+SCRIPTS = Path(__file__).parents[3] / "scripts"
 TRTEXEC = """\
 #!{python}
 import json, os, sys
@@ -158,3 +172,42 @@ def test_gpus_that_differ_and_gpus_that_are_missing_are_refused(builder, nvml):
     nvml.values["nvmlDeviceGetName"] = {0: "T4", 1: "V100"}
     with pytest.raises(TensorRtError, match=r"differ \(T4, V100\)"):
         builder(gpus=[0, 1])
+
+
+BUILD = """
+import os, sys
+from pathlib import Path
+from perseus.models.tensorrt_plan import _run
+
+_run([sys.argv[1]], dict(os.environ), Path(sys.argv[2]))
+"""
+
+
+def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path):
+    """It would go on to take the GPU from what is measured next."""
+    program, lives = tmp_path / "trtexec", tmp_path / "lives"
+    program.write_text(f"#!/bin/sh\necho $$ > {lives}.new\nmv {lives}.new {lives}\nexec sleep 60\n")
+    program.chmod(0o755)
+    command = [sys.executable, "-c", BUILD, str(program), str(tmp_path / "log")]
+    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}) as job:
+        until(lives.exists)
+        builder = identity(int(lives.read_text()))
+        job.kill()
+    until(lambda: is_gone(builder))
+
+
+def until(holds):
+    end_s = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end_s
+        time.sleep(0.02)
+
+
+def test_nothing_is_measured_meanwhile_on_the_gpu_and_the_cores(nvml, tmp_path, monkeypatch):
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: {0})
+    gpus = gpu.locks(TASK.gpus)
+    assert len(gpus) == 1
+    with nothing_measured(TASK, "a plan", print, tmp_path):
+        for name in ("perseus-core-0", *gpus):
+            with exclusive_if_free(name, "a measurement", tmp_path) as free:
+                assert not free

@@ -92,3 +92,5 @@ def test_a_server_elsewhere_leaves_the_client_as_many_as_it_is_given(tmp_path, m
         assert free
         with measured_by(elsewhere, tmp_path) as split:
             assert split == ([], [5, 6])
+            with exclusive_if_free("perseus-remote_localhost", "a third", tmp_path) as free:
+                assert not free

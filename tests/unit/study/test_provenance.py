@@ -2,6 +2,7 @@
 
 import fnmatch
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,13 @@ def test_what_is_left_out_is_there():
 
 def test_a_measurement_knows_nothing_of_tables_prices_and_figures():
     modules = code()
-    for room in ("perseus.results", "perseus.report", "perseus.study.prices"):
+    prices = ("price", "price_list", "pricing", "bought")
+    for room in (
+        "perseus.results",
+        "perseus.report",
+        *(f"perseus.study.{each}" for each in prices),
+    ):
+        assert find_spec(room) is not None
         assert not {name for name in modules if name == room or name.startswith(f"{room}.")}
 
 

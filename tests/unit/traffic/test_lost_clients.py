@@ -5,12 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 from fake_server import FakeGrpcServer, FakeHttpServer, FakeServer
 from unit.traffic.test_client import route, run
 
+from perseus.traffic import client as client_module
 from perseus.traffic.client import Client, ClientError, _Process
 from perseus.traffic.requests import Status
 from perseus.traffic.sender import Setup
@@ -92,3 +94,12 @@ def test_a_server_that_cannot_be_reached_is_said(protocol):
     reason = r"^the client of tenant: no (gRPC|HTTP) connection.*(refused|Connect call failed)"
     with pytest.raises(ClientError, match=reason), client:
         pass
+
+
+def test_senders_find_their_modules_where_this_process_was_told_to_look(monkeypatch):
+    """Ours come first, whatever else has their names."""
+    monkeypatch.setenv("PYTHONPATH", "/a/site:/another")
+    ours = str(Path(client_module.__file__).parents[2])
+    assert client_module._module_folders() == [ours, "/a/site", "/another"]
+    monkeypatch.delenv("PYTHONPATH")
+    assert client_module._module_folders() == [ours]

@@ -47,7 +47,8 @@ def remote_triton(
 ) -> Iterator[RunningServer]:
     """A server elsewhere, serving every model of `repository` while the context is open.
 
-    Without one (None) it serves what it has; nobody else's measurement is under way there.
+    Without one (None) it serves what it has. No other measurement of this machine is under way
+    there, and of those of others none that has models of its own there.
     `log_path` gets what is known of the server; its own log is where it runs.
 
     Raises ServerError when the server cannot be reached or refuses, is not in explicit model
