@@ -96,7 +96,8 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
     if passing is None:
         return ""
     steps = [w for w in valid if passing.scale < w.scale <= CLIFF_STEP * passing.scale]
-    failing = [w for w in steps if w.punctual]  # else some of the latency is the client's
+    # Else some of the latency is the client's, or of whatever else ran there.
+    failing = [w for w in steps if w.punctual and _share_of_others(w) <= QUIET.foreign]
     if not failing:
         return ""
     above = min(failing, key=lambda window: window.scale)
@@ -106,6 +107,11 @@ def cliff(windows: Sequence[Window], names: Sequence[str]) -> str:
         for name, low, high in zip(names, passing.tenants, above.tenants, strict=True)
         if high.sla_percentile_ms > CLIFF_LEAP * low.sla_percentile_ms
     )
+
+
+def _share_of_others(window: Window) -> float:
+    share, _ = used_by_others(window.tenants[0])
+    return share
 
 
 def taken_by_others(windows: Sequence[Window]) -> str:

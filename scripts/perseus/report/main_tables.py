@@ -83,8 +83,8 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         remarks.append(
             Remark(
                 f"{BELOW} Fails below the interval:",
-                "the first failing rate is of single windows, the lowest of all repeats; most"
-                " windows at that rate and a little above it passed. The estimate weighs them all.",
+                "the first failing rate is of a single window, the lowest of all repeats; the"
+                " estimate weighs all windows, also those that passed near that rate or above it.",
             )
         )
     return ShownTable(

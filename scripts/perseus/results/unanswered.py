@@ -29,6 +29,16 @@ class Ended(Ending):
 
     estimate_scale: float | None = None
     posterior_scales: tuple[float, ...] = ()
+    others: str = ""
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether others worked on its server, and no rate passed with confidence."""
+        return self.outcome is Outcome.UNCERTIFIED and bool(self.others)
+
+    @property
+    def may_pass(self) -> bool:
+        return self.outcome.may_pass or self.is_crowded
 
     @property
     def is_estimated(self) -> bool:
@@ -39,7 +49,11 @@ def unanswered(records: Iterable[Path]) -> dict[Path, Ended]:
     """By its record.json, how each cell ended that has none, or an estimate in trouble that may
     pass; cells that were not measured aside."""
     endings = {path: _ending(path) for path in records if path.is_file()}
-    return {path: ending for path, ending in endings.items() if not ending.outcome.is_answer}
+    return {
+        path: ending
+        for path, ending in endings.items()
+        if ending.is_crowded or not ending.outcome.is_answer
+    }
 
 
 def disturbed(ceilings: Iterable[Path]) -> dict[Path, str]:
@@ -51,7 +65,7 @@ def disturbed(ceilings: Iterable[Path]) -> dict[Path, str]:
 def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
     """Outputs of those whose trouble may pass, the folders of cells and the files of ceilings; who
     is blocked by one of these cells follows it."""
-    cells = [path.parent for path, ending in unanswered(records).items() if ending.outcome.may_pass]
+    cells = [path.parent for path, ending in unanswered(records).items() if ending.may_pass]
     return cells + list(disturbed(ceilings))
 
 
@@ -71,7 +85,8 @@ def last_words(
         if cells:
             yield f"{len(cells)} of {len(records)} cells have {have}:"
         for path, ending in cells.items():
-            yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {ending.reason}"
+            why = "; ".join(filter(None, (ending.reason, ending.others)))
+            yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {why}"
     for path, what in disturbed(ceilings).items():
         yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
     if again := worth_again(records, ceilings):

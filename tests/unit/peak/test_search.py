@@ -534,6 +534,19 @@ def test_a_leap_that_the_client_may_have_made_is_no_cliff():
     assert cliff(line, ["tenant"]) and not cliff(late, ["tenant"])
 
 
+def test_a_leap_beside_other_processes_is_no_cliff():
+    """Windows in which others are put up with count for the limit, and leap by them."""
+    peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
+    line = [window for window in peak.windows if window.on_the_line]
+    beside = [
+        replace(w, tenants=(replace(w.tenants[0], foreign_cpu=0.3),))
+        if w.verdict is Verdict.FAIL
+        else w
+        for w in line
+    ]
+    assert cliff(line, ["tenant"]) and not cliff(beside, ["tenant"])
+
+
 def test_a_latency_that_rises_with_the_load_is_no_cliff():
     assert not any(peak.cliff for peak in found_on("M/M/1"))
 

@@ -597,8 +597,8 @@ OF_DEMANDS = {
     ),
     "From 1.00 to 100 requests/s together, shared servers of cpu1 are the cheapest: 1 to 2 servers"
     " for 34.5 to 69.0 USD per month, 10 % to 50 % cheaper than dedicated ones.": (ALWAYS, NEVER),
-    "From 1.00 to 100 requests/s together, dedicated servers of cpu1 are the cheapest: 2 servers"
-    " for 69.0 USD per month.": (
+    "From 1.00 to 100 requests/s together, sharing is not surely cheaper than dedicated servers of"
+    " cpu1: 2 servers for 69.0 USD per month.": (
         over_demand(STRETCH | AGAIN | {"from_servers": 2, "from_usd_per_month": 69.0}),
         ALWAYS,
     ),

@@ -35,6 +35,20 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
     assert f" {records[1].parent} {records[2].parent}" in said[-1]
 
 
+def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
+    others = {"others": "other processes used 32 % of the server's cores"}
+    records = [
+        written(tmp_path, "certified", "ok", **LIMIT, **others),
+        written(tmp_path, "beside", "uncertified", **LIMIT, **others),
+        written(tmp_path, "quiet", "uncertified", **LIMIT, others=""),
+    ]
+    assert list(last_words(records, []))[:2] == [
+        "1 of 3 cells have an estimate to be doubted:",
+        f"  beside: uncertified: why beside; {others['others']}",
+    ]
+    assert worth_again(records, []) == [records[1].parent]
+
+
 @pytest.mark.parametrize(
     ("configfiles", "overrides", "what"),
     [

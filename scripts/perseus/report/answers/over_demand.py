@@ -123,12 +123,20 @@ def _stretch(row: pd.Series) -> str:
     at = f"At {first}" if first == last else f"From {first} to {last}"
     is_known = row["shared"] and pd.notna(row["least_saving"])
     saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
-    what = "shared servers" if row["shared"] else "dedicated servers"
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
+    what = f"shared servers of {row['server']} are the cheapest"
+    if not row["shared"]:
+        several = " + " in row["models"]  # of one model, which server is; else, whether to share
+        dedicated = f"dedicated servers of {row['server']}"
+        what = (
+            f"sharing is not surely cheaper than {dedicated}"
+            if several
+            else f"{dedicated} are the cheapest"
+        )
     return (
-        f"{at} requests/s together, {what} of {row['server']} are the cheapest: {count}"
-        f" server{'' if count == '1' else 's'} for {usd} USD per month{saves}."
+        f"{at} requests/s together, {what}: {count} server{'' if count == '1' else 's'} for {usd}"
+        f" USD per month{saves}."
     )
 
 

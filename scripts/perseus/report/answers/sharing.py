@@ -307,8 +307,8 @@ def beside_others(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used.iterrows():
         if row["others"]:
             yield (
-                f"While {row['mix']} was measured, {row['others']}: its limit was found too low,"
-                " by such a share or more."
+                f"While {row['mix']} was measured, {row['others']}, at most, in a window that"
+                " counts: its limit may have been found too low."
             )
 
 

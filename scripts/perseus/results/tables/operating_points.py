@@ -17,7 +17,9 @@ DESCRIPTION = (
 )
 TITLE = "What one server carries"
 NOTE = (
-    "At once, at most, in requests/s of one image: a server may get less of any of its models, but"
+    "At the speed that the host had when models were measured alone: shared loads are brought to"
+    " it, and so are others than in the table of peaks where it changed meanwhile."
+    " At once, at most, in requests/s of one image: a server may get less of any of its models, but"
     " never more of one instead of another. Plans rest on the lower limit, which a server exceeds"
     f" with a probability of {1 - LOWER:.2f}. To plan for a demand by hand, add servers until the"
     " lower limits of each model add up to what is asked of it; of several load lines that would"
