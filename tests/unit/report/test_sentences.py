@@ -290,8 +290,8 @@ OF_SHARING = {
         study(peaks({"repeats_used": 2, "reason": "repeat 2: it was lost"}, "a")),
         SURE,
     ),
-    "While a was measured, others used 30%: its limit was found too low, by such a share or"
-    " more.": (
+    "While a was measured, others used 30%, at most, in a window that counts: its limit may have"
+    " been found too low.": (
         study(peaks({"others": "others used 30%"}, "a")),
         SURE,
     ),
