@@ -73,6 +73,8 @@ def run(job: Job, results: Path, end_s: float) -> None:
         require(job)
         # Triton serves whatever lies in a repository, and another study may have run here.
         shutil.rmtree(work, ignore_errors=True)
+        for left in [*results.glob("*.csv"), results / "summary.json", results / "raw.tar.xz"]:
+            left.unlink(missing_ok=True)
         starter.announce()  # a cell, and its server, end with this process
         for name, task in job.models.items():
             say(f"exporting {name}")

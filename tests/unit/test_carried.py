@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from perseus.host import starter
 from perseus.measurement import measure as frame
 from perseus.study.read import read_study
 
@@ -94,13 +95,15 @@ def test_predictions_by_what_copies_do_are_not_carried(carried):
 def test_where_no_cell_was_measured_it_says_so_by_its_exit_code(carried, tmp_path, monkeypatch):
     """What another study left there is gone."""
     run = carried["run"]
+    monkeypatch.setenv(starter.VARIABLE, "")  # it announces this process
     (tmp_path / "work/raw/of-another").mkdir(parents=True)
+    (tmp_path / "soak.csv").touch()
     for name in ("require", "prepare", "summarise"):
         monkeypatch.setattr(run, name, lambda *_: None)
     job = carried["pack"].job_of(study_of(tmp_path)[0])
     monkeypatch.setattr(run, "begin", lambda *_: True)
     run.run(job, tmp_path, 0.0)
-    assert not (tmp_path / "work").exists()
+    assert not (tmp_path / "work").exists() and not (tmp_path / "soak.csv").exists()
     monkeypatch.setattr(run, "begin", lambda *_: False)
     with pytest.raises(SystemExit) as ended:
         run.run(job, tmp_path, 0.0)

@@ -40,7 +40,7 @@ def end_with_starter(say: Callable[[str], None]) -> None:
         while not is_gone(starter):
             time.sleep(LOOK_S)
         with suppress(OSError, ValueError):  # a full disk, a closed log
-            say("Snakemake has ended, and this job with it")
+            say("what started this job has ended, and the job with it")
         while True:
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(LEAVES_S + LOOK_S)

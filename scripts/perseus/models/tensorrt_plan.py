@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from perseus.host.cores import core_locks
 from perseus.host.exclusive import FOLDER, exclusive
 from perseus.host.files import whole
 from perseus.host.logs import last_lines
+from perseus.host.signals import LEAVES_S
 from perseus.models.onnx_export import sha256
 from perseus.study.tasks.tensorrt import TensorRtTask
 
@@ -121,7 +122,7 @@ def build(
 def nothing_measured(
     task: TensorRtTask, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """While a plan is built, with the GPU and many cores: no measurement, whoever started it.
+    """While a plan is built, which takes its GPUs and our cores: no measurement on these.
 
     `say` hears whom it waits for, `owner` is what others hear. Raises GpuError and LockError.
     """
@@ -179,7 +180,10 @@ def parse_version(number: int) -> tuple[int, int, int]:
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path) -> int:
-    """Its exit code; it ends with this process, and its output replaces the log."""
+    """Its exit code; it ends with this process, and its output replaces the log.
+
+    In order if it can: a script that runs a container hands the signal on.
+    """
     here = sorted(os.sched_getaffinity(0))
     process = child_process.start(command, here, log_path, environment)
     try:
@@ -187,4 +191,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str], log_path: Path)
     except subprocess.TimeoutExpired:
         raise TensorRtError(f"trtexec did not end within {BUILD_S:.0f} s") from None
     finally:
+        process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(LEAVES_S)
         child_process.kill_group(process)

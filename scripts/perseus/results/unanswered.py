@@ -85,8 +85,9 @@ def last_words(
         if cells:
             yield f"{len(cells)} of {len(records)} cells have {have}:"
         for path, ending in cells.items():
-            why = "; ".join(filter(None, (ending.reason, ending.others)))
-            yield f"  {path.parent.name}: {ending.outcome.replace('_', ' ')}: {why}"
+            beside = f"; {ending.others}" if ending.is_crowded else ""
+            outcome = ending.outcome.replace("_", " ")
+            yield f"  {path.parent.name}: {outcome}: {ending.reason}{beside}"
     for path, what in disturbed(ceilings).items():
         yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
     if again := worth_again(records, ceilings):

@@ -51,8 +51,8 @@ class Remote(Part):
         Text,
         Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|[0-9A-Fa-f:.]{2,45})$"),
     ] = Field(
-        description="Name or IP address. A machine never measures two servers of one host at the"
-        " same time; 127.0.0.1, localhost and the like are one.",
+        description="Name or IP address. A machine never measures two servers of the same name"
+        " or address at the same time; 127.0.0.1, localhost and the like are one.",
         examples=["127.0.0.1"],
     )
     grpc: Address = Field(

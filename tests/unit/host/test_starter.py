@@ -60,7 +60,7 @@ def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
         assert not is_gone(found)
         process.send_signal(ending)
         assert process.stderr.readline() == "left in order\n"
-    assert "Snakemake has ended" in log.read_text()
+    assert "has ended, and the job with it" in log.read_text()
     until = time.monotonic() + 10
     while not is_gone(found) and time.monotonic() < until:
         time.sleep(0.05)

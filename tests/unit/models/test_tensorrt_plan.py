@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -177,23 +178,35 @@ def test_gpus_that_differ_and_gpus_that_are_missing_are_refused(builder, nvml):
 BUILD = """
 import os, sys
 from pathlib import Path
+from perseus.host.signals import terminate_as_exit
 from perseus.models.tensorrt_plan import _run
 
-_run([sys.argv[1]], dict(os.environ), Path(sys.argv[2]))
+with terminate_as_exit():
+    _run([sys.argv[1]], dict(os.environ), Path(sys.argv[2]))
+"""
+TRTEXEC_IN_A_CONTAINER = """#!/bin/sh
+trap 'touch {told}; exit 1' TERM
+echo $$ > {lives}.new
+mv {lives}.new {lives}
+while :; do sleep 0.1; done
 """
 
 
-def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path):
-    """It would go on to take the GPU from what is measured next."""
-    program, lives = tmp_path / "trtexec", tmp_path / "lives"
-    program.write_text(f"#!/bin/sh\necho $$ > {lives}.new\nmv {lives}.new {lives}\nexec sleep 60\n")
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_what_builds_a_plan_ends_with_its_job_however_that_ends(tmp_path, ending):
+    """In order, so that a container ends: it would take the GPU from what is measured next."""
+    program, lives, told = (tmp_path / name for name in ("trtexec", "lives", "told"))
+    program.write_text(TRTEXEC_IN_A_CONTAINER.format(lives=lives, told=told))
     program.chmod(0o755)
     command = [sys.executable, "-c", BUILD, str(program), str(tmp_path / "log")]
-    with subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}) as job:
+    with subprocess.Popen(
+        command, env=os.environ | {"PYTHONPATH": str(SCRIPTS)}, stderr=subprocess.DEVNULL
+    ) as job:
         until(lives.exists)
         builder = identity(int(lives.read_text()))
-        job.kill()
+        job.send_signal(ending)
     until(lambda: is_gone(builder))
+    assert told.exists()
 
 
 def until(holds):

@@ -67,6 +67,16 @@ def test_a_limit_changes_with_the_speed_as_that_of_a_queue(sla_ms, change):
     assert found_rps == pytest.approx(now.peak_rps, rel=0.012)
 
 
+@pytest.mark.parametrize("change", [0.8, 0.9, 1.1, 1.25])
+def test_a_limit_with_hardly_time_to_wait_is_less_far_off_than_in_proportion(change):
+    """M/D/1 with an SLA of one and a half works, at 9 % of what it answers."""
+    then, now = (alone(solo(work_ms=5 / speed, sla_ms=7.5)) for speed in (1, change))
+    off = then.peak_rps * limit_change(change, then.utilisation) / now.peak_rps
+    in_proportion = then.peak_rps * change / now.peak_rps
+    assert abs(np.log(off)) < min(0.26, abs(np.log(in_proportion)))
+    assert limit_change(2.5, 0.0) == limit_change(2.5, 1e-9) == 2.5**4
+
+
 def test_a_limit_above_what_the_busy_server_answers_changes_in_proportion():
     assert limit_change(0.8, 1.2) == limit_change(0.8, 1.0) == limit_change(0.8, np.nan) == 0.8
 

@@ -12,6 +12,8 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
 
+LEAST_UTILISATION = 0.25
+
 
 class FoundAlone(Protocol):
     """The record of a cell that found the limit of one tenant alone, as whoever reads it has it."""
@@ -104,8 +106,12 @@ def limit_change(speed_change: float, utilisation: float) -> float:
     A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95 is
     bound), so that by small changes it changes by the power 1 / utilisation; by large ones such a
     power stays above 0. In proportion where it lies above that, as of batches, or is not known.
+    Below LEAST_UTILISATION, with an SLA of hardly two works, limits change by no power, and the
+    error of what was seen of the speed would grow with it.
     """
-    return float(speed_change ** (1 / utilisation)) if utilisation < 1 else speed_change
+    if not utilisation < 1:
+        return speed_change
+    return float(speed_change ** (1 / max(utilisation, LEAST_UTILISATION)))
 
 
 def _known(value: float | None) -> float:

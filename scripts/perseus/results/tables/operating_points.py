@@ -18,7 +18,7 @@ DESCRIPTION = (
 TITLE = "What one server carries"
 NOTE = (
     "At the speed that the host had when models were measured alone: shared loads are brought to"
-    " it, and so are others than in the table of peaks where it changed meanwhile."
+    " it, and differ from those in the table of peaks where it changed meanwhile."
     " At once, at most, in requests/s of one image: a server may get less of any of its models, but"
     " never more of one instead of another. Plans rest on the lower limit, which a server exceeds"
     f" with a probability of {1 - LOWER:.2f}. To plan for a demand by hand, add servers until the"
