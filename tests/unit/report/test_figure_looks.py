@@ -154,6 +154,20 @@ def test_a_wide_interval_neither_squeezes_nor_leaves_the_figure():
     assert (ends <= np.array([plane.get_xlim()[1], plane.get_ylim()[1]]) * 1.001).all()
 
 
+def test_shared_rates_lie_as_far_beyond_the_line_of_dedicated_servers_as_their_ratio_says():
+    """On a host whose speed was another in each cell: the rates themselves would lie elsewhere."""
+    truth = synthetic.Truth(synthetic.TRUTH.capacities, repeats=1, host=0.2)
+    results = results_of(synthetic.records(truth, mixes=[(1, 1)], holds=()))
+    (plane,) = figure_of("frontier", results).axes
+    (line,) = (each for each in plane.lines if each.get_linestyle() == "--")
+    capacity = np.array([line.get_xdata()[0], line.get_ydata()[1]])
+    points = [each.get_xydata()[0] for each in plane.lines if each.get_marker() == "o"]
+    (shared,) = (point for point in points if (point > 0).all())
+    (row,) = (row for _, row in results.peaks.iterrows() if row["kind"] == "mix")
+    assert (shared / capacity).sum() == pytest.approx(row["sharing_ratio"])
+    assert abs(shared.sum() / row["estimate_rps"] - 1) > 0.05
+
+
 def test_more_load_lines_than_a_panel_holds_are_told():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(i, j, 1) for i in range(1, 7) for j in range(1, 7)]

@@ -42,10 +42,12 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Points beyond the dashed line are rates that only a shared server reaches at this cost. An"
-    " arrow: the interval goes on. First failing is one window, the lowest of all repeats, and may"
-    " lie below the interval, which weighs all windows. Of three tenants and more a row is a mix,"
-    " the best on top; the larger a mark beside it, the more of the load is that tenant's."
+    "Points beyond the dashed line are rates that only a shared server reaches at this cost: those"
+    " of two tenants at the speed that the host had when each was measured alone, which may be"
+    " another than in the table of peaks. An arrow: the interval goes on. First failing is one"
+    " window, the lowest of all repeats, and may lie below the interval, which weighs all windows."
+    " Of three tenants and more a row is a mix, the best on top; the larger a mark beside it, the"
+    " more of the load is that tenant's."
 )
 ALSO = ("tenants",)
 
@@ -153,7 +155,8 @@ def _plane(
         intervals.append(np.outer(alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float), axis))
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
-        base, step = mine["base_rps"].to_numpy(), mine["direction_rps"].to_numpy()
+        speed = _speed(row, mine)
+        base, step = (mine[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
         marks += [(base + row[f"{scale}_scale"] * step, look) for scale, look in _scales(row)]
         ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
         if is_known(row["estimate_scale"]):
@@ -201,6 +204,14 @@ def _plane(
             fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )
+
+
+def _speed(row: pd.Series, tenants: pd.DataFrame) -> float:
+    """By what its rates are divided so that they lie as far beyond the dashed line as its sharing
+    ratio says, which allows for the speed of the host in all cells; 1 where it is not known."""
+    rates_rps = tenants["base_rps"] + row["estimate_scale"] * tenants["direction_rps"]
+    speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / row["sharing_ratio"])
+    return speed if np.isfinite(speed) and speed > 0 else 1.0
 
 
 def _scales(row: pd.Series) -> Iterator[tuple[str, str]]:
