@@ -522,29 +522,18 @@ def test_a_cliff_is_said():
     assert np.mean([low <= 90 <= high for low, high in ends]) >= 0.9
 
 
-def test_a_leap_that_the_client_may_have_made_is_no_cliff():
+@pytest.mark.parametrize(
+    "seen", [{"send_lag_p99_ms": 5.0}, {"foreign_cpu": 0.3}], ids=["client", "other processes"]
+)
+def test_a_leap_that_others_than_the_server_may_have_made_is_no_cliff(seen):
+    """Windows beside other processes that are put up with count for the limit all the same."""
     peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
     line = [window for window in peak.windows if window.on_the_line]
-    late = [
-        replace(w, tenants=(replace(w.tenants[0], send_lag_p99_ms=5.0),))
-        if w.verdict is Verdict.FAIL
-        else w
+    spoilt = [
+        replace(w, tenants=(replace(w.tenants[0], **seen),)) if w.verdict is Verdict.FAIL else w
         for w in line
     ]
-    assert cliff(line, ["tenant"]) and not cliff(late, ["tenant"])
-
-
-def test_a_leap_beside_other_processes_is_no_cliff():
-    """Windows in which others are put up with count for the limit, and leap by them."""
-    peak = search(0, deterministic(0.005), discipline=overwhelmed_above(90))
-    line = [window for window in peak.windows if window.on_the_line]
-    beside = [
-        replace(w, tenants=(replace(w.tenants[0], foreign_cpu=0.3),))
-        if w.verdict is Verdict.FAIL
-        else w
-        for w in line
-    ]
-    assert cliff(line, ["tenant"]) and not cliff(beside, ["tenant"])
+    assert cliff(line, ["tenant"]) and not cliff(spoilt, ["tenant"])
 
 
 def test_a_latency_that_rises_with_the_load_is_no_cliff():
