@@ -14,6 +14,7 @@ from snakemake.exceptions import WorkflowError
 from snakemake.utils import update_config
 
 from perseus.host import cores
+from perseus.host.version import VERSION
 from perseus.results.unanswered import worth_again
 from perseus.study import config_files, files
 from perseus.study.problems import ConfigError
@@ -23,6 +24,7 @@ HERE = Path(__file__).parents[1]
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--cores", default="4")
 parser.add_argument("--configfile", nargs="+", default=[])
+parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
 configuration = load_configfile(str(HERE / "config" / "config.yaml"))

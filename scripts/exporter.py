@@ -9,10 +9,12 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from perseus.host.version import VERSION
 from perseus.measurement.progress.exporter import PORT, Exporter
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--port", type=int, default=PORT, help="of the loopback; 0: any free one")
+parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
 asked = parser.parse_args()
 
 # Servers have the last CPUs: it stays off them.

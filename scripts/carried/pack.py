@@ -30,6 +30,7 @@ import yaml
 from job import Job
 
 from perseus.host.files import whole
+from perseus.host.version import VERSION
 from perseus.study import files as study_files
 from perseus.study import planning
 from perseus.study.cells import Cell, Study
@@ -49,6 +50,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default="3.12", help="version of python3 there")
     parser.add_argument("--libpython", type=Path, help="its libpython, if it has none")
+    parser.add_argument("--version", action="version", version=f"Perseus {VERSION}")
     asked = parser.parse_args()
     try:
         configuration = yaml.safe_load(asked.study.read_text())
