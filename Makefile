@@ -7,7 +7,7 @@
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make docs   build the documentation as a site: build/site/index.html
-# make bench  set everything up and measure Perseus beside its peers: docs/benchmarks.md
+# make bench  set everything up and measure Perseus beside its peers: docs/explanation/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
 #             sharing, ablation, repeats, repeatability, noise, planning, aggregation, planner,
 #             compare, prediction)
@@ -121,8 +121,9 @@ define require_python
 endef
 
 # Held equal to the code by a test, as config/README.md is.
-.PHONY: docs/data.md
-docs/data.md: | environment
+.PHONY: docs/data.md docs/reference/data.md
+docs/data.md: docs/reference/data.md
+docs/reference/data.md: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
 	mv $@.new $@
 

@@ -1,4 +1,4 @@
-"""docs/benchmarks.md, made from the tables and the records of their hosts."""
+"""docs/explanation/benchmarks.md, made from the tables and the records of their hosts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.results import read_cells
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs/explanation/benchmarks.md"
 
 HEAD = """# Perseus beside its peers
 

@@ -17,8 +17,8 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[2]
 PAGES = {
     "index.md": "README.md",
-    "configuration.md": "config/README.md",
-    "contributing.md": "CONTRIBUTING.md",
+    "reference/configuration.md": "config/README.md",
+    "contributing/index.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")

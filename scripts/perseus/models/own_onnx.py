@@ -176,7 +176,7 @@ def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
         named = ", ".join(map(repr, names))
         raise ExportError(
             f"{source} has {len(names)} {what} ({named}), not one: let a Triton elsewhere serve it,"
-            " and name it by served_model: (docs/remote.md)"
+            " and name it by served_model: (docs/how-to/remote-servers.md)"
         )
 
 

@@ -91,7 +91,7 @@ def build(
     if program is None:
         raise TensorRtError(
             "there is no trtexec on the PATH: it comes with TensorRT, and must be of the version"
-            " that serves the plan (docs/gpu.md)"
+            " that serves the plan (docs/how-to/gpu.md)"
         )
     version = _version(program, environment, log_path)
     sizes = batches(task)

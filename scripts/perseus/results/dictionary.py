@@ -1,6 +1,6 @@
 """The data dictionary: every file of results, column, unit and meaning, from the schemas.
 
-`make docs/data.md` writes it.
+`make docs/reference/data.md` writes it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from perseus.results.tables import TABLES, module_of
 
 HEAD = """# Data dictionary
 
-Made from the code by `make docs/data.md`; a test keeps it equal.
+Made from the code by `make docs/reference/data.md`; a test keeps it equal.
 
 A file of results is Parquet unless its name says otherwise; units and meanings also stand in the
 metadata of its columns, as they read when the file was written. Times in ns are of the monotonic
@@ -40,7 +40,7 @@ COLUMN: Final = ("column", "type", "unit", "values", "meaning")
 
 
 def dictionary() -> str:
-    """The text of docs/data.md."""
+    """The text of docs/reference/data.md."""
     parts = [
         HEAD,
         "## Raw results: `results/<study>/raw/<cell>/`\n",

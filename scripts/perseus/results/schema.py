@@ -1,7 +1,7 @@
-"""What a table is: its columns with what may stand in them, and what holds of each of its rows.
+"""Define a table: its columns, the values that they allow, and the rules that hold in each row.
 
-This is the one definition of a table. What is written as Parquet and CSV, its part of docs/data.md,
-and the check of what was written (`results.check`) come from it.
+This is the only definition of a table. The Parquet and CSV files, the section in
+docs/reference/data.md and the check of the written file (`results.check`) follow from it.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class Control:
             left = kept
         if left:
             still = f"still on {self._server.grpc_address}: {', '.join(sorted(left))}"
-            say(f"{still}. See docs/remote.md")
+            say(f"{still}. See docs/how-to/remote-servers.md")
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:

@@ -38,7 +38,7 @@ _HINTS = (
     (
         r"UNAVAILABLE|refused|resol|unreachable|Name or service|No route",
         "It cannot be reached: is it running, are host: and the ports right, and does it listen on"
-        " that address (docs/remote.md)?",
+        " that address (docs/how-to/remote-servers.md)?",
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",

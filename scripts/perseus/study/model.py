@@ -42,7 +42,7 @@ class Model(Part):
         default=None,
         description="The name of a model that servers of launcher `remote` already have, in place"
         " of architecture, weights and images. Its inputs are asked of the server, and it is"
-        " neither loaded nor unloaded (docs/remote.md).",
+        " neither loaded nor unloaded (docs/how-to/remote-servers.md).",
         examples=["text_encoder"],
     )
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(

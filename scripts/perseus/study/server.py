@@ -29,7 +29,7 @@ class Server(Part):
     """Hardware, launcher and runtime. `tasks.measure.MeasuredServer` is what a cell needs of it."""
 
     name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
-    device: Device = Field(default="cpu", description="What computes (docs/gpu.md).")
+    device: Device = Field(default="cpu", description="What computes (docs/how-to/gpu.md).")
     gpus: Annotated[tuple[Gpu, ...], Field(min_length=1), Different] | None = Field(
         default=None,
         description="The GPUs of a server with `device` gpu, such as [0, 1]: their numbers in"
@@ -38,9 +38,9 @@ class Server(Part):
     )
     launcher: LauncherName = Field(
         default="embedded",
-        description="How the server is had. `embedded` is the Triton of the nvidia-pytriton wheel;"
-        " `remote` one that runs elsewhere (docs/remote.md); the others start a container of"
-        " NVIDIA's (docs/servers.md).",
+        description="How the server starts. `embedded` starts the Triton of the nvidia-pytriton"
+        " wheel; `remote` uses a server that runs already (docs/how-to/remote-servers.md); the"
+        " others start a container of NVIDIA (docs/how-to/containers.md).",
     )
     image: Image | None = Field(
         default=None,

@@ -1,7 +1,7 @@
 """Requests over gRPC. Bytes go in and come out: protobuf is left out of every request.
 
 The client of HTTP/2 is our own: calls of grpcio from Python took about twice the CPU time, and its
-threads kept sends waiting (docs/benchmarks.md, "The client").
+threads kept sends waiting (docs/explanation/benchmarks.md, "The client").
 https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 """
 

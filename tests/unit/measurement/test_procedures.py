@@ -213,7 +213,7 @@ def test_what_the_study_of_pairs_would_take_is_what_is_written_of_it():
     tasks = [planning.measure_task(study, cell) for cell in study.cells.values()]
     about_s = sum(procedure(task.run.kind).load_s(task)[0] for task in tasks)
     said = f"{len(tasks)} cells, {about_s / 60:.0f} min of load"
-    for page in ("docs/questions.md", "config/studies/pairs.yaml"):
+    for page in ("docs/how-to/questions.md", "config/studies/pairs.yaml"):
         assert said in (ROOT / page).read_text()
 
 

@@ -683,8 +683,8 @@ def test_every_column_says_what_it_means():
 
 
 def test_the_data_dictionary_is_up_to_date():
-    assert (ROOT / "docs/data.md").read_text() == dictionary(), (
-        "run: PYTHONPATH=scripts python -m perseus.results.dictionary > docs/data.md"
+    assert (ROOT / "docs/reference/data.md").read_text() == dictionary(), (
+        "run: PYTHONPATH=scripts python -m perseus.results.dictionary > docs/reference/data.md"
     )
 
 

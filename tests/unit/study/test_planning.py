@@ -172,7 +172,7 @@ def test_quickstart_is_the_default_under_its_name():
 
 
 def test_the_page_of_questions_lists_every_study():
-    page = (ROOT / "docs" / "questions.md").read_text()
+    page = (ROOT / "docs/how-to/questions.md").read_text()
     named = [line.split("|")[1] for line in page.splitlines() if line.startswith("|")]
     listed = {name for cell in named for name in re.findall("`([a-z_]+)`", cell)}
     assert listed == {path.stem for path in STUDIES}
