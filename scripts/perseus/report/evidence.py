@@ -146,7 +146,7 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Of the cells that are shown, the windows of the attempt that stands."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MOST_CELLS]}
-    return {cell: frame for cell, frame in found.items() if len(frame)}
+    return {cell: frame.assign(cell=cell) for cell, frame in found.items() if len(frame)}
 
 
 def _facts(record: Record) -> dict[str, str]:

@@ -19,7 +19,10 @@ from perseus.report import configuration, main_tables
 from perseus.report.answers import answers
 from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
 from perseus.report.figures import FIGURES, files_of, module_of
+from perseus.report.headline import headline
 from perseus.report.hosts import days, differences, hosts
+from perseus.report.key_figures import cards
+from perseus.report.line_evidence import lines
 from perseus.report.links import anchor
 from perseus.report.numbers import listed, significant
 from perseus.report.shown import MOST_ROWS, words
@@ -29,6 +32,12 @@ from perseus.results.told_apart import told_apart
 from perseus.study.tasks.report import ReportTask
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
+FIRST: Final = {
+    "frontier": "Beyond the dashed line, a shared server carries more than dedicated servers of the"
+    " same cost.",
+    "peaks": "The most that one server carries within the SLAs, all tenants together.",
+}
+"""Figures that may stand beside the answer, the best first, each with what it shows."""
 NO_TASK: Final = ReportTask()
 NO_WINDOWS: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
@@ -75,21 +84,29 @@ def render(
     )
     evidence = PageEvidence({record.task.cell: record for record in records}, windows)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
+    figures = _figures(drawn)
+    first = next((each for name in FIRST for each in figures if each["name"] == name), None)
+    predicted = sum(record.outcome == Outcome.PREDICTED for record in records)
     return environment.get_template("page.html").render(
         study=evidence.study,
         seed=records[0].task.seed,
         measured=days(records),
+        headline=headline(tables),
+        cards=cards(tables, len(records) - predicted),
+        first=first,
+        brief=FIRST[first["name"]] if first else "",
         answers=list(answers(tables)),
         tables=list(main_tables.tables(tables, evidence)),
-        figures=_figures(drawn),
+        figures=[each for each in figures if each is not first],
         empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
         evidence=evidence,
+        lines=list(lines(evidence, tables["peaks"])),
         window_columns=WINDOW_COLUMNS,
         failures=failures[:MOST_ROWS],
         all_failures=len(failures),
         again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
         cells=len(records),
-        predicted=sum(record.outcome == Outcome.PREDICTED for record in records),
+        predicted=predicted,
         hosts=hosts(records),
         differences=differences(records),
         configuration=list(configuration.tables(task, records)),

@@ -86,7 +86,7 @@ def test_what_one_server_carries_says_how_to_plan_by_it():
 
 def behind(page):
     """The ids that the answers lead to."""
-    said = page.split('<div id="answer"')[1].split("</div>")[0]
+    said = page.split('<section id="findings"')[1].split("</section>")[0]
     return re.findall(r'href="#([^"]+)"', said)
 
 
@@ -141,7 +141,7 @@ def test_of_more_cells_than_a_page_holds_the_others_have_no_section(tmp_path, mo
     _, *others = table(frames, found, "Peaks").rows
     assert {entry.link for row in others for entry in row} == {""}
     page = report_page.render(frames, {}, list(found.records.values()))
-    assert "Here are the first 2 of 6 cells" in " ".join(page.split())
+    assert "Here are the first 2 of 6 runs" in " ".join(page.split())
 
 
 def test_long_tables_end_and_say_where_the_rest_is():

@@ -135,5 +135,5 @@ def test_a_study_of_many_groups_has_one_answer_for_all(frames):
 
 def test_the_page_unfolds_them(made, frames):
     page = render(frames, {}, synthetic.loaded(made))
-    assert page.count('<details class="answer yes"><summary><h3>m00 and m01 should share') == 1
+    assert page.count('<details class="answer yes"><summary><h4>m00 and m01 should share') == 1
     assert "<summary>All 7, one by one</summary>" in page

@@ -1,0 +1,191 @@
+"""The answer of a study in one sentence of at most MOST_WORDS words, with its certainty."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.report.answers import answers
+from perseus.report.answers.answer import Tables
+from perseus.report.answers.over_demand import Asked, all_asked
+from perseus.report.answers.to_buy import SURE, servers
+from perseus.report.numbers import bounds, percent, significant
+from perseus.results.fleets.plans import DEDICATED, SHARING
+
+MOST_WORDS: Final = 20
+"""Tokens between spaces that have a letter or a digit."""
+
+BRACKETS: Final = re.compile(r" \([^)]*\)")
+
+
+@dataclass(frozen=True)
+class Headline:
+    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as of an Answer."""
+
+    kind: str
+    text: str
+
+
+def headline(tables: Tables) -> Headline:
+    """The first of these questions that the study answers: which servers to buy for its demand,
+    whether to share at a growing demand, whether to share full servers, what a server carries."""
+    if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
+        return Headline(
+            "unknown", "This run shows that everything works; it is too short for an answer."
+        )
+    found = (
+        _fleet(tables) or _over_demand(tables) or _full_servers(tables) or _one_server(tables)
+        or _experiment(tables)
+    )  # fmt: skip
+    return found or Headline("unknown", "No measurement found a limit: see what did not succeed.")
+
+
+def words(text: str) -> int:
+    return sum(any(map(str.isalnum, token)) for token in text.split())
+
+
+def sure(probability: float) -> str:
+    """ "97 % sure"; a few hundred draws show no more than two digits."""
+    return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
+
+
+def usd(amount: float) -> str:
+    return f"${significant(amount)}"
+
+
+def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
+    """The rows of the highest level of the demand, by strategy."""
+    top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
+    return {str(row["strategy"]): row for _, row in top.iterrows()}
+
+
+def saving_range(low: float, high: float) -> str:
+    ends = percent(low), percent(high)
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _fleet(tables: Tables) -> Headline | None:
+    if not len(tables["fleets"]):
+        return None
+    rows = top_fleets(tables["fleets"])
+    row, alone = rows[SHARING], rows[DEDICATED]
+    if pd.isna(row["servers"]):
+        return Headline("no", "No combination of the measured servers carries the demand.")
+    if row["servers"] == 0:
+        return Headline("no", "The demand is zero: no server is needed.")
+    buy = f"Buy {servers(row['servers'])} for {usd(row['usd_per_month'])} a month"
+    enough = f"({sure(row['probability_enough'])} to suffice)"
+    kind = "yes" if row["probability_enough"] >= SURE else "perhaps"
+    if pd.isna(alone["servers"]):
+        return Headline(kind, f"{buy} {enough}; dedicated servers alone cannot carry the demand.")
+    if row["saving"] > 1e-9:
+        cheaper = f"{percent(row['saving'])} less than dedicated servers"
+        return Headline(kind, f"{buy}, {cheaper} {enough}.")
+    return Headline(kind, f"{buy} {enough}; sharing is no cheaper than dedicated servers.")
+
+
+def _over_demand(tables: Tables) -> Headline | None:
+    groups = [each for each in all_asked(tables) if len(each.models) > 1]
+    known = [each for each in groups if not _is_unknown(each)]
+    if not known:
+        return None
+    if len(known) > 1:
+        gain = sum(any(row["shared"] for row in each.stretches) for each in known)
+        text = f"{gain} of {len(known)} groups of models cost less on shared servers at some demand"
+        chances = [row["probability_of_saving"] for each in known for row in _shared(each)]
+        return Headline("yes" if gain else "no", f"{text}{_least(chances)}.")
+    (asked,) = known
+    shared, at_first = _shared(asked), asked.shared_at_first
+    most = significant(asked.most_rps)
+    if not shared:
+        return Headline(
+            "no",
+            "Use dedicated servers: sharing is not reliably cheaper at any demand up to"
+            f" {most} requests/s.",
+        )
+    rows = at_first or shared
+    saving = saving_range(
+        min(row["least_saving"] for row in rows), max(row["most_saving"] for row in rows)
+    )
+    certainty = _least([row["probability_of_saving"] for row in rows])
+    where = "At some demands"
+    if at_first:
+        where = f"Up to {significant(at_first[-1]['to_rps'])} requests/s in total"
+    cost = f"shared servers cost {saving} less than dedicated ones{certainty}."
+    return Headline("yes", f"{where}, {cost}")
+
+
+def _shared(asked: Asked) -> list[pd.Series]:
+    return [row for row in asked.stretches if row["shared"]]
+
+
+def _is_unknown(asked: Asked) -> bool:
+    """Whether some stretch has shared servers and no dedicated ones to compare them with."""
+    return any(pd.isna(row["least_saving"]) for row in _shared(asked))
+
+
+def _least(chances: list[float]) -> str:
+    """How sure the least sure of these is; nothing where one is not known."""
+    least = np.min(chances) if chances else np.nan
+    return "" if np.isnan(least) else f" ({sure(float(least))})"
+
+
+def best_saving(tables: Tables) -> pd.Series | None:
+    """The largest saving of different models on full servers, of those that are known."""
+    savings = tables["savings"]
+    several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
+    known = savings[several.astype(bool) & savings["saving"].notna()]
+    return None if known.empty else known.sort_values("saving").iloc[-1]
+
+
+def saving_bounds(row: pd.Series) -> str:
+    """Of the interval that holds for all mixes at once; 1 bounds nothing from above."""
+    low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
+    return bounds(float(low), np.inf if high >= 1 else float(high), percent)
+
+
+def _full_servers(tables: Tables) -> Headline | None:
+    row = best_saving(tables)
+    if row is None:
+        return None
+    low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
+    if low > 0:
+        text = f"On full servers, sharing saves {percent(row['saving'])} ({saving_bounds(row)})."
+        return Headline("yes", text)
+    if high < 0:
+        ends = f"{percent(-high)} to {percent(-low)}" if np.isfinite(low) else "no upper bound"
+        text = f"On full servers, sharing costs {percent(-row['saving'])} more ({ends})."
+        return Headline("no", text)
+    text = "Too close to tell whether sharing saves money on full servers"
+    return Headline("unclear", f"{text} (saving: {saving_bounds(row)}).")
+
+
+def _one_server(tables: Tables) -> Headline | None:
+    peaks = tables["peaks"]
+    known = peaks[peaks["estimate_rps"].notna()]
+    if known.empty:
+        return None
+    if len(known) > 1:
+        low, high = (significant(known["estimate_rps"].agg(end)) for end in ("min", "max"))
+        text = f"{len(known)} searches found limits of {low} to {high} requests/s per server"
+        return Headline("unclear", f"{text}, each with its interval below.")
+    row = known.iloc[0]
+    interval = bounds(row["ci_low_rps"], row["ci_high_rps"], significant)
+    carries = f"One {row['server']} server carries {significant(row['estimate_rps'])} requests/s"
+    return Headline("unclear", f"{carries} within the SLA (95 % interval: {interval}).")
+
+
+def _experiment(tables: Tables) -> Headline | None:
+    """Of a study without a peak, its first answer that is short enough, without what stands in
+    brackets if need be."""
+    found = list(answers(tables))
+    for answer in found:
+        for text in (answer.headline, BRACKETS.sub("", answer.headline)):
+            if words(text) <= MOST_WORDS:
+                return Headline(answer.kind, f"{text}.")
+    text = "The study has findings on other questions, each with its evidence below."
+    return Headline("unclear", text) if found else None

@@ -1,0 +1,118 @@
+"""The three to five numbers that stand below the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.report.answers.answer import Tables
+from perseus.report.answers.over_demand import all_asked
+from perseus.report.answers.to_buy import servers
+from perseus.report.headline import (
+    best_saving,
+    saving_bounds,
+    saving_range,
+    sure,
+    top_fleets,
+    usd,
+)
+from perseus.report.numbers import bounds, percent, significant
+from perseus.results.fleets.plans import SHARING
+
+RATE: Final = "requests/s"
+MOST_CARDS: Final = 5
+MOST_ALONE: Final = 2
+"""Models with a card each."""
+
+
+@dataclass(frozen=True)
+class Card:
+    """One key figure: `value` in large letters; what it is and how sure it is in small ones."""
+
+    label: str
+    value: str
+    unit: str = ""
+    note: str = ""
+
+
+def cards(tables: Tables, cells: int) -> list[Card]:
+    """What servers carry, what sharing saves and what it costs, as far as the study knows.
+
+    cells: how many runs of servers were measured.
+    """
+    found = [*_alone(tables["peaks"]), *_together(tables["peaks"]), *_money(tables)]
+    presets = ", ".join(dict.fromkeys(tables["peaks"]["preset"]))
+    evidence = Card("Evidence", str(cells), *_runs(cells, presets))
+    return list(islice([*found, evidence], MOST_CARDS))
+
+
+def _runs(count: int, presets: str) -> tuple[str, str]:
+    return "run" if count == 1 else "runs", f"preset {presets}" if presets else ""
+
+
+def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
+    known = peaks[(peaks["kind"] == "dedicated") & peaks["estimate_rps"].notna()]
+    if len(known) <= MOST_ALONE:
+        for _, row in known.iterrows():
+            yield _rate(f"{row['mix']} alone", row)
+    else:
+        ends = known["estimate_rps"].min(), known["estimate_rps"].max()
+        value = f"{significant(ends[0])} to {significant(ends[1])}"
+        yield Card("Models alone", value, RATE, f"{known['models'].nunique()} models")
+
+
+def _together(peaks: pd.DataFrame) -> Iterator[Card]:
+    """The mix that shares best."""
+    known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
+    if len(known):
+        row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
+        yield _rate(f"Together, {row['mix']}", row)
+
+
+def _money(tables: Tables) -> Iterator[Card]:
+    """For the demand of the study, else for the lowest one, else on full servers."""
+    if len(tables["fleets"]):
+        yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
+        return
+    at_first = [each.stretches[0] for each in all_asked(tables) if len(each.models) > 1]
+    shared = [row for row in at_first if row["shared"] and pd.notna(row["least_saving"])]
+    best = best_saving(tables)
+    if len(at_first) == len(shared) == 1:
+        row = shared[0]
+        until = f"up to {significant(row['to_rps'])} requests/s"
+        saving = saving_range(row["least_saving"], row["most_saving"])
+        yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
+        note = f"{servers(row['from_servers'])}, {until}"
+        yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)
+    elif best is not None:
+        note = f"{saving_bounds(best)} (95 %)"
+        yield Card("Saving on full servers", percent(best["saving"]), note=note)
+
+
+def _of_demand(row: pd.Series) -> Iterator[Card]:
+    if pd.isna(row["servers"]):
+        return
+    if pd.notna(row["saving"]):
+        certainty = _certainty(row).removeprefix(", ")
+        yield Card("Saving of sharing", percent(row["saving"]), note=certainty)
+    enough = f"{servers(row['servers'])}, {sure(float(row['probability_enough']))} to suffice"
+    yield Card("USD a month", usd(row["usd_per_month"]), note=enough)
+
+
+def _certainty(row: pd.Series) -> str:
+    chance = row["probability_of_saving"]
+    return "" if pd.isna(chance) else f", {sure(float(chance))}"
+
+
+def _rate(label: str, row: pd.Series) -> Card:
+    """The limit of a load line with its 95 % interval, where it is known."""
+    low, high = row["ci_low_rps"], row["ci_high_rps"]
+    is_known = pd.notna(low) and pd.notna(high)
+    interval = bounds(low or -np.inf, high, significant) if is_known else ""
+    note = f"{interval} (95 %)" if interval else ""
+    return Card(label, significant(row["estimate_rps"]), RATE, note)

@@ -1,0 +1,83 @@
+"""Evidence by model and mix: what its repeats were offered, what passed and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from perseus.report.evidence import CellEvidence, PageEvidence
+from perseus.report.numbers import percent, significant
+from perseus.report.shown import Row, rows_of, span, words
+from perseus.results.records import Record
+
+
+@dataclass(frozen=True)
+class LineEvidence:
+    """The section of one load line on one server. `facts` are by what they tell."""
+
+    id: str
+    title: str
+    result: str
+    facts: Mapping[str, str]
+    cells: Sequence[CellEvidence]
+
+
+def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
+    """One for each load line, and for each run of another experiment, in the order of the cells."""
+    found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
+    groups: dict[tuple[str, str], list[CellEvidence]] = {}
+    for cell in evidence.sections():
+        groups.setdefault(_line(evidence.records[cell.name]), []).append(cell)
+    for line, cells in groups.items():
+        scenario, run = line
+        row = found.get(line)
+        windows = [evidence.windows[cell.name] for cell in cells if cell.name in evidence.windows]
+        yield LineEvidence(
+            id=f"evidence-{scenario}.{run}",
+            title=f"{row['mix']} on {row['server']}" if row else f"{run} of {scenario}",
+            result=_result(row) if row else ", ".join(dict.fromkeys(c.outcome for c in cells)),
+            facts=_facts(pd.concat(windows), row) if windows else {},
+            cells=cells,
+        )
+
+
+def _line(record: Record) -> tuple[str, str]:
+    return record.task.scenario, record.task.run.name
+
+
+def _result(row: Row) -> str:
+    if row["estimate_rps"] is None:
+        return words(row["verdict"])
+    limit = span(row, ("estimate_rps", "ci_low_rps", "ci_high_rps"))
+    verdict = "" if row["verdict"] == "ok" else f", {words(row['verdict'])}"
+    return f"{limit.text} requests/s {limit.interval}{verdict}"
+
+
+def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
+    """windows: rows of windows.parquet of all repeats."""
+    each = windows.groupby(["cell", "window"], sort=False)
+    offered = each["offered_rps"].sum()
+    verdicts = each["window_verdict"].first()
+    low, high = significant(offered.min()), significant(offered.max())
+    facts = {
+        "offered": f"{len(offered)} windows at {low} to {high} requests/s, "
+        f"{windows['requests'].sum():.0f} requests",
+        **{
+            words(verdict): f"{len(rates)} windows, {_ends(rates)}"
+            for verdict, rates in offered.groupby(verdicts, sort=False)
+        },
+    }
+    if row and row["certified_rps"] is not None:
+        facts["certified"] = f"{significant(row['certified_rps'])} requests/s passed fresh windows"
+    if row and row["first_failing_rps"] is not None:
+        worst = windows.loc[windows["window_verdict"] == "fail", "exceedance"]
+        over = f"; at worst {percent(worst.max())} of the requests were late" if len(worst) else ""
+        facts["first failure"] = f"at {significant(row['first_failing_rps'])} requests/s{over}"
+    return facts
+
+
+def _ends(rates: pd.Series) -> str:
+    low, high = significant(rates.min()), significant(rates.max())
+    return f"at {low} requests/s" if low == high else f"at {low} to {high} requests/s"

@@ -1,0 +1,207 @@
+"""The page begins with one short sentence that is true, key figures and one picture."""
+
+import re
+
+import pytest
+import synthetic
+import synthetic_files
+from sentences import without_case
+from test_sentences import (
+    AGAIN,
+    ALWAYS,
+    ASKED,
+    CLOSE,
+    DEAR,
+    FIRST,
+    LATER,
+    LOST,
+    MIX,
+    NEVER,
+    NO_FLEET,
+    OF_COPIES,
+    OPEN,
+    SECOND,
+    SMOKE,
+    STRETCH,
+    SURE,
+    fleet,
+    over_demand,
+    peaks,
+    savings,
+    study,
+    taken,
+    without,
+)
+
+from perseus.report import headline as headlines
+from perseus.report import page as report_page
+from perseus.report.headline import MOST_WORDS, headline, words
+from perseus.report.key_figures import MOST_CARDS, Card, cards
+from perseus.results.study_results import StudyResults
+from perseus.study.experiments import OTHER_KINDS
+
+THREE = [STRETCH | {"models": f"a + {other}"} for other in "bcd"]
+THREE[2] |= AGAIN
+NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certified_rps": None}
+
+# A headline, tables that make it true, and tables that make it false.
+HEADLINES = {
+    "This run shows that everything works; it is too short for an answer.": (study(*SMOKE), SURE),
+    "No combination of the measured servers carries the demand.": (fleet(together=NO_FLEET), ASKED),
+    "The demand is zero: no server is needed.": (
+        fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
+        ASKED,
+    ),
+    "Buy 3 servers for $219 a month, 25 % less than dedicated servers (97 % sure to suffice).": (
+        ASKED,
+        fleet(together={"saving": 0.0}),
+    ),
+    "Buy 3 servers for $219 a month (over 99 % sure to suffice); sharing is no cheaper than"
+    " dedicated servers.": (
+        fleet(together={"saving": 0.0, "probability_enough": 1.0}),
+        fleet(together={"probability_enough": 1.0}),
+    ),
+    "Buy 3 servers for $219 a month (97 % sure to suffice); dedicated servers alone cannot carry"
+    " the demand.": (fleet(apart=NO_FLEET, together={"saving": None}), ASKED),
+    "Up to 100 requests/s in total, shared servers cost 10 % to 50 % less than dedicated ones.": (
+        FIRST,
+        NEVER,
+    ),
+    "Up to 100 requests/s in total, shared servers cost 20 % less than dedicated ones (96 % sure)"
+    ".": (
+        over_demand(
+            STRETCH | {"least_saving": 0.2, "most_saving": 0.2, "probability_of_saving": 0.96}
+        ),
+        ALWAYS,
+    ),
+    "At some demands, shared servers cost 10 % to 50 % less than dedicated ones.": (SECOND, FIRST),
+    "Use dedicated servers: sharing is not reliably cheaper at any demand up to 100 requests/s.": (
+        NEVER,
+        SECOND,
+    ),
+    "2 of 3 groups of models cost less on shared servers at some demand.": (
+        over_demand(*THREE),
+        over_demand(*THREE[:2]),
+    ),
+    "2 of 2 groups of models cost less on shared servers at some demand (80 % sure).": (
+        over_demand(*(each | {"probability_of_saving": 0.8} for each in THREE[:2])),
+        over_demand(*THREE),
+    ),
+    "On full servers, sharing saves 20 % (14 % to 26 %).": (SURE, CLOSE),
+    "On full servers, sharing costs 20 % more (9.0 % to 31 %).": (DEAR, SURE),
+    "On full servers, sharing costs 20 % more (no upper bound).": (
+        study(savings(LOST | {"ci_simultaneous_low": float("-inf")})),
+        DEAR,
+    ),
+    "Too close to tell whether sharing saves money on full servers (saving: \N{MINUS SIGN}11 % to"
+    " 11 %).": (CLOSE, SURE),
+    "Too close to tell whether sharing saves money on full servers (saving: no bound).": (
+        study(savings(OPEN)),
+        CLOSE,
+    ),
+    "One cpu1 server carries 100 requests/s within the SLA (95 % interval: 95.0 to 105).": (
+        study(savings({"saving": None}), peaks(NOTHING, "b"), peaks(NOTHING, MIX)),
+        without("savings"),
+    ),
+    "3 searches found limits of 100 to 100 requests/s per server, each with its interval below.": (
+        without("savings"),
+        SURE,
+    ),
+    "The study has findings on other questions, each with its evidence below.": (
+        {
+            **without("savings"),
+            "peaks": SURE["peaks"].iloc[:0],
+            "recommendations": taken(setting=" ".join(["many"] * MOST_WORDS))["recommendations"],
+        },
+        taken(),
+    ),
+    "No measurement found a limit: see what did not succeed.": (
+        {**without("savings"), "peaks": SURE["peaks"].iloc[:0]},
+        SURE,
+    ),
+}
+
+
+@pytest.mark.parametrize("text", HEADLINES)
+def test_the_answer_is_one_sentence_of_twenty_words_that_is_true(text):
+    true, false = HEADLINES[text]
+    assert headline(true).text == text and words(text) <= MOST_WORDS
+    assert headline(false).text != text
+
+
+def test_every_headline_of_the_code_has_a_case():
+    assert without_case(headlines, HEADLINES) == []
+
+
+def test_what_copies_of_one_model_save_is_no_answer_on_sharing():
+    (true, _) = OF_COPIES["On full servers b and 2 copies of a should share: it saves about 20 %"]
+    assert "sharing saves 20 %" in headline(true).text
+    only_copies = study(savings({"models": "a + a"}))
+    assert "sharing" not in headline(only_copies).text
+
+
+@pytest.mark.parametrize("kind", OTHER_KINDS)
+def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
+    cell = synthetic_files.write_kind(kind, tmp_path)
+    results = StudyResults.read(synthetic.TASK, [cell], [])
+    tables = {
+        name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
+    }
+    found = headline(tables)
+    assert words(found.text) <= MOST_WORDS and "did not succeed" not in found.text
+
+
+def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():
+    shared = STRETCH | {"probability_of_saving": 0.97}
+    assert cards(over_demand(shared, STRETCH | LATER | AGAIN), 9) == [
+        Card("a alone", "100", "requests/s", "95.0 to 105 (95 %)"),
+        Card("b alone", "100", "requests/s", "95.0 to 105 (95 %)"),
+        Card("Together, a 1 : 1 b", "100", "requests/s", "95.0 to 105 (95 %)"),
+        Card("Saving of sharing", "10 % to 50 %", note="up to 100 requests/s, 97 % sure"),
+        Card("USD a month", "$34.5", note="1 server, up to 100 requests/s"),
+    ]
+
+
+def test_key_figures_of_a_demand_are_those_of_its_fleet():
+    known = {"probability_of_saving": 0.99}
+    assert cards(fleet(together=known), 9)[3:] == [
+        Card("Saving of sharing", "25 %", note="99 % sure"),
+        Card("USD a month", "$219", note="3 servers, 97 % sure to suffice"),
+    ]
+    assert cards(fleet(together=NO_FLEET), 9)[3:] == [
+        Card("Evidence", "9", "runs", "preset standard")
+    ]
+
+
+def test_models_without_a_price_have_what_full_servers_save_and_the_evidence():
+    assert cards(SURE, 1)[3:] == [
+        Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)"),
+        Card("Evidence", "1", "run", "preset standard"),
+    ]
+    more = [dict(row) for row in SURE["peaks"].iloc[:1].to_dict("records")]
+    many = study(peaks=[more[0] | {"models": "c", "mix": "c", "estimate_rps": 7.0}])
+    assert cards(many, 9)[0] == Card("Models alone", "7.00 to 100", "requests/s", "3 models")
+    assert len(cards(many, 9)) <= MOST_CARDS
+
+
+def test_the_first_screen_has_the_answer_the_key_figures_and_one_picture():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg"></svg>'
+    page = report_page.render(
+        frames, dict.fromkeys(("costs", "frontier", "peaks"), svg), synthetic.loaded(made)
+    )
+    first, rest = page.split("</header>")
+    assert re.findall(r'<figure id="([\w-]+)"', first) == ["figure-frontier"]
+    assert re.findall(r'<figure id="([\w-]+)"', rest) == ["figure-peaks", "figure-costs"]
+    assert first.count("<h1>") == 1 and 3 <= first.count("<dt>") <= MOST_CARDS
+    assert "<p>" not in first and "<table" not in page.split("<body>")[1].split("</header>")[0]
+    without_frontier = report_page.render(frames, {"peaks": svg}, synthetic.loaded(made))
+    assert 'id="figure-peaks"' in without_frontier.split("</header>")[0]
+
+
+def test_a_study_without_peaks_has_no_picture_beside_its_answer():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    assert "<figure" not in page
