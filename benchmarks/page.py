@@ -72,14 +72,13 @@ window passes. Inputs lie in system shared memory.
 """,
     "coverage": """## The proof of the intervals
 
-Searches with the preset `quick` against simulated servers, in virtual time; the truth is a long
-run, and on a host that wanders the limit at the median speed of the search (docs/method.md,
-"Presets"). The verdicts of `quick` have a confidence of 90 %, so that at most a tenth of the
-certified rates may lie above the truth; the interval of the estimate must have the truth in 95 % of
-searches. A host with bursts that no rule was made with has no one limit: there the interval must
-have a rate from the limit in the long run to that at its usual speed, and how often it has the
-latter is no goal. The last case is another server in each search, drawn at random: none that a
-constant was tuned on.
+Searches with the preset `quick` against simulated servers, in virtual time. The truth is the limit
+in a long run; on a host whose speed changes, it is the limit at the median speed of the search
+(docs/explanation/accuracy.md). Goals: at most a tenth of the certified rates exceed the truth, as
+the verdicts of `quick` have a confidence of 90 %, and 95 % of the intervals contain it. A host with
+bursts that no rule was developed with has no single limit. There, the interval must contain a rate
+between the long-run limit and the limit at the usual speed. The last case draws another server at
+random in each search; no constant was tuned on any of them.
 """,
     "sharing": """## The proof of the sharing ratio
 
@@ -87,23 +86,23 @@ What a study of two models answers, in virtual time: three cells one after anoth
 each model alone and then both, on a host whose speed goes on wandering between them. The truth is
 the ratio on a quiet host. The interval must have it in 95 % of 100 studies. Every cell looks at the
 speed of its busy server, and the dedicated peaks are brought to that of the shared cell
-(docs/method.md, "Sharing, cost and saving"); without these looks the ratio has what the host did in
+(docs/method.md); without these looks the ratio has what the host did in
 between.
 """,
     "ablation": """## What each rule of the estimate is worth
 
-Each rule of the estimate off in turn (ours), beside all rules (peer), on the windows of the same
-searches with the preset `quick`, in virtual time: means over servers on which constants were tuned,
-and over servers on which none was. Seventy to a hundred searches make each share, whose
-standard error is 2.5 % where intervals have the truth in 95 %. Without goals: docs/method.md draws
-the conclusions.
+Each rule of the estimate is removed in turn (ours) and compared with all rules (peer), on the
+windows of the same searches with the preset `quick`, in virtual time. Means are over servers on
+which constants were tuned, and over servers on which none was. Each share rests on 70 to 100
+searches; its standard error is 2.5 % near 95 %. There are no goals. docs/explanation/accuracy.md
+draws the conclusions.
 """,
     "repeats": """## The proof of the intervals from few repeats
 
 2,000 studies for each row, of a known truth and without servers. A repeat knows its own limit to
 2 %, and repeats differ by more or less than that: a single peak, and the sharing ratio of two
 tenants, which rests on three peaks. Intervals must have the truth in 95 % of studies; hosts were
-seen to wander by 5 to 20 % (docs/method.md, Repeats).
+seen to wander by 5 to 20 % (docs/explanation/repeats.md).
 """,
     "repeatability": """## The same answer again
 
@@ -157,7 +156,7 @@ of `standard`, or of a comparison.
     "prediction": """## Predicted sharing
 
 Pairs of models that share a server, at the limit that was measured for them, predicted from what
-each did alone by the steps of the ladder (docs/method.md, "Predicted sharing"). What was measured
+each did alone by the steps of the ladder (docs/explanation/frontier.md). What was measured
 is kept in `benchmarks/pairs/`, one file for each study: on one core with ONNX Runtime six small
 CNNs, these beside copies of themselves, five other models, and four more; with OpenVINO five of the
 six, and the five others; all together and all pairs, each with the preset `quick`. A pair is

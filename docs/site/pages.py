@@ -1,16 +1,19 @@
-"""Pages of the site that lie elsewhere in the repository, and links to and from them.
+"""Add pages from elsewhere in the repository to the site, correct links, and typeset formulas.
 
-mkdocs calls `on_files` before it builds, and `on_page_markdown` for each page. A link to what is no
-page of the site stays as text.
+mkdocs calls `on_files` before it builds, then `on_page_markdown` and `on_page_content` for each
+page. A link to a file that is no page of the site becomes text. Formulas become MathML, so that
+browsers show them without any script.
 """
 
 from __future__ import annotations
 
+import html
 import os
 import re
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
@@ -21,6 +24,7 @@ PAGES = {
     "contributing/index.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
 }
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
 
 
@@ -36,8 +40,18 @@ def on_page_markdown(markdown: str, page: Page, config: Any, files: Files) -> st
     return with_links(markdown, ROOT / PAGES.get(uri, f"docs/{uri}"), ROOT / "docs" / uri)
 
 
+def on_page_content(content: str, page: Page, config: Any, files: Files) -> str:
+    return FORMULA.sub(as_mathml, content)
+
+
+def as_mathml(found: re.Match[str]) -> str:
+    """MathML of a formula that pymdownx.arithmatex has marked: a span within a line, or a div."""
+    display = {"span": "inline", "div": "block"}[found.group(1)]
+    return convert(html.unescape(found.group(2)), display=display)
+
+
 def with_links(text: str, source: Path, page: Path) -> str:
-    """Markdown of a file of the repository, with links as they hold from its page in docs/."""
+    """Return the Markdown of a repository file with links that hold from its page in docs/."""
     pages = {(ROOT / path).resolve(): ROOT / "docs" / name for name, path in PAGES.items()}
 
     def turned(found: re.Match[str]) -> str:

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from perseus.peak.outcome import Outcome
+from perseus.peak.verdict import Verdict
 from perseus.study.form import read_form
 
 ROOT = Path(__file__).parents[2]
@@ -53,3 +55,8 @@ def test_an_example_of_a_configuration_has_the_form_of_one(block):
     default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
     _, problems, _ = read_form({**default, **yaml.safe_load(block)})
     assert problems == []
+
+
+@pytest.mark.parametrize("verdict", [*Verdict, *Outcome])
+def test_the_reference_explains_every_verdict(verdict):
+    assert f"\n| `{verdict}` |" in (ROOT / "docs/reference/verdicts.md").read_text()

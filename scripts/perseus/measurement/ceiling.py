@@ -1,5 +1,5 @@
 """The client's ceiling: the highest rate that it can offer on this host, by a null model
-(docs/method.md, "Load").
+(docs/explanation/load.md).
 
 The null model answers at once, so that what gives out first is the client or the path. Closed loop
 tells what they can carry at all; the ceiling is the highest open-loop rate at which a window is

@@ -1,7 +1,7 @@
 """The first requests to a fresh server: every batch size that it can form, once.
 
 A runtime may plan, compile or allocate when it first meets a size; no window shall pay for that
-(docs/method.md, "Load").
+(docs/explanation/load.md).
 """
 
 from __future__ import annotations

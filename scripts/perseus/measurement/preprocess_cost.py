@@ -1,4 +1,4 @@
-"""What a client pays for pictures that it preprocesses itself (docs/method.md, "Preprocessing")."""
+"""Measure the CPU time of preprocessing on the client (docs/explanation/preprocessing.md)."""
 
 from __future__ import annotations
 

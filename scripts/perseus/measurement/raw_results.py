@@ -27,7 +27,7 @@ REQUESTS_SCHEMA = pa.schema(
 )
 
 _BOUND = "one-sided bound of exceedance at the confidence of the verdict"
-_METHOD = '(docs/method.md, "Verdict on a window")'
+_METHOD = "(docs/explanation/verdict.md)"
 _TRITON = "of the answered requests, Triton's counters"
 
 WINDOWS_SCHEMA = pa.schema(

@@ -1,5 +1,5 @@
 """How a window of bursty load kept its SLA: over time, in its worst minute, and on the whole
-(docs/method.md, "Bursts and traces").
+(docs/explanation/replay.md).
 
 A request belongs to the second in which it was intended, however late it was sent or answered.
 """

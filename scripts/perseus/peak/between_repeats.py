@@ -1,4 +1,4 @@
-"""What few repeats tell of the mean of many (docs/method.md, "Repeats").
+"""What few repeats tell of the mean of many (docs/explanation/repeats.md).
 
 Repeats differ by more than each of them knows of itself: hosts wander. By how much is not known
 either, and two to five repeats hardly tell. So it is a parameter of its own, with a prior.

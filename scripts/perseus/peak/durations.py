@@ -84,7 +84,7 @@ def lowest_rps(settings: SearchSettings, sla: Sla) -> float:
     """The rate below which hardly a window can certify: too few requests in the longest; maybe
     infinite.
 
-    Where requests come late together, more are needed (docs/method.md, "Verdict on a window").
+    Where requests come late together, more are needed (docs/explanation/verdict.md).
     """
     fewest = fewest_requests(sla.allowed)
     enough = fewest <= settings.confirm.requests

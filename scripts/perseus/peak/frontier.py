@@ -1,4 +1,4 @@
-"""Which mix of tenants to measure next (docs/method.md, "Frontier")."""
+"""Which mix of tenants to measure next (docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ALONE = Interval(1.0, 1.0, 1.0)
 class MeasuredMix:
     """A mix that was measured: its weights, and its sharing ratio, NaN without an estimate.
 
-    The ratio is the scale of the load line (docs/method.md, "What is asked").
+    The ratio is the scale of the load line (docs/explanation/method.md).
     """
 
     weights: tuple[int, ...]

@@ -1,5 +1,4 @@
-"""Bursts of arrivals, and how long a server takes to recover from each (docs/method.md, "Bursts
-and traces")."""
+"""Find bursts of arrivals and the recovery time after each (docs/explanation/replay.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search for the largest load at which every tenant keeps its SLA (docs/method.md, "Search").
+"""Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
 The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
 limit, bisect coarsely, estimate it from windows around the root, certify a rate in fresh windows,

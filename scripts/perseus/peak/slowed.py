@@ -2,7 +2,7 @@
 
 What other processes on the server's cores use is known; what a neighbour on the same machine takes,
 or a hypervisor, is not. But it shows where requests wait, and are answered more slowly than they
-were when the speed of the busy server was looked at (docs/method.md, "Search").
+were when the speed of the busy server was looked at (docs/explanation/search.md).
 """
 
 from __future__ import annotations

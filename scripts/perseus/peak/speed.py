@@ -1,4 +1,4 @@
-"""How fast a busy server works, by what it answers in a closed loop (docs/method.md, "Search").
+"""How fast a busy server works, by what it answers in a closed loop (docs/explanation/search.md).
 
 A server is busy where requests wait, and only then does it work as it does near its limit: without
 load its caches cool down, and its latencies tell of that.

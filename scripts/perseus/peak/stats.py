@@ -1,8 +1,7 @@
 """Statistics of autocorrelated latencies: order statistics, batch means, trends, bootstraps.
 
 Latencies of neighbouring requests are correlated, so plain binomial intervals are far too narrow;
-what is independent enough to count is a batch, not a request (docs/method.md, "Verdict on a
-window").
+what is independent enough to count is a batch, not a request (docs/explanation/verdict.md).
 
 scipy.stats is imported where nothing else will do: that alone takes longer than most jobs need.
 """
@@ -88,7 +87,7 @@ def fewest_requests(allowed: float) -> int:
     """Requests below which a window says nothing of its SLA: one late request must be allowed.
 
     The smallest n of which, at an exceedance of `allowed`, at most one is late with a probability
-    of 1 %: 130 for p95, 662 for p99 (docs/method.md, "Verdict on a window").
+    of 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
     """
     from scipy import stats
 

@@ -1,4 +1,4 @@
-"""Is a server in its steady state? (docs/method.md, "Search")"""
+"""Is a server in its steady state? (docs/explanation/search.md)"""
 
 from __future__ import annotations
 

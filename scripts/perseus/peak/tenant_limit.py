@@ -1,4 +1,4 @@
-"""The limit of one tenant, estimated from the windows near it (docs/method.md, "The estimate").
+"""The limit of one tenant, estimated from the windows near it (docs/explanation/estimate.md).
 
 The luck of a window lies mostly in its arrivals, and these are known: they were drawn by us. So the
 same arrivals are given to a virtual queue, a single first-come first-served server. Its late

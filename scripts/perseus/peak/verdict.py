@@ -1,4 +1,4 @@
-"""The verdict on one window of load (docs/method.md, "Verdict on a window").
+"""The verdict on one window of load (docs/explanation/verdict.md).
 
 A window is judged tenant by tenant: INVALID when the client did not offer what was asked, FAIL when
 the SLA is violated or the server does not keep up, PASS when the SLA holds with the stated
@@ -40,7 +40,7 @@ RISING = 0.98
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What may go on in a window that counts (docs/method.md, "Load").
+    """What may go on in a window that counts (docs/explanation/load.md).
 
     `foreign` is the share of the server's cores, and of its GPU's time, that other processes may
     use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
@@ -112,7 +112,7 @@ class TenantWindow:
 
     @property
     def punctual(self) -> bool:
-        """Whether requests were sent when they should have been (docs/method.md, "Load")."""
+        """Whether requests were sent when they should have been (docs/explanation/load.md)."""
         return not self.send_lag_p99_ms > QUIET.lag_ms(self.sla_ms)
 
     @property

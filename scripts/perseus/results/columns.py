@@ -63,7 +63,7 @@ LOAD_LINE = [
         WHOLE,
         "",
         "repeats that found a limit of the server: estimates are their mean, and where it is fewer"
-        " than `repeats`, an end of the interval is open (docs/method.md, Repeats)",
+        " than `repeats`, an end of the interval is open (docs/explanation/repeats.md)",
     ),
 ]
 """The first columns of every table of peaks."""
@@ -78,7 +78,7 @@ CELL = [
 ]
 """The first columns of every table of an experiment's own."""
 
-CI = "of the 95 % interval (docs/method.md, Repeats)"
+CI = "of the 95 % interval (docs/explanation/repeats.md)"
 
 PRICED = [
     column("currency", TEXT, "", "in which the price was stated; all are converted into USD"),

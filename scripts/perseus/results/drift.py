@@ -1,5 +1,5 @@
 """How a quantity drifts over hours, with an interval that is honest of values that go together
-(docs/method.md, "Soak")."""
+(docs/explanation/soak.md)."""
 
 from __future__ import annotations
 

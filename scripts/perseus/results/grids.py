@@ -1,5 +1,7 @@
-"""The settings of a grid side by side (docs/method.md, "Grids"): which of them keep the SLA and the
-bounds, which of those is the cheapest, and how sure that is."""
+"""Compare the settings of a grid and choose the cheapest one within the bounds.
+
+The method is in docs/explanation/grids.md.
+"""
 
 from __future__ import annotations
 

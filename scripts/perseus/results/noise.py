@@ -1,5 +1,4 @@
-"""The noise floor of a host, from the same measured again and again (docs/method.md, "Noise of the
-host")."""
+"""The noise floor of a host, from the same measured again and again (docs/explanation/noise.md)."""
 
 from __future__ import annotations
 

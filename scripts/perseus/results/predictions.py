@@ -1,5 +1,5 @@
 """How much tenants can share, as what each of them did alone predicts it, beside what was measured
-(docs/method.md, "Predicted sharing")."""
+(docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Throughput over the requests in flight, and its knee (docs/method.md, "Closed loops").
+"""Throughput over the requests in flight, and its knee (docs/explanation/closed-loops.md).
 
 Two laws are fitted to the levels of a closed loop. Both begin as a straight line, what one request
 in flight gets times their number, and know a throughput that more of them do not raise. The knee is

@@ -1,5 +1,5 @@
 """What one tenant costs another: latency beside it / latency alone at the same rate, with its
-uncertainty (docs/method.md, "Slowdown of each pair")."""
+uncertainty (docs/explanation/slowdown.md)."""
 
 from __future__ import annotations
 

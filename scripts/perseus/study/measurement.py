@@ -57,7 +57,8 @@ class Measurement(Part):
 
     preset: PresetName = Field(
         default="quick",
-        description="How much evidence: confidence, windows and repeats (docs/method.md).",
+        description="Amount of evidence: confidence, windows, repeats"
+        " (docs/explanation/search.md).",
     )
     repeats: Annotated[Whole, Field(ge=1, le=100)] | None = Field(
         default=None,

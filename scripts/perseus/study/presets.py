@@ -1,4 +1,4 @@
-"""Presets: how much evidence a study collects (documented in docs/method.md)."""
+"""Presets: the amount of evidence that a study collects (docs/explanation/search.md)."""
 
 from __future__ import annotations
 

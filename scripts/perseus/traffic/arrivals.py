@@ -1,7 +1,7 @@
 """Arrival processes: absolute send times, drawn before a window starts.
 
 Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
-returns absolute times and Poisson is the default (docs/method.md, "Load"). A trace is a text file
+returns absolute times and Poisson is the default (docs/explanation/load.md). A trace is a text file
 with one arrival time per line, in seconds or as a date.
 """
 

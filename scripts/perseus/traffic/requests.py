@@ -55,7 +55,7 @@ class Requests:
         return self.status == Status.OK
 
     def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Time from the *intended* send to the answer (docs/method.md, "Load").
+        """Time from the *intended* send to the answer (docs/explanation/load.md).
 
         A pending request counts with its age at `now_ns`, a failed one as infinitely late.
         """

@@ -1,7 +1,7 @@
 """The search against simulated servers in virtual time, whose limit is known.
 
-Bounds are those that docs/method.md states for the quick preset. Shares are over few seeds, and
-allow for what chance makes of so few; `make bench BENCH=coverage` has the statistics.
+docs/explanation/accuracy.md states the bounds for the preset `quick`. Shares are over few seeds, so
+the bounds allow for chance; `make bench BENCH=coverage` has the statistics.
 """
 
 from __future__ import annotations

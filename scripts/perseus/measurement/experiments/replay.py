@@ -1,7 +1,7 @@
 """Experiment `replay`: bursty or recorded arrivals, offered once for minutes, not searched with.
 
 All tenants together, and each alone on the same server, get exactly the same arrivals: what differs
-is the others' doing (docs/method.md, "Bursts and traces").
+is the others' doing (docs/explanation/replay.md).
 """
 
 from __future__ import annotations

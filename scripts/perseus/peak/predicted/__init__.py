@@ -1,2 +1,4 @@
-"""How much tenants can share a server, predicted from what each of them did alone (docs/method.md,
-"Predicted sharing")."""
+"""Predict the sharing ratio of a mix from measurements of each tenant alone.
+
+The method is in docs/explanation/frontier.md.
+"""

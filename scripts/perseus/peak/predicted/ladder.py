@@ -41,7 +41,7 @@ class LadderStep(StrEnum):
 
     @property
     def words(self) -> str:
-        """What adds up, or gives way, at the limit that it predicts (docs/method.md)."""
+        """Describe what the step assumes at the limit (docs/explanation/frontier.md)."""
         return {
             LadderStep.UTILISATION: "utilisations add up to 1",
             LadderStep.SHARES: "shares of peaks add up to a constant",

@@ -138,7 +138,7 @@ def _sentences(found: Comparison, shown: Sequence[Judged]) -> Iterator[str]:
     if len(compared) > 1:
         yield (
             f"- Intervals are such that, if nothing differs, all {len(compared)} rows at once have"
-            " 1 in them in 95 % of comparisons (max-t; docs/method.md, Two results compared)."
+            " 1 in them in 95 % of comparisons (max-t; docs/explanation/comparison.md)."
         )
     peaks = [each for each in compared if each.pair.metric == PEAK]
     if known := [each for each in peaks if np.isfinite(_reach(each.simultaneous))]:

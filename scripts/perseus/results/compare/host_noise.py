@@ -2,7 +2,7 @@
 
 How far repeats of the same lie apart is the host's, and few repeats of one load line hardly tell.
 So all that was repeated on a server in both studies tells of it together, and as far as servers are
-alike, what was repeated on the others (docs/method.md, "Two results compared").
+alike, what was repeated on the others (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ SCHEMA = Schema(
                least=0),
         column("ci_high", REAL, "", "its upper end", least=0),
         column("simultaneous_low", REAL, "", "ratio: lower end of the 95 % interval that holds for"
-               " all rows at once (docs/method.md, Two results compared)", least=0),
+               " all rows at once (docs/explanation/comparison.md)", least=0),
         column("simultaneous_high", REAL, "", "its upper end", least=0),
         column("noise_floor", REAL, "share", "difference that chance exceeds in 5 % of pairs of so"
                " many repeats, by the experiment aa; null where neither study has one", most=inf),

@@ -1,2 +1,2 @@
 """Fleets: the cheapest whole servers for a demand, of the loads that servers were measured to carry
-(docs/method.md, "Demand and fleets")."""
+(docs/explanation/fleets.md)."""

@@ -1,7 +1,7 @@
 """A fleet under its demand in virtual time: does it keep the SLAs?
 
 Each server is a first-come first-served queue for all its tenants, whose work is what the busy
-server was seen to take for a request of each tenant alone (docs/method.md, "Demand and fleets"):
+server was seen to take for a request of each tenant alone (docs/explanation/fleets.md):
 another way to the same answer than the searched limits, on which the fleet rests. Times are brought
 to the host's speed in the dedicated cells, as the loads are that a plan gives to a server.
 """

@@ -1,5 +1,4 @@
-"""Costs over the demand: where sharing pays, and which server is the cheapest (docs/method.md,
-"Demand and fleets")."""
+"""Compare the cost of dedicated and shared servers over the demand (docs/explanation/fleets.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""How many servers of one price carry a demand, dedicated or shared (docs/method.md, "Demand and
-fleets")."""
+"""Count the servers of one type that a demand needs (docs/explanation/fleets.md)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ SCHEMA = Schema(
                most=inf),
         column("restarts_high", REAL, "share", "upper end", most=inf),
         column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
-               " 5 % of pairs (docs/method.md, Noise of the host)", most=inf),
+               " 5 % of pairs (docs/explanation/noise.md)", most=inf),
         column("verdict", TEXT, "", "ok, client_limited, disturbed or failed",
                words=("ok", "client_limited", "disturbed", "failed")),
         column("reason", TEXT, "", "why not ok, in words"),

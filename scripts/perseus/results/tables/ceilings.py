@@ -26,7 +26,7 @@ SCHEMA = Schema(
         column("client_cores", WHOLE, "cores", "cores of the client"),
         column("processes", WHOLE, "", "client processes"),
         column("ceiling_rps", REAL, "requests/s", "highest rate of one tenant, with the arrivals of"
-               " the study, at which a window was valid (docs/method.md, Load)"),
+               " the study, at which a window was valid (docs/explanation/load.md)"),
         column("problem", TEXT, "", "why this ceiling is too low, and not to be trusted; empty"
                " where it is"),
         column("first_invalid_rps", REAL, "requests/s", "lowest rate above it that was not"),

@@ -80,7 +80,7 @@ SCHEMA = Schema(
         column("high_rps", REAL, "requests/s", "upper end"),
         column("requests", WHOLE, "requests", "requests that count"),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/method.md, Verdict on a window)"),
+               " (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "of the batch-means intervals"),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent"),

@@ -100,7 +100,7 @@ SCHEMA = Schema(
                " highest of all tenants and repeats"),
         column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"
                " limit, by the first pricing of the study; in mixes a request of each tenant counts"
-               " by what it costs alone with the first setting (docs/method.md, Grids)"),
+               " by what it costs alone with the first setting (docs/explanation/grids.md)"),
         column("ci_low_usd", REAL, "USD", f"usd_per_million_inferences: lower end {CI}"),
         column("ci_high_usd", REAL, "USD", f"usd_per_million_inferences: upper end {CI}"),
         column("cost_ratio", REAL, "", "its cost / that of the cheapest", least=0),

@@ -36,7 +36,7 @@ SCHEMA = Schema(
     [
         *CELL,
         column("levels", WHOLE, "", "levels at which the server was what limited"),
-        column("law", TEXT, "", "the law that they speak for (docs/method.md, Closed loops):"
+        column("law", TEXT, "", "the law that they speak for (docs/explanation/closed-loops.md):"
                " queueing network or universal scalability law",
                null=True, words=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"

@@ -40,8 +40,8 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("server", TEXT, "", "name of the server"),
         column("preset", TEXT, "", "how much evidence was collected"),
-        column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} (docs/method.md,"
-               " Predicted sharing)",
+        column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} "
+               "(docs/explanation/frontier.md)",
                words=LadderStep),
         column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
                " its models (a prediction for each), or the server", words=Out),

@@ -65,7 +65,7 @@ SCHEMA = Schema(
                " second measurement would be"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
-               " (docs/method.md, Predicted sharing), or empty", words=("", *LadderStep)),
+               " (docs/explanation/frontier.md), or empty", words=("", *LadderStep)),
         *(
             column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
             for step in LadderStep

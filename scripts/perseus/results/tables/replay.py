@@ -145,14 +145,14 @@ SCHEMA = Schema(
                " dispersion): 1 of Poisson arrivals", least=0),
         column("requests", WHOLE, "requests", "requests, without the unsent", null=True),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/method.md, Verdict on a window)"),
+               " (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent",
                null=True),
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
         column("attained", REAL, "share", "requests within the latency of the SLA"),
         column("attained_low", REAL, "share", "its 95 % interval, that of a verdict"
-               " (docs/method.md, Verdict on a window), lower end"),
+               " (docs/explanation/verdict.md), lower end"),
         column("attained_high", REAL, "share", "upper end"),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
@@ -161,7 +161,7 @@ SCHEMA = Schema(
                " the lowest attainment, or all of a shorter window", null=True),
         column("worst_minute_requests", WHOLE, "requests", "requests intended in it", null=True),
         column("worst_minute_attained", REAL, "share", "of them, within the latency of the SLA"),
-        column("bursts", WHOLE, "", "bursts of its arrivals (docs/method.md, Bursts and traces)",
+        column("bursts", WHOLE, "", "bursts of its arrivals (docs/explanation/replay.md)",
                null=True),
         column("worst_recovery_s", REAL, "s", "longest time from the end of a burst until the"
                " server had recovered; infinite where it had not when the window ended"),

@@ -161,7 +161,7 @@ SCHEMA = Schema(
         column("level", REAL, "see unit", "where the fitted line begins, after the warm-up",
                least=-inf),
         column("per_hour", REAL, "unit/h", "slope of the fitted line", least=-inf),
-        column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/method.md, Soak), lower"
+        column("low_per_hour", REAL, "unit/h", "its 95 % interval (docs/explanation/soak.md), lower"
                " end", least=-inf),
         column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
         column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
@@ -176,7 +176,7 @@ SCHEMA = Schema(
                " their window: errors and refusals, too", null=True),
         column("failing_from_hours", REAL, "h", "from the first window to the first in which over"
                " 1 % of the requests went unanswered, as surely over 1 % of all from there on did"
-               " (docs/method.md, Soak); null where there is none"),
+               " (docs/explanation/soak.md); null where there is none"),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
                " client_limited, disturbed or failed", words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),

@@ -36,9 +36,9 @@ SCHEMA = Schema(
                " mean of the repeats)"),
         column("requests", WHOLE, "requests", "requests of the last certified window", null=True),
         column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/method.md, Verdict on a window)"),
+               " (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
-               " (docs/method.md, Verdict on a window)", null=True),
+               " (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
