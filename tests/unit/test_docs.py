@@ -60,3 +60,13 @@ def test_an_example_of_a_configuration_has_the_form_of_one(block):
 @pytest.mark.parametrize("verdict", [*Verdict, *Outcome])
 def test_the_reference_explains_every_verdict(verdict):
     assert f"\n| `{verdict}` |" in (ROOT / "docs/reference/verdicts.md").read_text()
+
+
+def test_the_reference_names_every_target_and_rule():
+    makefile = (ROOT / "Makefile").read_text()
+    targets = re.search(r"^\.PHONY: (all .*)$", makefile, re.M).group(1).split()
+    workflow = [(ROOT / "Snakefile"), *(ROOT / "rules").glob("*.smk")]
+    rules = re.findall(r"^rule (\w+):", "\n".join(file.read_text() for file in workflow), re.M)
+    text = (ROOT / "docs/reference/targets.md").read_text()
+    unnamed = [name for name in targets if f"`make {name}`" not in text]
+    assert unnamed + [name for name in rules if f"`{name}`" not in text] == []
