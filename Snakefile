@@ -60,6 +60,7 @@ onstart:
     if workflow.local_exec:  # elsewhere, each job looks for itself
         require_machine(workflow.dag.needrun_jobs())
     require_own_files(workflow.dag.needrun_jobs())
+    require_figures(workflow.dag.needrun_jobs())
     # Those of an earlier run: what is printed at the end is of this one.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
@@ -102,7 +103,7 @@ onerror:
         print(f"Interrupted. {again}", file=sys.stderr)
         return
     for path in errors_of_jobs():
-        print(path.read_text(), file=sys.stderr)
+        print(path.read_text(encoding="utf-8"), file=sys.stderr)
     print(f"A job failed; its log is under {' or '.join(logs_of_run())}/.", file=sys.stderr)
     if is_of_study():
         print(again, file=sys.stderr)

@@ -155,6 +155,20 @@ def require_machine(jobs):
             raise WorkflowError(f"Server {server.name!r}: {error}") from None
 
 
+def require_figures(jobs):
+    """Stop before anything is measured when the figures or the report could not be made of it."""
+    if {"measure", "figure"} <= {job.rule.name for job in jobs}:
+        from perseus.report.rehearsal import rehearse
+
+        try:
+            rehearse(planning.figure_task(STUDY))
+        except Exception as error:
+            raise WorkflowError(
+                "Figures and report cannot be made with this Python environment, so nothing is"
+                f" measured: {type(error).__name__}: {error}. Install requirements.txt again."
+            ) from error
+
+
 def require_own_files(jobs):
     """Stop when weights or ONNX files that are to be exported cannot be."""
     exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]

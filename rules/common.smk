@@ -1,6 +1,7 @@
 """The study, read once from the configuration, and what all rules share."""
 
 import gc
+import os
 import re
 import sys
 from functools import cache
@@ -13,6 +14,9 @@ from snakemake.exceptions import WorkflowError
 # results, and files that the configuration names, in the working directory.
 HERE = Path(workflow.current_basedir.get_path_or_uri(secret_free=True)).parent
 sys.path.insert(0, str(HERE / "scripts"))
+
+# Jobs, and what they start, read and write text as UTF-8 whatever the locale.
+os.environ.update(PYTHONUTF8="1")
 
 from perseus.host import cores, snakemake_answers
 from perseus.report.figures import FIGURES, figures_of

@@ -73,6 +73,19 @@ def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty
     assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in said
 
 
+def test_figures_that_cannot_be_drawn_end_a_run_before_it_measures(empty, tmp_path):
+    workflow = empty.copy(tmp_path / "workflow")
+    page = workflow.root / "scripts/perseus/report/page.py"
+    page.write_text(page.read_text() + "\nraise ImportError('libfreetype.so.6 is missing')\n")
+    code, output, errors = workflow._snakemake("--cores", "2", "all")
+    assert (code, "Traceback" in errors) == (1, False)
+    assert (
+        "Figures and report cannot be made with this Python environment, so nothing is measured:"
+        " ImportError: libfreetype.so.6 is missing. Install requirements.txt again."
+    ) in output + errors
+    assert not (workflow.root / "results/default/models").exists()
+
+
 @pytest.mark.parametrize("text", ["models: 3", "scenarios: null", "servers: [null, 3, {}]"])
 def test_a_malformed_section_is_named(empty, tmp_path, text):
     assert text.split(":")[0] in refusal(empty, tmp_path, text)

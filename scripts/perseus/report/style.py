@@ -165,7 +165,8 @@ def nothing(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Matplotlib's settings while a figure is made and written."""
+    """Matplotlib's settings while a figure is made and written: its own defaults and these, without
+    those of a user's matplotlibrc."""
     settings: dict[Any, Any] = {
         "font.size": style.font_pt,
         "text.hinting": "none",  # hinted, words of a PNG are not as wide as the layout has them
@@ -187,7 +188,9 @@ def drawing(style: FigureTask) -> Iterator[None]:
         "legend.columnspacing": 1.2,
         "svg.hashsalt": "perseus",
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(settings)
         yield
 
 
@@ -198,7 +201,7 @@ def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
     figure.savefig(drawn, format="svg", dpi=style.dpi, metadata={"Date": None})
     figure.set_layout_engine("none")
     with whole(svg) as partial:
-        partial.write_text(compact(drawn.getvalue()))
+        partial.write_text(compact(drawn.getvalue()), encoding="utf-8")
     with whole(png) as partial:
         figure.savefig(partial, format="png", dpi=style.dpi)
 

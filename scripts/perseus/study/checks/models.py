@@ -53,7 +53,7 @@ def torchvision_weights() -> dict[str, tuple[str, ...]]:
         return {}
     found: dict[str, tuple[str, ...]] = {}
     for path in Path(spec.submodule_search_locations[0], "models").glob("*.py"):
-        text = path.read_text()
+        text = path.read_text("utf-8")
         of_class = {
             name: tuple(re.findall(r"^    ([A-Z][A-Z0-9_]*) = ", body, re.MULTILINE))
             for name, body in re.findall(

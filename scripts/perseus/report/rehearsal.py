@@ -1,0 +1,28 @@
+"""Try, before a study measures, what its last jobs need."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from perseus.report.style import drawing, panels, save
+from perseus.study.tasks.figure import FigureTask
+
+LAST_MODULES: Final = ("perseus.results.check", "perseus.report.page")
+
+
+def rehearse(style: FigureTask) -> None:
+    """Write a small figure as SVG and PNG, and import what checks tables and writes the report.
+
+    Raises the error that would stop the last jobs.
+    """
+    for module in LAST_MODULES:
+        import_module(module)
+    with TemporaryDirectory() as folder, drawing(style):
+        figure, (axes,) = panels(style, 1, 1, 30)
+        axes.bar([-1, 1], [0.1, 10], hatch="///", label="a \N{MINUS SIGN} b")
+        axes.set_yscale("log")
+        axes.legend()
+        save(figure, style, Path(folder, "figure.svg"), Path(folder, "figure.png"))
