@@ -56,7 +56,9 @@ try:
         most_cores=cores.most_for_a_server() if IS_ON_THIS_MACHINE else None,
     )
 except ConfigError as error:
-    raise WorkflowError(str(error)) from None
+    of_profile = config_files.keys_of_profile(workflow.config_settings.config, sys.argv)
+    problems = [config_files.naming_profile(problem, of_profile) for problem in error.problems]
+    raise WorkflowError(str(ConfigError(problems))) from None
 
 SOURCES = Sources(HERE / "scripts")
 MEASURE_TASKS = MeasureTasks(STUDY, SOURCES)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from perseus.models.answers import Array
+from perseus.models.checkpoints import CheckpointError, state_dicts, weights_of
 from perseus.study.hints import meant_or_known
 
 if TYPE_CHECKING:
@@ -138,16 +139,16 @@ def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
 def require_fit(architecture: str, path: Path) -> None:
     """Raises ExportError unless a file is a state_dict of the architecture; reads no weights."""
     torch, _ = import_torchvision()
-    state = _state_dict(path, device="meta")
     try:
         with torch.device("meta"):
+            state = _state_dict(architecture, path, device="meta")
             _fitting(architecture, state, path)
     except NotImplementedError:  # of RegNets, whose widths torchvision computes with tensors
-        _fitting(architecture, state, path)
+        _fitting(architecture, _state_dict(architecture, path, device="meta"), path)
 
 
 def _from_file(architecture: str, path: Path) -> torch.nn.Module:
-    state = _state_dict(path, device="cpu")
+    state = _state_dict(architecture, path, device="cpu")
     network = _fitting(architecture, state, path)
     # Over the network's own: it has the counts of batches, and tells the versions of its modules,
     # which a plain dictionary does not.
@@ -157,7 +158,11 @@ def _from_file(architecture: str, path: Path) -> torch.nn.Module:
     return network
 
 
-def _state_dict(path: Path, device: str) -> dict[str, torch.Tensor]:
+def _state_dict(architecture: str, path: Path, device: str) -> Mapping[str, torch.Tensor]:
+    """The weights in a file, under the names of the architecture where it has them all.
+
+    Raises ExportError for a file that is no checkpoint of tensors, or holds several weights.
+    """
     torch, _ = import_torchvision()
     try:
         state = torch.load(path, map_location=device, weights_only=True)
@@ -168,12 +173,18 @@ def _state_dict(path: Path, device: str) -> dict[str, torch.Tensor]:
         ) from error
     if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
         raise ExportError(f"{path} holds a {type(state).__name__}, not a state_dict")
-    if other := [key for key, value in state.items() if not isinstance(value, torch.Tensor)]:
+    states = state_dicts(state, lambda value: isinstance(value, torch.Tensor))
+    if not states:
+        other = [key for key, value in state.items() if not isinstance(value, torch.Tensor)]
         raise ExportError(
             f"{path} holds {_some('keys that are no tensors', other)}. "
             "Write it with torch.save(model.state_dict(), path)."
         )
-    return state
+    names = _without_weights(architecture, aux_logits=False).state_dict().keys()
+    try:
+        return weights_of(states, [name for name in names if not name.endswith(COUNT)], path)
+    except CheckpointError as error:
+        raise ExportError(str(error)) from None
 
 
 def _fitting(architecture: str, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:

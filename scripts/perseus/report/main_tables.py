@@ -52,7 +52,7 @@ def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterat
         yield _savings(rows["savings"])
     if any(row["predicted_ratio"] is not None for row in rows["predictions"]):
         yield from sections(PREDICTIONS, rows, evidence)
-    yield from _costs(rows["costs"])
+    yield from _costs(rows["costs"], rows["peaks"])
     yield _response_times(rows["tenants"], evidence)
     if pictures := [row for row in rows["tenants"] if row["preprocessing"]]:
         yield _preprocessing(pictures, evidence)
@@ -184,8 +184,23 @@ def _savings(rows: list[Row]) -> ShownTable:
     )
 
 
-def _costs(rows: list[Row]) -> Iterator[ShownTable]:
-    """A row for each load line and instance, whatever it is paid by; and the prices."""
+def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
+    """A row for each load line and instance, whatever it is paid by; and the prices. Servers
+    without a price are named once."""
+    priced = {row["server"] for row in rows}
+    unpriced = sorted({str(row["server"]) for row in peaks} - priced)
+    if not rows:
+        yield ShownTable(
+            title=COSTS,
+            note="",
+            columns=(),
+            rows=[],
+            total=0,
+            file="costs",
+            empty="No server of this study has a price, so that the report says nothing of costs."
+            " Give servers a price: and run again; nothing is measured anew.",
+        )
+        return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
     lines: dict[tuple[str, ...], dict[str, Row]] = {}
     prices: dict[tuple[str, ...], dict[str, Row]] = {}
@@ -213,9 +228,10 @@ def _costs(rows: list[Row]) -> Iterator[ShownTable]:
             ]
             for paid in list(lines.values())[:MOST_ROWS]
         ],
+        remarks=[Remark("Without a price:", f"{', '.join(unpriced)}.")] if unpriced else [],
         total=len(lines),
         file="costs",
-        empty="No server has a price.",
+        empty="",
     )
     sources = "; ".join(sorted({str(row["price_source"]) for row in rows}))
     no_day = "" if all(row["price_date"] for row in rows) else NO_DAY
@@ -246,7 +262,7 @@ def _costs(rows: list[Row]) -> Iterator[ShownTable]:
         ],
         total=len(prices),
         file="costs",
-        empty="No server has a price.",
+        empty="",
     )
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from perseus.study.hints import did_you_mean
 from perseus.study.presentation import Costs
 from perseus.study.price import CustomMachine, PriceRow, Rates
-from perseus.study.price_list import ListedPrice, PriceList
+from perseus.study.price_list import PRICES, ListedPrice, PriceList
 
 SUSPICIOUS_SPOT: Final = 0.15
 """Of the on-demand price: what clouds list below it, nobody is sure to get."""
@@ -54,7 +54,7 @@ def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
         else _machines(wanted, prices, costs)
     )
     if wanted.accelerator is None:
-        return [min(machines.values(), key=_on_demand_then_spot)]
+        return [min(machines.values(), key=lambda machine: _by_pricing(machine, costs))]
     accelerators = _accelerators(wanted, wanted.accelerator, prices, costs)
     zones = machines.keys() & accelerators.keys()
     pairs = [
@@ -64,7 +64,10 @@ def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
         if not zones or zone == other
     ]
     machine, accelerator = min(
-        pairs, key=lambda pair: tuple(map(sum, zip(*map(_on_demand_then_spot, pair), strict=True)))
+        pairs,
+        key=lambda pair: tuple(
+            map(sum, zip(*(_by_pricing(each, costs) for each in pair), strict=True))
+        ),
     )
     if not zones and machine.zone:
         doubt = f"{accelerator.source} has {wanted.accelerator} in other zones than the machine"
@@ -72,9 +75,17 @@ def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
     return [machine, accelerator]
 
 
-def _on_demand_then_spot(of: Bought) -> tuple[float, float]:
-    on_demand, spot = of.usd_per_hour["on_demand"], of.usd_per_hour["spot"]
-    return on_demand or float("inf"), spot or float("inf")
+def _by_pricing(of: Bought, costs: Costs) -> tuple[float, ...]:
+    """Its prices in the order in which the study names them; an unknown price is the highest."""
+    order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
+    return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
+
+
+def usable_pricings(costs: Costs) -> tuple[str, ...]:
+    """The pricings of which a row must have one: on_demand, unless the study leaves it out."""
+    if "on_demand" in costs.pricing:
+        return ("on_demand",)
+    return ("on_demand", *costs.pricing)
 
 
 def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bought]:
@@ -84,7 +95,7 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bo
         hint = did_you_mean(wanted.instance, list(prices.machines))
         hint = hint or " (add a row, take an InstanceType that is there, or say custom:)"
         raise UnpricedError("instance", f"{wanted.instance!r} is not in {prices.name}{hint}")
-    chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices)
+    chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices, costs)
     return {zone: _of_row(row, rows, wanted, prices, costs) for zone, row in chosen.items()}
 
 
@@ -104,7 +115,7 @@ def _accelerators(
         known = ", ".join(f"{name}:{number:g}" for number in sorted(listed))
         raise UnpricedError("accelerator", f"{prices.name} has no {named!r} (known: {known})")
     rows = [row for row in rows if _devices(row) == each]
-    chosen = _by_zone(wanted, "accelerator", f"{name}:{each:g}", rows, prices)
+    chosen = _by_zone(wanted, "accelerator", f"{name}:{each:g}", rows, prices, costs)
     return {
         zone: _times(_of_row(row, rows, wanted, prices, costs), round(count / each))
         for zone, row in chosen.items()
@@ -128,11 +139,17 @@ def _times(one: Bought, count: int) -> Bought:
 
 
 def _by_zone(
-    wanted: PriceRow, key: str, what: str, rows: Sequence[ListedPrice], prices: PriceList
+    wanted: PriceRow,
+    key: str,
+    what: str,
+    rows: Sequence[ListedPrice],
+    prices: PriceList,
+    costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """The rows of the wanted region, or of its zone, that have an on-demand price.
+    """The rows of the wanted region, or of its zone, that have a price that the study can use.
 
-    Raises UnpricedError where there is none, and where two rows of a zone differ.
+    Raises UnpricedError where there is none, where a row cannot be read, and where two rows of a
+    zone differ.
     """
     here = [row for row in rows if row.region == wanted.region]
     if not here:
@@ -144,10 +161,15 @@ def _by_zone(
         known = ", ".join(dict.fromkeys(row.zone for row in here)) or "none"
         raise UnpricedError("zone", f"{what!r} has no price in {wanted.zone!r} (known: {known})")
     here = [row for row in here if wanted.zone in (None, row.zone)]
-    priced = [row for row in here if row.prices["on_demand"] is not None]
+    if broken := [row for row in here if row.problem]:
+        more = f", and {len(broken) - 1} lines more cannot be read" if len(broken) > 1 else ""
+        problem = f"{prices.name} line {broken[0].line}: {broken[0].problem}{more}"
+        raise UnpricedError(key, f"{problem} (mend or delete the line{'s' if more else ''})")
+    priced = [row for row in here if _is_usable(row, costs)]
     if not priced:
+        columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         lines = _lines(here)
-        raise UnpricedError(key, f"{what!r} has no Price in {prices.name} {lines} (add one)")
+        raise UnpricedError(key, f"{what!r} has no {columns} in {prices.name} {lines} (add one)")
     found: dict[str, ListedPrice] = {}
     for row in priced:
         first = found.setdefault(row.zone, row)
@@ -157,6 +179,10 @@ def _by_zone(
                 key, f"{what!r} is in {prices.name} {lines}, which differ (keep one)"
             )
     return found
+
+
+def _is_usable(row: ListedPrice, costs: Costs) -> bool:
+    return any(row.prices[pricing] is not None for pricing in usable_pricings(costs))
 
 
 def _of_row(
@@ -179,17 +205,19 @@ def _of_row(
         source=row.source + at,
         date=row.date or costs.priced_on,
         doubts=tuple(
-            f"{prices.name} {doubt}" for doubt in (*doubts_of(row, rows), *_left_out(wanted, rows))
+            f"{prices.name} {doubt}"
+            for doubt in (*doubts_of(row, rows), *_left_out(wanted, rows, costs))
         ),
     )
 
 
-def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice]) -> Iterator[str]:
+def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
     """Zones of the region that might be cheaper, were their price known."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
-    if unpriced := [row for row in here if row.prices["on_demand"] is None]:
+    if unpriced := [row for row in here if not _is_usable(row, costs)]:
+        columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
         zones = " and ".join(row.zone or "the whole region" for row in unpriced)
-        yield f"{_lines(unpriced)}: no Price of {zones}, left out"
+        yield f"{_lines(unpriced)}: no {columns} of {zones}, left out"
 
 
 def _custom(of: CustomMachine, costs: Costs) -> Bought:
@@ -221,13 +249,15 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """What is doubtful about a row that has an on-demand price."""
+    """What is doubtful about a row that has a price."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)}: the same price in each"
     for doubt in _unlikely(row.prices):
         yield f"line {row.line}: {doubt}"
-    on_demand = row.prices["on_demand"] or 0.0
+    on_demand = row.prices["on_demand"]
+    if on_demand is None:
+        return
     elsewhere = {each.region: each.prices["on_demand"] or on_demand for each in rows}
     elsewhere.pop(row.region)
     usual = median(elsewhere.values()) if elsewhere else on_demand
@@ -236,8 +266,10 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """What is doubtful about prices by pricing, of which that on demand is known."""
-    on_demand, spot = prices["on_demand"] or 0.0, prices["spot"]
+    """What is doubtful about prices by pricing, beside the price on demand."""
+    on_demand, spot = prices["on_demand"], prices["spot"]
+    if on_demand is None:
+        return
     for pricing in ("spot", "committed"):
         if (prices[pricing] or 0.0) >= on_demand:
             yield f"the {pricing} price is not below the on-demand price"

@@ -87,9 +87,9 @@ class Study:
     """A definition with what follows from it.
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
-    are the files of each model's images, none for random ones; `prices` and `other_prices` are by
-    server, and `demand_rps` the demand for each model at its three levels. Scenarios are by id,
-    dedicated ones first.
+    are the files of each model's images, none for random ones; `prices` (only of servers that have
+    one) and `other_prices` are by server, and `demand_rps` the demand for each model at its three
+    levels. Scenarios are by id, dedicated ones first.
     """
 
     definition: Definition
@@ -141,10 +141,11 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """What it has figures of: the kinds of its experiments, and "grid", "demand", "servers",
-        "choice", "preprocessing" and "mixes" where it has a grid, a demand, several servers, these
-        or tenants that share one to choose from, tenants that say where pictures become tensors,
-        and a server with mixes enough to predict one from the others."""
+        """What it has figures of: the kinds of its experiments, and "grid", "demand", "prices",
+        "servers", "choice", "preprocessing" and "mixes" where it has a grid, a demand, peaks of
+        servers with a price, several of these servers, these or tenants that share one to choose
+        from, tenants that say where pictures become tensors, and a server with mixes enough to
+        predict one from the others."""
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
         several = len({configured(name) for name in self.servers}) > 1
@@ -154,21 +155,24 @@ class Study:
             for run in each.runs
             if isinstance(run, PeakRun) and run.line == "mix"
         )
+        kinds = {run.kind for scenario in scenarios for run in scenario.runs}
+        priced = "peak" in kinds and any(name in self.prices for name in self.servers)
         has = {
             "grid": bool(self.grids),
             "demand": self.definition.demand is not None,
-            "servers": several,
-            "choice": several or bool(shared),
+            "servers": priced and several,
+            "prices": priced,
+            "choice": priced and (several or bool(shared)),
             "preprocessing": any(t.preprocessing for each in scenarios for t in each.tenants),
             "mixes": max(mixes.values(), default=0) >= MIXES_TO_PREDICT,
         }
-        runs = (run for scenario in scenarios for run in scenario.runs)
-        return {run.kind for run in runs} | {kind for kind, present in has.items() if present}
+        return kinds | {kind for kind, present in has.items() if present}
 
     def said_of_prices(self) -> Iterator[str]:
         """Lines for the terminal: what is doubtful about what its servers cost."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
-        return said({name: (self.prices[name], *self.other_prices[name]) for name in names})
+        prices = {name: (price,) for name, price in self.prices.items()}
+        return said({name: (*prices.get(name, ()), *self.other_prices[name]) for name in names})
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,23 @@ def merged(default: Any, given: Any) -> Any:
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
+
+
+def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
+    """The keys that a Snakemake profile sets by `config:`, of those that Snakemake was given beside
+    configuration files; `arguments` are those of its command line, which replace a profile's."""
+    given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
+    return set() if given else set(config)
+
+
+def naming_profile(problem: str, keys: set[str]) -> str:
+    """The problem of a study; with where it comes from if a profile sets its key."""
+    if re.split(r"[.:\[]", problem)[0] not in keys:
+        return problem
+    return (
+        f"{problem} (set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or"
+        " profiles/default: remove it there, or run with --profile none)"
+    )
 
 
 def doubled_keys(path: Path) -> Iterator[str]:

@@ -14,6 +14,7 @@ def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
     """The definition with a scenario, and a server, for each variant that can be measured.
+    Scenarios have the names of their results.
 
     study: without problems. most_cores: that a server may have on this machine, None where it is
     not known; variants with more are left out.
@@ -22,7 +23,8 @@ def expanded(
     models = {model.name: model for model in study.models}
     scenarios: list[ScenarioSettings] = []
     grids: list[ScenarioGrid] = []
-    for item in study.scenarios:
+    for given in study.scenarios:
+        item = given.model_copy(update={"name": given.result_name})
         if item.grid is None:
             scenarios.append(item)
             continue

@@ -216,7 +216,7 @@ def tables_task(study: Study) -> TablesTask:
         study=study.name,
         seed=study.definition.seed,
         pricing=study.definition.costs.pricing,
-        prices={name: study.prices[name] for name in study.servers},
+        prices={name: study.prices[name] for name in study.servers if name in study.prices},
         other_prices={name: study.other_prices[name] for name in study.servers},
         usd_per_kwh=study.definition.costs.usd_per_kwh,
         grids=tuple(question for grid in study.grids for question in _questions(study, grid)),

@@ -22,11 +22,14 @@ NEEDED: Final = ("InstanceType", "Region", "Price")
 MOST_SAID: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
 """The column of each pricing. CommittedPrice, Source and Date are ours: SkyPilot has none."""
+MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
+"""What tools write in place of a number that they do not have, in small letters."""
 
 
 class ListedPrice(NamedTuple):
     """A row of the file; numbers that it does not have are None. `prices` are per hour, by pricing,
-    in the file's currency; `line` is counted from 1."""
+    in the file's currency; `line` is counted from 1. `problem` says why a row cannot be used, and
+    is empty for a good row."""
 
     line: int
     instance: str
@@ -38,6 +41,7 @@ class ListedPrice(NamedTuple):
     prices: Mapping[str, float | None]
     source: str
     date: str | None
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,11 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 
 
 def read_price_list(path: Path, name: str) -> PriceList:
-    """Raises ConfigError with all that is wrong: a file that is not there or is no such list, a
-    price that is negative or no number."""
+    """Returns all rows, those that cannot be used with their `problem`.
+
+    Raises ConfigError with all that is wrong with the file: it is not there, it has other columns,
+    or rows have more or fewer fields than the header.
+    """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
@@ -82,12 +89,11 @@ def read_price_list(path: Path, name: str) -> PriceList:
         raise ConfigError([f"{name}: has no column {', '.join(missing)} (it needs {needed})"])
     rows, problems = [], []
     for line, cells in lines[1:]:
-        try:
-            if len(cells) != len(columns):
-                raise ValueError(f"has {len(cells)} fields, and the header {len(columns)}")
-            rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
-        except ValueError as error:
-            problems.append(f"{name} line {line}: {error} (mend or delete the line)")
+        if len(cells) != len(columns):
+            fields = f"has {len(cells)} fields, and the header {len(columns)}"
+            problems.append(f"{name} line {line}: {fields} (mend or delete the line)")
+            continue
+        rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
     if problems:
         more = len(problems) - MOST_SAID
         problems[MOST_SAID:] = [f"{name}: and {more} lines more"] if more > 0 else []
@@ -100,26 +106,39 @@ def _is_left_out(cells: Sequence[str]) -> bool:
 
 
 def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
-    """Raises ValueError with what is wrong in words."""
-    return ListedPrice(
+    row = ListedPrice(
         line=line,
         instance=cells["InstanceType"],
         region=cells["Region"],
         zone=cells.get("AvailabilityZone", ""),
         accelerator=cells.get("AcceleratorName", ""),
-        accelerators=_number(cells, "AcceleratorCount"),
-        vcpus=_number(cells, "vCPUs"),
-        prices={pricing: _number(cells, column) for pricing, column in PRICES.items()},
+        accelerators=None,
+        vcpus=None,
+        prices=dict.fromkeys(PRICES),
         source=cells.get("Source") or name,
-        date=_date(cells.get("Date", "")),
+        date=None,
     )
+    try:
+        return row._replace(
+            accelerators=_number(cells, "AcceleratorCount"),
+            vcpus=_number(cells, "vCPUs"),
+            prices={pricing: _number(cells, column) for pricing, column in PRICES.items()},
+            date=_date(cells.get("Date", "")),
+        )
+    except ValueError as error:
+        return row._replace(problem=str(error))
 
 
 def _number(cells: Mapping[str, str], column: str) -> float | None:
-    """None where there is none, or 0, which is no price, and no number of vCPUs, either."""
-    text = cells.get(column, "")
+    """None where there is none, or 0, which is no price, and no number of vCPUs, either.
+
+    Raises ValueError with what is wrong in words.
+    """
+    text = cells.get(column, "").strip()
+    if text.lower() in MISSING:
+        return None
     try:
-        value = float(text or 0)
+        value = float(text)
     except ValueError:
         raise ValueError(f"{column} {text!r} is no number") from None
     if value < 0 or not math.isfinite(value):
@@ -128,7 +147,9 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
 
 
 def _date(text: str) -> str | None:
+    if text.strip().lower() in MISSING:
+        return None
     try:
-        return datetime.date.fromisoformat(text).isoformat() if text else None
+        return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
         raise ValueError(f"Date {text!r} is no day such as 2026-09-01") from None

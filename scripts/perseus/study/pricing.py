@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perseus.study.bought import Bought, UnpricedError, bought
+from perseus.study.bought import Bought, UnpricedError, bought, usable_pricings
 from perseus.study.presentation import Costs
 from perseus.study.price import PriceRow
 from perseus.study.price_list import PriceList
@@ -17,9 +17,6 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
     """What the server costs by one of its prices. Raises UnpricedError."""
     parts = bought(wanted, prices, costs)
     share = _share(server, wanted, parts)
-    on_demand = _usd(parts, "on_demand", share)
-    if on_demand is None:
-        raise UnpricedError("instance", f"{wanted.instance!r} has no on-demand price")
     price = Price(
         instance=wanted.instance,
         region=wanted.region,
@@ -27,13 +24,17 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
         accelerator=wanted.accelerator or "",
         vcpus=parts[0].vcpus,
         share=share,
-        on_demand_usd_per_hour=on_demand,
+        on_demand_usd_per_hour=_usd(parts, "on_demand", share),
         spot_usd_per_hour=_usd(parts, "spot", share),
         committed_usd_per_hour=_usd(parts, "committed", share),
         currency="; ".join(dict.fromkeys(part.currency for part in parts)),
         date=_date(parts),
         source="; ".join(dict.fromkeys(part.source for part in parts)),
     )
+    needed = usable_pricings(costs)
+    if all(price.usd_per_hour(pricing) is None for pricing in needed):
+        names = " or ".join(pricing.replace("_", "-") for pricing in needed)
+        raise UnpricedError("instance", f"{wanted.instance!r} has no {names} price")
     missing = [each for each in costs.pricing if price.usd_per_hour(each) is None]
     doubts = dict.fromkeys(doubt for part in parts for doubt in part.doubts)
     doubts |= {f"no {each.replace('_', '-')} price is known": None for each in missing}

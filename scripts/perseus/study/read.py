@@ -62,8 +62,7 @@ def read_study(
     cores = {server.name: server.cores for server in definition.servers}
     offers = {
         server.name: tuple(
-            price_of(server, row, listed, definition.costs)
-            for row in (server.price, *server.other_prices)
+            price_of(server, row, listed, definition.costs) for row in server.price_rows
         )
         for server in definition.servers
     }
@@ -83,7 +82,7 @@ def read_study(
             else ()
             for model in definition.models
         },
-        prices={server.name: priced(server)[0] for server in made.servers},
+        prices={server.name: priced(server)[0] for server in made.servers if server.price},
         other_prices={server.name: priced(server)[1:] for server in made.servers},
         demand_rps=_demand_rps(definition.demand, folder),
         grids=grids,

@@ -25,7 +25,11 @@ else:
 class ScenarioSettings(Part):
     """Models that are served together, on each of some servers: one scenario on each."""
 
-    name: Name = Field(description="The name of the scenario.", examples=["shared"])
+    name: Name = Field(
+        description="The name of the scenario. Files and tables name a scenario of one tenant after"
+        " its tenant.",
+        examples=["shared"],
+    )
     servers: Annotated[tuple[Text, ...], Field(min_length=1), Different] = Field(
         description="The servers to measure it on.",
         examples=[["cpu1"]],
@@ -49,3 +53,9 @@ class ScenarioSettings(Part):
         " its tenants, is measured with each of them, and the report recommends one for each model"
         " and mix.",
     )
+
+    @property
+    def result_name(self) -> str:
+        """Its name in files and tables. A scenario of one tenant is the dedicated scenario of that
+        tenant, and has the tenant's name."""
+        return self.tenants[0].name if len(self.tenants) == 1 else self.name

@@ -61,8 +61,10 @@ class Server(Part):
         default=None,
         description="Where the server of the launcher `remote` is, and how it is spoken to.",
     )
-    price: PriceRow = Field(
-        description="The row of the price list that this server stands for.",
+    price: PriceRow | None = Field(
+        default=None,
+        description="The row of the price list that this server stands for. Without a price, the"
+        " server has no costs; `demand` and `grid` need one.",
         examples=[{"instance": "n1-standard-1", "region": "us-central1"}],
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
@@ -70,6 +72,11 @@ class Server(Part):
         description="Other rows that it may stand for, too: other regions or clouds, say. They have"
         " a table of costs of their own; all else is by `price`.",
     )
+
+    @property
+    def price_rows(self) -> tuple[PriceRow, ...]:
+        """`price`, if the server has one, and `other_prices`."""
+        return (*((self.price,) if self.price else ()), *self.other_prices)
 
     @property
     def image_file(self) -> str | None:

@@ -260,6 +260,81 @@ def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
     assert torch.zeros(1).device.type == "cpu"
 
 
+def data_parallel(state):
+    return {f"module.{name}": value for name, value in state.items()}
+
+
+def compiled(state):
+    """By torch.compile of the network in DataParallel."""
+    return {f"_orig_mod.module.{name}": value for name, value in state.items()}
+
+
+def compiled_in_part(state):
+    """By torch.compile of one of its parts."""
+    return {name.replace("layer1.", "layer1._orig_mod."): value for name, value in state.items()}
+
+
+def averaged(state):
+    torch, _ = networks.import_torchvision()
+    return {"n_averaged": torch.tensor(3), **data_parallel(state)}
+
+
+def lightning(state):
+    """A checkpoint of Lightning whose module has a loss with weights beside the network."""
+    torch, _ = networks.import_torchvision()
+    weights = {f"net.{name}": value for name, value in state.items()}
+    return {
+        "epoch": 3,
+        "pytorch-lightning_version": "2.5",
+        "state_dict": {**weights, "criterion.weight": torch.ones(7)},
+        "optimizer_states": [{"state": {}, "param_groups": []}],
+    }
+
+
+def of_the_reference_scripts(state):
+    return {"model": data_parallel(state), "optimizer": {"state": {}, "param_groups": []}}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [data_parallel, compiled, compiled_in_part, averaged, lightning, of_the_reference_scripts],
+)
+def test_names_that_training_tools_wrap_are_unwrapped(tmp_path, written):
+    torch, torchvision = networks.import_torchvision()
+    network = torchvision.models.resnet18(num_classes=7)
+    torch.save(written(network.state_dict()), tmp_path / "wrapped.pt")
+    networks.require_fit("resnet18", tmp_path / "wrapped.pt")
+    found = networks.build("resnet18", str(tmp_path / "wrapped.pt"), np.empty(0)).state_dict()
+    assert found.keys() == network.state_dict().keys()
+    assert all(torch.equal(found[key], value) for key, value in network.state_dict().items())
+
+
+def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_path):
+    torch, torchvision = networks.import_torchvision()
+    state = torchvision.models.resnet18(num_classes=7).state_dict()
+    path = tmp_path / "both.pt"
+    torch.save({"model": state, "model_ema": data_parallel(state), "epoch": 3}, path)
+    with pytest.raises(ExportError) as refusal:
+        networks.require_fit("resnet18", path)
+    assert str(refusal.value) == (
+        f"{path} holds several sets of weights of the network: key 'model'; key"
+        " 'model_ema'. Keep one, such as: torch.save(torch.load('both.pt')['model'],"
+        " 'one.pt')"
+    )
+    ema = {f"ema_model.{name}": value for name, value in state.items()}
+    torch.save({**{f"online_model.{name}": value for name, value in state.items()}, **ema}, path)
+    with pytest.raises(ExportError) as refusal:
+        networks.require_fit("resnet18", path)
+    assert str(refusal.value) == (
+        f"{path} holds several sets of weights of the network: prefix 'online_model.'; prefix"
+        " 'ema_model.'. Keep one, such as: torch.save({k.removeprefix('online_model.'): v for k, v"
+        " in torch.load('both.pt').items() if k.startswith('online_model.')}, 'one.pt')"
+    )
+    torch.save({**state, **data_parallel(state)}, path)
+    with pytest.raises(ExportError, match=r"several sets of weights .*: prefix ''; prefix 'module"):
+        networks.require_fit("resnet18", path)
+
+
 def as_plain_dictionary(state):
     """As after the names of another wrapper are cut off."""
     return {key: value.clone() for key, value in state.items()}

@@ -115,11 +115,11 @@ def draw(name, study, folder):
 
 
 def test_a_study_has_the_figures_of_its_kinds_of_experiments():
-    everything = {"peak", *OTHER_KINDS, "grid", "demand", "choice", "servers", "mixes"}
+    everything = {"peak", *OTHER_KINDS, "grid", "demand", "prices", "choice", "servers", "mixes"}
     everything.add("preprocessing")
     assert figures_of(everything) == tuple(FIGURES)
     others = {*OTHER_KINDS, "grid", "fleets", "break_even", "cost_map", "servers", "predictions"}
-    others.add("preprocessing")
+    others |= {"preprocessing", "costs"}
     assert set(FIGURES) - set(figures_of({"peak"})) == others
 
 

@@ -349,6 +349,17 @@ def test_a_study_without_sharing_has_a_report():
     assert "30." in page
 
 
+def test_a_study_without_prices_says_so_once():
+    task = synthetic.TASK.model_copy(update={"prices": {}})
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    tables = synthetic_files.tables_of(made, task)
+    assert not any(len(tables[name]) for name in ("costs", "operating_points", "break_even"))
+    frames = {name: table.to_pandas() for name, table in tables.items()}
+    found = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
+    said = "No server of this study has a price, so that the report says nothing of costs."
+    assert found.count(said) == 1 and "USD" not in found
+
+
 def test_of_several_servers_the_cheapest_is_named():
     costs = frames_of(synthetic.records())["costs"]
     dear = costs.assign(

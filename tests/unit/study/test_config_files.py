@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from perseus.study.config_files import doubled_keys, merged
+from perseus.study.config_files import doubled_keys, keys_of_profile, merged, naming_profile
 
 DEFAULT = {"study": "a", "models": [{"name": "m"}], "costs": {"pricing": ["spot"], "prices": "p"}}
 
@@ -74,3 +74,25 @@ def test_a_file_that_is_no_yaml_is_left_to_snakemake(problems):
     with pytest.raises(yaml.YAMLError):
         yaml.safe_load(text)
     assert problems(text) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["snakemake", "--configfile", "a.yaml", "--cores", "2"], {"email", "seed"}),
+        (["snakemake", "--config", "email=x"], set()),
+        (["snakemake", "--config=email=x"], set()),
+        (["snakemake", "-C", "email=x"], set()),
+    ],
+)
+def test_keys_are_of_a_profile_unless_the_command_line_sets_them(arguments, expected):
+    assert keys_of_profile({"email": "x", "seed": -3}, arguments) == expected
+
+
+def test_a_problem_of_a_key_that_a_profile_sets_names_the_profile():
+    said = "set by config: in a Snakemake profile, such as SNAKEMAKE_PROFILE or profiles/default"
+    assert naming_profile("email: unknown key", {"email"}) == (
+        f"email: unknown key ({said}: remove it there, or run with --profile none)"
+    )
+    assert said in naming_profile("costs.pricing[0]: 'x' is not known", {"costs"})
+    assert naming_profile("emails: unknown key", {"email"}) == "emails: unknown key"

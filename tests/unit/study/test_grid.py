@@ -283,9 +283,9 @@ def test_servers_are_compared_where_there_are_several_and_not_for_their_settings
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
     two = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a", "b"])]})
     one = load({"servers": servers, "scenarios": [scenario(*PAIR, servers=["a"])]})
-    assert two.kinds == {"peak", "choice", "servers"}
-    assert one.kinds == {"peak", "choice"}
-    assert load(alone({"cores": [1, 2]})).kinds == {"peak", "grid"}
+    assert two.kinds == {"peak", "prices", "choice", "servers"}
+    assert one.kinds == {"peak", "prices", "choice"}
+    assert load(alone({"cores": [1, 2]})).kinds == {"peak", "prices", "grid"}
 
 
 def test_cores_cost_in_proportion():

@@ -287,7 +287,7 @@ def test_figures_of_peaks_read_the_searches_of_other_kinds_too():
     )
     assert of_peaks == ["peak", "background"]
     assert (of_background, of_pairs) == (["background"], ["slowdown"])
-    assert study.kinds == {"peak", "background", "slowdown", "choice"}
+    assert study.kinds == {"peak", "background", "slowdown", "prices", "choice"}
     assert [len(study.dedicated_cells(cell)) for cell in study.cells.values()] == [0, 0, 2, 2]
 
 

@@ -315,32 +315,72 @@ def test_a_day_without_quotes_is_a_day(price):
 # What is missing, twice or doubtful
 
 
-def test_all_lines_that_are_wrong_are_named_at_once_beside_all_else(refused):
-    catalogue = (
-        "InstanceType,Region,vCPUs,Price,SpotPrice,Date\n"
-        "a,here,1,-1,,\n"
-        "b,here,1,cheap,,\n"
-        "c,here,1,1,nan,\n"
-        "d,here,many,1,,\n"
-        "e,here,1,1\n"
-        "f,here,1,1,,2026-13-01\n"
-        "g,here,1,1,0.5,\n"
-    )
-    assert refused(catalogue, at("g", "here"), costs={"usd_per_kwh": -1}) == [
-        "costs.usd_per_kwh: must be >= 0, not -1",
-        "list.csv line 2: Price must not be -1 (mend or delete the line)",
-        "list.csv line 3: Price 'cheap' is no number (mend or delete the line)",
-        "list.csv line 4: SpotPrice must not be nan (mend or delete the line)",
-        "list.csv line 5: vCPUs 'many' is no number (mend or delete the line)",
-        "list.csv line 6: has 4 fields, and the header 6 (mend or delete the line)",
-        "list.csv line 7: Date '2026-13-01' is no day such as 2026-09-01 (mend or delete the line)",
+WRONG = (
+    "InstanceType,Region,vCPUs,Price,SpotPrice,Date\n"
+    "a,here,1,-1,,\n"
+    "b,here,1,cheap,,\n"
+    "c,here,1,1,inf,\n"
+    "d,here,many,1,,\n"
+    "f,here,1,1,,2026-13-01\n"
+    "g,here,1,1,0.5,\n"
+)
+
+
+def test_all_rows_that_servers_name_and_that_are_wrong_are_named_at_once(refused):
+    named = [at(instance, "here") for instance in "bcdf"]
+    assert refused(WRONG, at("a", "here"), other_prices=named) == [
+        "servers[0].price.instance: list.csv line 2: Price must not be -1 (mend or delete the"
+        " line)",
+        "servers[0].other_prices[0].instance: list.csv line 3: Price 'cheap' is no number (mend or"
+        " delete the line)",
+        "servers[0].other_prices[1].instance: list.csv line 4: SpotPrice must not be inf (mend or"
+        " delete the line)",
+        "servers[0].other_prices[2].instance: list.csv line 5: vCPUs 'many' is no number (mend or"
+        " delete the line)",
+        "servers[0].other_prices[3].instance: list.csv line 6: Date '2026-13-01' is no day such as"
+        " 2026-09-01 (mend or delete the line)",
     ]
 
 
-def test_a_file_full_of_wrong_lines_is_cut_short(refused):
-    catalogue = "InstanceType,Region,vCPUs,Price\n" + "a,here,1,-1\n" * 50
+def test_wrong_rows_that_no_server_names_do_not_refuse_the_list(price):
+    assert price(WRONG, at("g", "here"), costs={}).on_demand_usd_per_hour == 1
+
+
+@pytest.mark.parametrize("word", ["NA", "nan", "N/A", "null", "None", "-"])
+def test_words_for_a_missing_number_are_no_number(price, refused, word):
+    listed = "InstanceType,Region,vCPUs,Price,SpotPrice,Date\na,here,1,2,{0},{0}\nb,here,1,{0},1,\n"
+    found = price(listed.format(word), at("a", "here"))
+    assert (found.on_demand_usd_per_hour, found.spot_usd_per_hour) == (2, None)
+    assert refused(listed.format(word), at("b", "here")) == [
+        "servers[0].price.instance: 'b' has no Price in list.csv line 3 (add one)"
+    ]
+
+
+def test_a_row_with_a_spot_price_only_prices_spot_servers(price, refused):
+    listed = (
+        "InstanceType,AcceleratorName,AcceleratorCount,Region,AvailabilityZone,vCPUs,Price,"
+        "SpotPrice\n"
+        "big,,,here,1,4,,0.3\nbig,,,here,2,4,1,0.4\n,T4,1,here,1,,2,0.2\n,T4,1,here,2,,2,0.2\n"
+    )
+    spot = {"pricing": ["spot"], "priced_on": DAY}
+    found = price(listed, at("big", "here"), cores=4, costs=spot)
+    assert (found.on_demand_usd_per_hour, found.spot_usd_per_hour) == (None, 0.3)
+    assert (found.zone, found.doubts) == ("1", ())
+    with_gpu = price(listed, at("big", "here", accelerator="T4"), costs=spot, **GPU)
+    assert with_gpu.on_demand_usd_per_hour is None
+    assert with_gpu.spot_usd_per_hour == pytest.approx(0.5)
+    assert price(listed, at("big", "here"), cores=4).zone == "2"
+    none = "InstanceType,Region,vCPUs,Price,SpotPrice\na,here,1,,\n"
+    assert refused(none, at("a", "here"), costs=spot) == [
+        "servers[0].price.instance: 'a' has no Price or SpotPrice in list.csv line 2 (add one)"
+    ]
+
+
+def test_rows_of_another_length_refuse_the_list_and_are_cut_short(refused):
+    catalogue = "InstanceType,Region,vCPUs,Price\n" + "a,here,1\n" * 50
     found = refused(catalogue, at("a", "here"))
     assert len(found) == 21 and found[-1] == "list.csv: and 30 lines more"
+    assert found[0] == ("list.csv line 2: has 3 fields, and the header 4 (mend or delete the line)")
 
 
 @pytest.mark.parametrize(

@@ -571,10 +571,6 @@ def background(**keys):
         (background(rates_rps=[50_001]), r"rates_rps\[0\]: 50001 does not fit"),
         (shared(kind="frontier", predict="no"), r"predict: must be a boolean, not 'no'"),
         (
-            scenario("squeezenet1_1", name="alone"),
-            r"name: 'alone' has one tenant, 'squeezenet1_1', and is",
-        ),
-        (
             scenario(BATCHES, PAIR[1]),
             r"preferred_batch_sizes: must be <= max_batch_size, which is 4",
         ),
@@ -995,3 +991,66 @@ def test_a_closed_loop_opens_no_more_connections_than_a_client_process_can(loop)
     )
     assert problems(change(protocol="http", processes=1)) == (found,)
     assert load(change(protocol="http", processes=2)) and load(change(protocol="grpc"))
+
+
+def test_a_scenario_of_one_tenant_may_have_any_name():
+    """Its cells are those of the tenant's dedicated scenario, which others need too."""
+    named = load({"scenarios": [scenario(PAIR[0], name="solo"), scenario(*PAIR)]})
+    usual = load({"scenarios": [scenario(PAIR[0], name=PAIR[0]), scenario(*PAIR)]})
+    assert list(named.cells) == list(usual.cells)
+    assert "cpu1.squeezenet1_1.peak.r1" in named.cells
+    grid = {"vary": {"instances": [1, 2]}}
+    of_grid = load({"models": [model()], "scenarios": [scenario(PAIR[0], name="solo", grid=grid)]})
+    (question,) = planning.tables_task(of_grid).grids
+    assert {each.scenario for each in question.settings} == set(of_grid.scenarios)
+
+
+def test_scenarios_of_one_tenant_on_a_server_agree_about_its_load_lines():
+    light = scenario(PAIR[0], name="light", experiments=[{"kind": "soak", "rates_rps": [5]}])
+    again = {**light, "name": "again", "preset": "quick"}
+    heavy = {**light, "name": "heavy", "preset": "standard"}
+    found = load({"models": [model()], "scenarios": [light, again]})
+    assert list(found.cells) == [f"cpu1.squeezenet1_1.{name}.r1" for name in ("peak", "soak-5rps")]
+    assert problems({"models": [model()], "scenarios": [light, heavy]}) == (
+        "scenarios[1].experiments[0]: 'squeezenet1_1' alone on 'cpu1' has the load line 'soak-5rps'"
+        " with other settings in scenarios[0].experiments[0] (give one of the tenants a name: of"
+        " its own)",
+    )
+
+
+UNPRICED = {"servers": [{"name": "cpu1", "cores": 1}]}
+
+
+def test_a_server_may_have_no_price():
+    study = load(UNPRICED)
+    assert planning.tables_task(study).prices == {}
+    assert study.kinds == {"peak"}
+    assert list(study.said_of_prices()) == []
+    assert list(study.cells) == list(load().cells)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (
+            {
+                "servers": [
+                    {**UNPRICED["servers"][0], "other_prices": [BASE["servers"][0]["price"]]}
+                ]
+            },
+            "servers[0].price: is missing: other_prices: has rows beside it (name one as price:)",
+        ),
+        (
+            {**UNPRICED, "demand": {"models": [{"name": "squeezenet1_1", "rps": 3}]}},
+            "demand.servers: 'cpu1' has no price, and a fleet is planned by its cost (give the"
+            " server a price:, or name only servers that have one)",
+        ),
+        (
+            {**UNPRICED, "scenarios": [scenario(*PAIR, grid={"vary": {"instances": [1, 2]}})]},
+            "scenarios[0].grid: recommends the cheapest setting, and server 'cpu1' has no price"
+            " (give it a price:)",
+        ),
+    ],
+)
+def test_what_needs_a_price_asks_for_it(change, expected):
+    assert problems(change) == (expected,)

@@ -102,9 +102,9 @@ def test_what_is_wrong_besides_is_told_at_once():
     """Also in a scenario beside that whose tenants are wrong."""
     models = copy.deepcopy(BASE["models"])
     models[1]["sla"] = {"latency_ms": 0}
-    alone = scenario(PAIR[0], name="alone")
+    alone = scenario(PAIR[0], name="alone", servers=["none"])
     found = problems({"models": models, "scenarios": [*tenants([])["scenarios"], alone]})
-    expected = ("scenarios[0].tenants: must have", LATENCY, "scenarios[1].name: 'alone' has one")
+    expected = ("scenarios[0].tenants: must have", LATENCY, "scenarios[1].servers[0]: 'none' is")
     assert len(found) == len(expected)
     assert all(any(each.startswith(text) for each in found) for text in expected)
 

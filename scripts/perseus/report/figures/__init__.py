@@ -44,7 +44,7 @@ FIGURES: Final = {
     "peaks": FigureFacts(),
     "frontier": FigureFacts(),
     "predictions": FigureFacts(kind="mixes"),
-    "costs": FigureFacts(),
+    "costs": FigureFacts(kind="prices"),
     "servers": FigureFacts(kind="servers"),
     "decomposition": FigureFacts(),
     "latency_by_rate": FigureFacts(reads_raw=True),

@@ -54,7 +54,8 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def _pairs(points: pd.DataFrame) -> Iterator[ModelPair]:
-    for server, rows in points.groupby("server", sort=False):
+    priced = points.dropna(subset=["usd_per_month"])
+    for server, rows in priced.groupby("server", sort=False):
         lines = [
             dict(zip(line["model"], line["lower_rps"], strict=True))
             for _, line in rows.groupby(["scenario", "load_line", "preset"], sort=False)

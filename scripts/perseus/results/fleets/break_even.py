@@ -130,7 +130,9 @@ def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> in
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
     """Of all questions, all options that can answer them, at STEPS demands, with the head-room and
-    as many servers of each model as the study's demand asks for."""
+    as many servers of each model as the study's demand asks for. Servers without an on-demand price
+    are left out."""
+    points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
     for question in questions(points, demand):
         mine = list(of_models(points, question.models))

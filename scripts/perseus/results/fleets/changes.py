@@ -38,7 +38,7 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
             continue
         if before.strategy not in (DEDICATED, SHARING):
             continue
-        points = [offer.point for offer in before.offers if offer.pricing == "on_demand"]
+        points = list({id(offer.point): offer.point for offer in before.offers}.values())
         for factor in DEMAND_FACTORS:
             rps = {model: factor * rate for model, rate in before.level.rps.items()}
             level = DemandLevel(name=before.level.name, rps=rps)

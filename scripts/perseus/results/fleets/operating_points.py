@@ -71,7 +71,7 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Of all peaks that have a lower limit; `prices` are by server.
+    """Of all peaks that have a lower limit, on servers with a price; `prices` are by server.
 
     Shared ones at the speed that the host had when their tenants were measured alone: fleets of
     both kinds are compared on one and the same host.
@@ -80,7 +80,7 @@ def operating_points(
     return tuple(
         _point(peak, each_alone(peak, dedicated), prices[peak.task.server.name])
         for peak in peaks
-        if peak.is_known and not peak.open_below
+        if peak.is_known and not peak.open_below and peak.task.server.name in prices
     )
 
 

@@ -14,7 +14,7 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.tables import Price
 
-DESCRIPTION = "One row per load line and pricing."
+DESCRIPTION = "One row per load line and pricing; none of servers without a price."
 SCHEMA = Schema(
     [
         *LOAD_LINE,
@@ -59,7 +59,8 @@ SCHEMA = Schema(
 
 def rows(results: StudyResults) -> Iterator[Row]:
     for peak in results.peaks.values():
-        yield from priced(peak, results.task.prices[peak.task.server.name], results)
+        if price := results.task.prices.get(peak.task.server.name):
+            yield from priced(peak, price, results)
 
 
 def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[Row]:

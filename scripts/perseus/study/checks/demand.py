@@ -28,6 +28,14 @@ def problems(study: Definition, folder: Path) -> Problems:
     used = list(dict.fromkeys(name for item in study.scenarios for name in item.servers))
     for i, name in enumerate(study.demand.servers or ()):
         yield from _unknown(("demand", "servers", i), name, used, "a server of a scenario")
+    wanted = study.demand.servers or tuple(used)
+    for server in study.servers:
+        if server.price is None and server.name in wanted:
+            yield (
+                ("demand", "servers"),
+                f"{server.name!r} has no price, and a fleet is planned by its cost (give the server"
+                " a price:, or name only servers that have one)",
+            )
     if not any(rate > 0 for item in study.demand.models for rate in item.levels_rps or (1.0,)):
         yield ("demand", "models"), "ask for nothing (give one a rate above 0)"
 

@@ -52,6 +52,12 @@ def _grid_problems(
         yield at, f"has {count} settings, more than {MOST_SETTINGS} (use {fewer}fewer values)"
         return
     for server in servers:
+        if server.price is None:
+            yield (
+                at,
+                f"recommends the cheapest setting, and server {server.name!r} has no price (give it"
+                " a price:)",
+            )
         if grid.vary.cores and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "vary", "cores"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -28,6 +29,7 @@ def problems(study: Definition, folder: Path) -> Problems:
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
+    yield from _repeated_lines(study)
     models = {model.name: model for model in study.models}
     servers = {server.name: server for server in study.servers}
     for i, item in enumerate(study.scenarios):
@@ -70,20 +72,34 @@ def _name_problems(study: Definition) -> Problems:
                 dedicated.setdefault((server, tenant.name), ("scenarios", i, "tenants", j))
     for i, item in enumerate(study.scenarios):
         at: Place = ("scenarios", i, "name")
-        alone = item.tenants[0].name if len(item.tenants) == 1 else None
-        if alone is not None and item.name != alone:
-            yield (
-                at,
-                f"{item.name!r} has one tenant, {alone!r}, and is named after it (use that name,"
-                " or give the tenant this name:)",
-            )
         taken = [server for server in item.servers if (server, item.name) in dedicated]
-        if alone is None and taken:
+        if len(item.tenants) > 1 and taken:
             yield (
                 at,
                 f"{item.name!r} is the name of {path(dedicated[taken[0], item.name])}, which is"
                 f" also measured alone on {taken[0]!r} (choose another name)",
             )
+
+
+def _repeated_lines(study: Definition) -> Problems:
+    """Scenarios of one tenant are the same dedicated scenario: a load line of both has one
+    meaning."""
+    known: dict[tuple[str, str, str], tuple[Place, object]] = {}
+    alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
+    for i, item in alone:
+        for j, experiment in enumerate(item.experiments):
+            at: Place = ("scenarios", i, "experiments", j)
+            for run, server in product(experiment.runs(), item.servers):
+                preset = item.preset or study.measurement.preset
+                key, settings = (server, item.result_name, run.name), (run, preset)
+                first, other = known.setdefault(key, (at, settings))
+                if other != settings:
+                    yield (
+                        at,
+                        f"{item.result_name!r} alone on {server!r} has the load line {run.name!r}"
+                        f" with other settings in {path(first)} (give one of the tenants a name: of"
+                        " its own)",
+                    )
 
 
 def tenant_problems(
@@ -212,7 +228,7 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
         for run in experiment.runs():
             for file in run.files:
                 yield from brace_problems((*at, i), file)
-            cells = [cell_name(server, item.name, run.name) for server in item.servers]
+            cells = [cell_name(server, item.result_name, run.name) for server in item.servers]
             yield from cell_name_problems((*at, i), cells, "shorten names, or round numbers")
             if run.name in seen:
                 hint = " (give one a name:)" if "name" in type(experiment).model_fields else ""

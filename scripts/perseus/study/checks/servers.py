@@ -31,8 +31,12 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 
 
 def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) -> Problems:
-    places = [(*at, "price"), *((*at, "other_prices", i) for i in range(len(server.other_prices)))]
-    for place, wanted in zip(places, (server.price, *server.other_prices), strict=True):
+    if server.price is None and server.other_prices:
+        yield (*at, "price"), "is missing: other_prices: has rows beside it (name one as price:)"
+    rows = {(*at, "other_prices", i): row for i, row in enumerate(server.other_prices)}
+    if server.price is not None:
+        rows = {(*at, "price"): server.price, **rows}
+    for place, wanted in rows.items():
         try:
             price_of(server, wanted, prices, costs)
         except UnpricedError as error:

@@ -22,7 +22,7 @@ class Price(Part):
 
     instance: str
     region: str
-    on_demand_usd_per_hour: float
+    on_demand_usd_per_hour: float | None
     spot_usd_per_hour: float | None
     source: str
     committed_usd_per_hour: float | None = None

@@ -1,0 +1,103 @@
+"""Find the weights of a network in a checkpoint, under the names that training tools give them.
+
+DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`, Lightning
+the name of an attribute. Lightning, timm and others keep the state_dict beside epochs, optimisers
+and a moving average (EMA) of the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+WRAPPERS: Final = frozenset({"module", "_orig_mod"})
+"""Parts of a name that DataParallel and torch.compile add at any place."""
+COUNTS: Final = frozenset({"n_averaged"})
+"""What AveragedModel keeps beside the weights."""
+
+State = Mapping[str, Any]
+
+
+class CheckpointError(ValueError):
+    """A checkpoint holds no weights of the network, or several; the message says what to do."""
+
+
+class Found(NamedTuple):
+    """Weights of a network in a checkpoint: by the key of its state_dict, empty for the checkpoint
+    itself, and the prefix of their names."""
+
+    key: str
+    prefix: str
+    state: State
+
+    @property
+    def words(self) -> str:
+        parts = [f"key {self.key!r}"] if self.key else []
+        prefix = [f"prefix {self.prefix!r}"] if self.prefix or not self.key else []
+        return " ".join([*parts, *prefix])
+
+
+def state_dicts(loaded: State, is_tensor: Callable[[Any], bool]) -> dict[str, State]:
+    """The state_dicts of a checkpoint by key; with the key "" where it is one itself."""
+    if all(map(is_tensor, loaded.values())):
+        return {"": loaded}
+    return {
+        key: part
+        for key, part in loaded.items()
+        if isinstance(part, Mapping)
+        and part
+        and all(isinstance(name, str) and is_tensor(value) for name, value in part.items())
+    }
+
+
+def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) -> State:
+    """The weights of the network with these names, under these names; the only state_dict as it is
+    where none has them all.
+
+    Raises CheckpointError for several sets of weights, and says how to keep one.
+    """
+    found = [each for key, state in states.items() for each in _with(key, state, names)]
+    if len(found) == 1:
+        return found[0].state
+    if not found and len(states) == 1:
+        return next(iter(states.values()))
+    if not found:
+        raise CheckpointError(
+            f"{path} holds the state_dicts {', '.join(map(repr, states))}, and none has the names"
+            " of the network. Save the one to serve with torch.save(model.state_dict(), path)."
+        )
+    first = found[0]
+    part = f"torch.load({path.name!r}){f'[{first.key!r}]' if first.key else ''}"
+    kept = (
+        f"{{k.removeprefix({first.prefix!r}): v for k, v in {part}.items()"
+        f" if k.startswith({first.prefix!r})}}"
+        if first.prefix
+        else part
+    )
+    several = "; ".join(each.words for each in found)
+    raise CheckpointError(
+        f"{path} holds several sets of weights of the network: {several}."
+        f" Keep one, such as: torch.save({kept}, 'one.pt')"
+    )
+
+
+def _with(key: str, state: State, names: Collection[str]) -> Iterator[Found]:
+    """For each prefix under which a state_dict has all of the names."""
+    plain = {_plain(name): value for name, value in state.items() if name not in COUNTS}
+    if len(plain) < len(state.keys() - COUNTS):  # two sets, one of which is wrapped
+        plain = dict(state)
+    one = next(iter(names))
+    prefixes = [name.removesuffix(one) for name in plain if f".{name}".endswith(f".{one}")]
+    for prefix in prefixes:
+        if all(prefix + name in plain for name in names):
+            under = {
+                name.removeprefix(prefix): value
+                for name, value in plain.items()
+                if name.startswith(prefix)
+            }
+            yield Found(key, prefix, under)
+
+
+def _plain(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part not in WRAPPERS)
