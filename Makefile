@@ -29,6 +29,14 @@ CLUSTERS := .venv-clusters
 # What builds the site, which nothing else needs.
 DOCS := .venv-docs
 
+export PYTHONUTF8 := 1
+# Snakemake needs a user's name, a home and a cache folder, which an account of a container may lack.
+export USER ?= $(shell id -u)
+export HOME ?= $(CURDIR)/.snakemake
+export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)"; \
+  mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
+  echo "$$cache")
+
 .PHONY: all again lint test test-servers test-live test-kills test-slurm docs bench environment clean-environment
 .NOTPARALLEL:
 

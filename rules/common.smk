@@ -18,6 +18,9 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs, and what they start, read and write text as UTF-8 whatever the locale.
 os.environ.update(PYTHONUTF8="1")
 
+# Snakemake and torch ask for the name of the user, which a user id of a container may lack.
+os.environ.setdefault("USER", str(os.getuid()))
+
 from perseus.host import cores, snakemake_answers
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
