@@ -23,7 +23,7 @@ rule all:
         TABLE_FILES,
         FIGURE_FILES,
     message:
-        "All of it is there"
+        f"Study {STUDY.name} is complete"
 
 
 include: "rules/export.smk"
@@ -64,22 +64,12 @@ onstart:
     # Those of an earlier run: what is printed at the end is of this one.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
-    from perseus.measurement.experiments import procedure
-
     if is_of_study():
-        tasks = map(MEASURE_TASKS.task, STUDY.cells)
-        about_s, most_s = map(
-            sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks))
-        )
         for grid in STUDY.grids:
             print("\n".join(grid.said()))
         for line in STUDY.said_of_prices():
             print(line)
-        print(
-            f"Study {STUDY.name!r}: {len(CELLS)} cells. Measuring all of them takes about"
-            f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
-            " A cell with trouble that may pass is measured once more."
-        )
+        print_cells_to_measure(workflow.dag.needrun_jobs())
 
 
 onsuccess:

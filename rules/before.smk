@@ -13,13 +13,27 @@ from snakemake.io import IOFile
 from snakemake.logging import logger
 from snakemake.persistence.file import FilePersistence
 
-from perseus.host import cores, cut_files, folder_outputs, gpu, room, starter, workflow_lock
+from perseus.host import (
+    cores,
+    cut_files,
+    folder_outputs,
+    gpu,
+    room,
+    run_output,
+    starter,
+    workflow_lock,
+)
 from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
 from perseus.models import own_files
 from perseus.results import measured
 from perseus.study.launchers import LAUNCHERS
 from perseus.study.raw_files import RAW
+
+# Not in a dry run, whose reader wants the details, nor in a workflow with this one as a module.
+IS_OWN_RUN = Path(workflow.main_snakefile).parent == HERE and workflow.is_main_process
+if IS_OWN_RUN and not (workflow.output_settings.dryrun or workflow.output_settings.verbose):
+    run_output.shorten(logger)
 
 IS_ALONE = workflow.is_main_process and not workflow_lock.is_live(Path.cwd())
 if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
@@ -167,6 +181,23 @@ def require_figures(jobs):
                 "Figures and report cannot be made with this Python environment, so nothing is"
                 f" measured: {type(error).__name__}: {error}. Install requirements.txt again."
             ) from error
+
+
+def print_cells_to_measure(jobs):
+    """How many cells these jobs measure, and for how long they load servers."""
+    cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
+    if not cells:
+        print(f"Study {STUDY.name!r}: all {len(CELLS)} cells are measured.")
+        return
+    from perseus.measurement.experiments import procedure
+
+    tasks = map(MEASURE_TASKS.task, cells)
+    about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
+    print(
+        f"Study {STUDY.name!r}: {len(cells)} of {len(CELLS)} cells to measure, about"
+        f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
+        " A cell with a temporary failure is measured once more."
+    )
 
 
 def require_own_files(jobs):

@@ -1,0 +1,61 @@
+"""What Snakemake prints to the terminal during a run: one line for each job, warnings and errors.
+
+Its log file below .snakemake/log keeps all messages.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+STREAM_HANDLER: Final = "DefaultStreamHandler"
+"""The name of Snakemake's own handler for the terminal; a logger plugin takes its place."""
+
+JOB, JOB_COUNTS, JOB_ERROR = "job_info", "run_info", "job_error"
+HIDDEN_EVENTS: Final = (
+    "workflow_started",
+    "resources_info",
+    "job_started",
+    "job_finished",
+    "progress",
+    JOB_COUNTS,
+)
+HIDDEN_TEXTS: Final = (
+    "Building DAG of jobs",
+    "Using shell: ",
+    "Conda environments: ignored",
+    "Select jobs to execute",
+)
+
+
+def shorten(logger: logging.Logger) -> None:
+    """Print less of what this logger of Snakemake gets, until the process ends."""
+    for handler in logger.handlers:
+        if handler.name == STREAM_HANDLER:
+            lines = _JobLines(handler.formatter or logging.Formatter())
+            handler.addFilter(lines.is_shown)
+            handler.setFormatter(lines)
+
+
+class _JobLines(logging.Formatter):
+    """Numbers the jobs of a run as they start; errors are as Snakemake formats them, undated."""
+
+    def __init__(self, snakemake: logging.Formatter) -> None:
+        super().__init__()
+        self._snakemake = snakemake
+        self._started = self._total = 0
+
+    def is_shown(self, record: logging.LogRecord) -> bool:
+        event = getattr(record, "event", None)
+        if event == JOB_COUNTS:
+            self._total = getattr(record, "stats", {}).get("total", 0)
+        return event not in HIDDEN_EVENTS and not record.getMessage().startswith(HIDDEN_TEXTS)
+
+    def format(self, record: logging.LogRecord) -> str:
+        event = getattr(record, "event", None)
+        text = self._snakemake.format(record)
+        if event == JOB:
+            self._started += 1
+            what = getattr(record, "rule_msg", None) or f"Rule {getattr(record, 'rule_name', '')}"
+            return f"[{self._started} of {max(self._total, self._started)}] {what}"
+        return text.partition("\n")[2] if event == JOB_ERROR else text
