@@ -34,6 +34,7 @@ from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.progress.state import OnProgress, ignored
 from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.server_under_test import without_server
+from perseus.measurement.unbatched_limit import warnings
 from perseus.measurement.verify import VerificationError
 from perseus.models.unmade import why_unmade
 from perseus.peak.outcome import Outcome
@@ -114,6 +115,10 @@ def measure(
         )
         tried = measure_until_answered(cell, procedure(task.run.kind))
     write_windows(outputs.windows, raw.windows)
+    standing = [row for row in raw.windows if row["attempt"] == tried.attempt]
+    doubts = list(warnings(tried.found.record.get("unbatched_limit_rps", {}), standing))
+    for each in doubts:
+        say(f"warning: {each}")
     write_json(
         outputs.record,
         {
@@ -129,6 +134,7 @@ def measure(
             "host_watts": host_watts(outputs.monitor, raw.windows, tried.found.watched_window),
             "attempt": tried.attempt,
             "attempts": tried.endings,
+            "warnings": doubts,
             **tried.found.record,
         },
     )

@@ -19,7 +19,8 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.monitor import Monitor
 from perseus.measurement.preprocess_cost import client_preprocess_ms
 from perseus.measurement.tenant_under_test import tenants_on
-from perseus.measurement.verify import verify
+from perseus.measurement.unbatched_limit import unbatched_limit_rps
+from perseus.measurement.verify import refuse_cached, verify
 from perseus.peak import stats
 from perseus.peak.stats import Floats
 from perseus.serving.launch import launch
@@ -40,6 +41,7 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "relative_errors": {},
     "served_models": {},
     "unloaded_p50_ms": {},
+    "unbatched_limit_rps": {},
     "request_bytes": {},
     "client_preprocess_ms": {},
 }
@@ -101,7 +103,8 @@ def without_server(cell: CellUnderTest) -> dict[str, Any]:
 def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
     """A server that was started and checked, is watched, and is ready to be loaded.
 
-    Raises ServerError when it does not start, VerificationError when it serves wrong answers.
+    Raises ServerError when it does not start, VerificationError when it serves wrong answers, or
+    answers out of its cache.
     """
     with started(cell) as (server, startup_s):
         tenants = tenants_on(server, cell.task, cell.inputs.references)
@@ -120,6 +123,11 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 name: sequential_ms(route, UNLOADED_REQUESTS, UNLOADED_LIMIT_S)
                 for name, route in routes.items()
             }
+            refuse_cached(server, tenants)
+            limits_rps = {
+                tenant.name: unbatched_limit_rps(server, tenant, facts["round_trip_p50_ms"])
+                for tenant in tenants
+            }
             p50_ms = {name: stats.percentile(ms, 50) for name, ms in unloaded_ms.items()}
             record = {
                 "startup_s": startup_s,
@@ -128,6 +136,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 "relative_errors": errors,
                 "served_models": served,
                 "unloaded_p50_ms": p50_ms,
+                "unbatched_limit_rps": limits_rps,
                 "request_bytes": {tenant.name: tenant.request_bytes for tenant in tenants},
                 "client_preprocess_ms": preprocess_ms,
             }

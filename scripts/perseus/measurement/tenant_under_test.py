@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -93,10 +93,31 @@ class TenantUnderTest:
         with self._route(parts, ANSWER_S) as route, connect(route) as transport:
             yield transport
 
+    def unseen_batches(self) -> list[Mapping[str, Tensor]]:
+        """Inputs of requests that no other request carries: the values of the examples, shifted.
+
+        None where the server gets pictures as files.
+        """
+        if self.pictures is not None and self.settings.preprocessing == "server":
+            return []
+        shifted = replace(self, pictures=None, examples=dict(map(_shifted, self.examples.items())))
+        return shifted.batches(self.load_images)
+
+    def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
+        """The route of requests with these inputs, which time out after ANSWER_S."""
+        return self.open_route(self.model, batches, ANSWER_S, self.outputs)
+
     def _route(
         self, parts: Sequence[Sequence[int]], timeout_s: float
     ) -> AbstractContextManager[Route]:
         return self.open_route(self.model, self.batches(parts), timeout_s, self.outputs)
+
+
+def _shifted(named: tuple[str, Tensor]) -> tuple[str, Tensor]:
+    """The same values of each example, moved by one place."""
+    name, values = named
+    rolled = np.roll(values.reshape(len(values), -1), 1, axis=1)
+    return name, rolled.reshape(values.shape)
 
 
 def tenants_on(

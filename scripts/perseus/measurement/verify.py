@@ -16,6 +16,8 @@ from perseus.models.answers import (
     signal,
 )
 from perseus.models.tensors import Tensor
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import tenant_times
 from perseus.traffic.route import OUTPUT, RouteError
 from perseus.traffic.transport import RequestFailedError
 
@@ -24,7 +26,7 @@ Answers = list[dict[str, Tensor]]
 
 
 class VerificationError(RuntimeError):
-    """A server answers otherwise than the network did, or than it did itself."""
+    """A server's answers differ from the network's or from each other, or come from a cache."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
@@ -36,6 +38,21 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
+
+
+def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
+    """Raise VerificationError if the server's statistics count hits of its response cache.
+
+    Call it after requests were repeated, which a cache would have answered.
+    """
+    for tenant in tenants:
+        hits = tenant_times(server, tenant.model, tenant.settings.steps).cache_hits
+        if hits:
+            raise VerificationError(
+                f"the server answered {hits} requests of {tenant.name} from its response cache,"
+                f" not with the model; nothing was measured. Set response_cache {{ enable: false }}"
+                f" in the config.pbtxt of {tenant.model!r} and of the models that it calls"
+            )
 
 
 def _verified(tenant: TenantUnderTest) -> float:

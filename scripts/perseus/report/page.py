@@ -38,6 +38,7 @@ FIRST: Final = {
     "peaks": "The most that one server carries within the SLAs, all tenants together.",
 }
 """Figures that may stand beside the answer, the best first, each with what it shows."""
+MOST_WARNINGS: Final = 5
 NO_TASK: Final = ReportTask()
 NO_WINDOWS: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
@@ -84,6 +85,7 @@ def render(
     )
     evidence = PageEvidence({record.task.cell: record for record in records}, windows)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
+    doubtful = [record for record in records if record.warnings]
     figures = _figures(drawn)
     first = next((each for name in FIRST for each in figures if each["name"] == name), None)
     predicted = sum(record.outcome == Outcome.PREDICTED for record in records)
@@ -102,6 +104,8 @@ def render(
         evidence=evidence,
         lines=list(lines(evidence, tables["peaks"])),
         window_columns=WINDOW_COLUMNS,
+        doubtful=doubtful[:MOST_WARNINGS],
+        all_doubtful=len(doubtful),
         failures=failures[:MOST_ROWS],
         all_failures=len(failures),
         again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],

@@ -150,6 +150,17 @@ class Record(BaseModel):
     unloaded_p50_ms: dict[str, Number] = Field(
         description="per tenant, median latency of single requests without load, ms"
     )
+    unbatched_limit_rps: dict[str, Number] = Field(
+        default_factory=dict,
+        description="per tenant, requests/s that its instances can answer without batching: their"
+        " number over the service time of single requests whose inputs the server has not seen;"
+        " null of models that form batches or are ensembles, or where the server does not tell",
+    )
+    warnings: tuple[str, ...] = Field(
+        default=(),
+        description="doubts about the results, one sentence each: a window in which a tenant"
+        " answered more than 1.2 x `unbatched_limit_rps`",
+    )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,
         description="per tenant, the input of a request, mean over those sent in turn, bytes; with"

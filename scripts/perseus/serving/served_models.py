@@ -17,6 +17,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 from perseus.models.tensors import DTYPES, TensorSpec
 from perseus.serving.failures import ServerError
 from perseus.serving.model_control import READY, Control
+from perseus.serving.response_cache import cached_models
 from perseus.serving.running_server import RunningServer
 from perseus.study.hints import did_you_mean
 from perseus.study.tasks.measure import ServedModel
@@ -61,6 +62,11 @@ def read_served_model(
                 f" ({state}): load it there; Perseus does not"
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
+        cached = [
+            f"{name!r} has a response_cache, which answers in place of the model: set"
+            f" response_cache {{ enable: false }} in its config.pbtxt, and load it again"
+            for name in cached_models(control.config, config)
+        ]
     found = ModelOnServer(
         name=wanted.name,
         version=max(versions, key=lambda number: (len(number), number), default=""),
@@ -71,7 +77,7 @@ def read_served_model(
         max_batch_size=config.max_batch_size,
         dynamic_batching=config.HasField("dynamic_batching"),
     )
-    problems = [*_of_kind(config), *_of_tensors(found, wanted.shape, config)]
+    problems = [*_of_kind(config), *cached, *_of_tensors(found, wanted.shape, config)]
     if request_batch_size > max(1, most := found.max_batch_size):
         takes = f"batches of at most {most}" if most else "no batches"
         problems.append(f"it takes {takes} (lower request_batch_size, {request_batch_size})")

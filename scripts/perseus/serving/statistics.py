@@ -12,13 +12,22 @@ from perseus.serving.running_server import RunningServer
 
 @dataclass(frozen=True)
 class ServerTimes:
-    """Triton's cumulative times of a model: requests served and nanoseconds spent on each part."""
+    """Triton's cumulative times of a model: requests served and nanoseconds spent on each part.
+
+    The response cache served `cache_hits` of the requests.
+    """
 
     requests: int
     queue_ns: int
     compute_input_ns: int
     compute_ns: int
     compute_output_ns: int
+    cache_hits: int = 0
+
+    @property
+    def busy_ns(self) -> int:
+        """Nanoseconds in which requests occupied an instance of the model."""
+        return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
@@ -36,6 +45,7 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
             compute_input_ns=int(stats["compute_input"]["ns"]),
             compute_ns=int(stats["compute_infer"]["ns"]),
             compute_output_ns=int(stats["compute_output"]["ns"]),
+            cache_hits=int(stats["cache_hit"]["count"]) if "cache_hit" in stats else 0,
         )
     except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
         message = server.access.hide(f"no statistics of {model} from the server: {error}")
@@ -55,5 +65,9 @@ def tenant_times(
     each = [server_times(server, step, timeout_s) for step in steps]
     if not each:
         return whole
-    queue_ns, output_ns = sum(step.queue_ns for step in each), each[-1].compute_output_ns
-    return replace(whole, queue_ns=queue_ns, compute_output_ns=output_ns)
+    return replace(
+        whole,
+        queue_ns=sum(step.queue_ns for step in each),
+        compute_output_ns=each[-1].compute_output_ns,
+        cache_hits=whole.cache_hits + sum(step.cache_hits for step in each),
+    )

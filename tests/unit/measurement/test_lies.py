@@ -51,6 +51,8 @@ def statistics():
 
 def test_statistics_are_read(statistics):
     assert statistics(GOOD) == ServerTimes(3, 1, 2, 3, 4)
+    cached = GOOD.replace(b'"queue"', b'"cache_hit": {"count": 2}, "queue"')
+    assert statistics(cached) == ServerTimes(3, 1, 2, 3, 4, cache_hits=2)
 
 
 def test_statistics_are_those_of_the_version_that_answers(statistics):
@@ -69,6 +71,7 @@ def test_statistics_are_those_of_the_version_that_answers(statistics):
         b'{"model_stats": []}',
         b'{"model_stats": [{"inference_stats": null}]}',
         GOOD.replace(b"3}", b'"many"}'),
+        GOOD.replace(b'"queue"', b'"cache_hit": null, "queue"'),
         GOOD.replace(b"3}", b"1e999}"),
         GOOD.replace(b"3}", b"NaN}"),
         GOOD.replace(b"3}", b"[]}"),

@@ -89,6 +89,28 @@ def test_an_experiment_that_starts_servers_itself_has_all_files(tmp_path, monkey
     assert record["started"]["monotonic_ns"] < record["finished_monotonic_ns"]
 
 
+@pytest.mark.parametrize(("attempt", "warned"), [(1, True), (2, False)])
+def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
+    tmp_path, monkeypatch, launched, attempt, warned
+):
+    row = {"requests": 5510, "completed_ratio": 1.0, "elapsed_s": 12.0, "settle_s": 2.0}
+
+    def measured(cell):
+        cell.raw.windows.append({"attempt": attempt, "tenant": "a", "start_ns": 0, **row})
+        return Findings({**OK, "unbatched_limit_rps": {"a": 48.0, "b": None}})
+
+    monkeypatch.setattr(frame, "window_watts", lambda monitor, windows, window: None)
+    monkeypatch.setattr(frame, "host_watts", lambda monitor, windows, window: None)
+    said = []
+    record = json.loads(run(monkeypatch, tmp_path, measured, said.append).record.read_text())
+    expected = [
+        "a answered 551 requests/s, but its instances can answer only 48 by the time that single"
+        " requests take: check whether a cache answers in place of the model"
+    ]
+    assert record["warnings"] == (expected if warned else [])
+    assert said == [f"warning: {each}" for each in record["warnings"]]
+
+
 def test_the_power_is_that_of_the_window_which_the_experiment_names(
     tmp_path, monkeypatch, launched
 ):

@@ -306,6 +306,19 @@ def test_a_served_model_that_changed_meanwhile_is_a_difference_between_cells():
     assert "Models that their server" not in rendered(synthetic.records())
 
 
+def test_warnings_of_cells_stand_before_the_findings():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    assert "<strong>Warning</strong>" not in rendered(made)
+    made[0]["warnings"] = ["resnet18 answered 551 requests/s, and <that> is too fast"]
+    page = rendered(made)
+    warning = page.index("resnet18 answered 551 requests/s, and &lt;that&gt; is too fast.")
+    assert page.index("<h1>") < warning < page.index('id="findings"')
+    assert "more cells have warnings" not in page
+    for record in made:
+        record["warnings"] = ["it is too fast"]
+    assert f"{len(made) - 5} more cells have warnings in record.json" in rendered(made)
+
+
 def test_two_repeats_that_agree_do_not_settle_a_fifth():
     """Hosts that wander by 20 % agree that well by chance, now and then."""
     assert answer_of(1.25, repeats=2).kind == "unclear"

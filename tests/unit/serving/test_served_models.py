@@ -124,6 +124,11 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
                 "max_queue_delay_microseconds: 100", "")},
             r"it keeps a state from one request to the next",
         ),
+        (
+            {"config": ENCODER + "response_cache { enable: true }"},
+            r"'encoder' has a response_cache, which answers in place of the model: set"
+            r" response_cache \{ enable: false \} in its config\.pbtxt, and load it again$",
+        ),
         ({"config": 'name: "encoder"', "shape": {}}, r"names no inputs; .* names no outputs$"),
     ],
 )  # fmt: skip

@@ -1,0 +1,87 @@
+"""What a model can answer at most without batching, and a warning about answers that come faster.
+
+Answers beyond this limit did not pass the model one after another: something may answer in its
+place, such as a cache, in the server, in the model, or in front of both. The requests that measure
+the limit carry inputs that the server has not seen before, so that no cache can answer them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from perseus.measurement.tenant_under_test import TenantUnderTest
+from perseus.serving.failures import ServerError
+from perseus.serving.model_control import Control
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import server_times
+from perseus.traffic.client import ClientError, sequential_ms
+from perseus.traffic.requests import MS
+
+UNSEEN_LIMIT_S: Final = 2.0
+TOLERANCE: Final = 1.2
+"""A busy server is somewhat faster than an idle one: its processor does not sleep."""
+
+LEAST_REQUESTS: Final = 20
+"""In a shorter window, the first and the last request decide about its throughput."""
+
+
+def unbatched_limit_rps(
+    server: RunningServer, tenant: TenantUnderTest, round_trip_ms: float
+) -> float | None:
+    """Requests/s that the instances of a tenant's model can answer without batching.
+
+    The number of instances over the service time, which is the smaller of two: the shortest
+    latency of a request without load, less the round trip of a health request; and the mean time
+    of these requests in the model by the server's statistics. None if the server forms batches, if
+    it does not tell its instances, or if it does not answer unseen inputs. Raises ServerError.
+    """
+    count = _instances(server, tenant.model)
+    unseen = tenant.unseen_batches()
+    if count is None or not unseen:
+        return None
+    before = server_times(server, tenant.model)
+    try:
+        with tenant.route_of(unseen) as route:
+            latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
+    except ClientError:  # a model may refuse values that are no example of the user
+        return None
+    after = server_times(server, tenant.model)
+    service_ms = float(latencies_ms.min()) - round_trip_ms
+    if (requests := after.requests - before.requests) > 0:
+        service_ms = min(service_ms, (after.busy_ns - before.busy_ns) / requests / MS)
+    return 1000 * count / service_ms if service_ms > 0 else None
+
+
+def _instances(server: RunningServer, model: str) -> int | None:
+    """Of a model whose configuration says how many requests it works on at the same time."""
+    try:
+        with Control(server) as control:
+            config = control.config(model)
+    except ServerError:  # other servers than Triton have no such configuration
+        return None
+    if config.HasField("dynamic_batching") or config.HasField("ensemble_scheduling"):
+        return None
+    return sum(group.count * max(1, len(group.gpus)) for group in config.instance_group) or None
+
+
+def warnings(
+    limits_rps: Mapping[str, float | None], windows: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """One sentence for each tenant whose answers came faster than its limit in one of the windows.
+
+    windows: rows of windows.parquet.
+    """
+    for tenant, limit_rps in limits_rps.items():
+        rates_rps = [
+            each["completed_ratio"] * each["requests"] / (each["elapsed_s"] - each["settle_s"])
+            for each in windows
+            if each["tenant"] == tenant and each["requests"] >= LEAST_REQUESTS
+        ]
+        fastest_rps = max(rates_rps, default=0.0)
+        if limit_rps is not None and fastest_rps > TOLERANCE * limit_rps:
+            yield (
+                f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer only"
+                f" {limit_rps:.0f} by the time that single requests take: check whether a cache"
+                " answers in place of the model"
+            )

@@ -1,0 +1,18 @@
+"""Triton's response cache, which answers repeated requests in place of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from tritonclient.grpc import model_config_pb2 as pb
+
+
+def cached_models(
+    config_of: Callable[[str], pb.ModelConfig], config: pb.ModelConfig
+) -> Iterator[str]:
+    """Names of the models with a response cache: this one, and those that its requests pass if it
+    is an ensemble. `config_of` reads the configuration of a model by its name."""
+    if config.response_cache.enable:
+        yield config.name
+    for name in dict.fromkeys(step.model_name for step in config.ensemble_scheduling.step):
+        yield from cached_models(config_of, config_of(name))

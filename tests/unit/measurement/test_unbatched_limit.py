@@ -1,0 +1,45 @@
+"""A warning about answers that come faster than the instances of a model can give them."""
+
+import pytest
+
+from perseus.measurement.unbatched_limit import warnings
+
+SLEEPER = {"sleeper": 48.0}
+SAID = (
+    "sleeper answered 551 requests/s, but its instances can answer only 48 by the time that single"
+    " requests take: check whether a cache answers in place of the model"
+)
+
+
+def window(rate_rps: float, *, tenant="sleeper", completed=1.0, counted_s=10.0):
+    return {
+        "tenant": tenant,
+        "requests": round(rate_rps * counted_s),
+        "completed_ratio": completed,
+        "elapsed_s": counted_s + 2.0,
+        "settle_s": 2.0,
+    }
+
+
+def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
+    windows = [window(40.0), window(551.0), window(300.0), window(900.0, tenant="other")]
+    assert list(warnings(SLEEPER, windows)) == [SAID]
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [],
+        [window(57.0)],
+        [window(551.0, completed=0.1)],
+        [window(100.0, counted_s=0.19)],
+        [window(551.0, tenant="other")],
+    ],
+    ids=["none", "within a fifth", "most without an answer", "a short window", "another tenant"],
+)
+def test_windows_that_a_model_can_have_answered_are_no_warning(windows):
+    assert list(warnings(SLEEPER, windows)) == []
+
+
+def test_a_model_that_forms_batches_has_no_such_limit():
+    assert list(warnings({"sleeper": None}, [window(551.0)])) == []
