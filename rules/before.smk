@@ -4,6 +4,7 @@ files are good for.
 
 import atexit
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ from perseus.host import (
 )
 from perseus.host.interruption import Interruption
 from perseus.measurement.moved_images import measured_with_another
+from perseus.measurement.progress.overview import AloneCell, RunPlan, write_plan
 from perseus.models import own_files
 from perseus.results import measured
 from perseus.study.launchers import LAUNCHERS
@@ -183,6 +185,14 @@ def require_figures(jobs):
             ) from error
 
 
+def alone_cells():
+    """The cells that search the peak of one tenant alone."""
+    for cell in CELLS:
+        if cell.run.kind == "peak" and len(cell.scenario.tenants) == 1:
+            tenant, server = cell.scenario.tenants[0].name, cell.scenario.server.name
+            yield AloneCell(cell=cell.id, tenant=tenant, server=server)
+
+
 def print_cells_to_measure(jobs):
     """How many cells these jobs measure, and for how long they load servers."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]
@@ -191,8 +201,18 @@ def print_cells_to_measure(jobs):
         return
     from perseus.measurement.experiments import procedure
 
-    tasks = map(MEASURE_TASKS.task, cells)
-    about_s, most_s = map(sum, zip(*(procedure(task.run.kind).load_s(task) for task in tasks)))
+    tasks = {cell: MEASURE_TASKS.task(cell) for cell in cells}
+    load_s = {cell: procedure(task.run.kind).load_s(task) for cell, task in tasks.items()}
+    about_s, most_s = map(sum, zip(*load_s.values()))
+    write_plan(
+        Path(LOGS),
+        RunPlan(
+            started_s=time.time(),
+            load_s={cell: about for cell, (about, _) in load_s.items()},
+            raw=f"{RESULTS}/raw",
+            alone=tuple(alone_cells()),
+        ),
+    )
     print(
         f"Study {STUDY.name!r}: {len(cells)} of {len(CELLS)} cells to measure, about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."

@@ -18,6 +18,9 @@ sys.path.insert(0, str(HERE / "scripts"))
 # Jobs, and what they start, read and write text as UTF-8 whatever the locale.
 os.environ.update(PYTHONUTF8="1")
 
+# In a file, what the workflow prints stands in the order of time among what its jobs print.
+sys.stdout.reconfigure(line_buffering=True)
+
 # Snakemake and torch ask for the name of the user, which a user id of a container may lack.
 os.environ.setdefault("USER", str(os.getuid()))
 

@@ -26,7 +26,7 @@ def records(what: str) -> list[Path]:
 
 repository = next(iter(files("repository")), None)
 
-with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0]) as tell:
+with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0], say) as tell:
     measure(
         task,
         Inputs(

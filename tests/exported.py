@@ -34,6 +34,8 @@ MEASURED = Progress(
             latency_ms=61.5,
             send_lag_ms=2.4,
             verdict="fail",
+            passed_rps=36.0,
+            failed_rps=40.0,
         ),
         TenantProgress(name="b", percentile=95.0, sla_ms=80.0),
     ),

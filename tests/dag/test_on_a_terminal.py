@@ -25,7 +25,7 @@ from exported import MEASURED
 
 log = snakemake.log[0]
 time.sleep(2)  # what Snakemake says of starting it comes first, and not over the view
-with job(log) as say, listeners(log) as tell, terminate_as_exit():
+with job(log) as say, listeners(log, say) as tell, terminate_as_exit():
     tell(MEASURED.model_copy(update={{"cell": snakemake.wildcards.cell}}))
     say("it is measured")
     time.sleep(60)

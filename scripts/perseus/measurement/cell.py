@@ -108,13 +108,17 @@ class CellUnderTest:
         return self.stream(len(self.task.tenants))
 
     def progressed(
-        self, server: RunningServer | None = None, seconds_left: float | None = None
+        self,
+        server: RunningServer | None = None,
+        seconds_left: float | None = None,
+        text: str = "",
     ) -> None:
-        """Tell how far the cell is: by its windows so far, on this server, if one runs."""
+        """Tell how far the cell is: by its windows so far, on this server, if one runs; `text`
+        describes the window that has just ended."""
         # Nobody else has the tokens of a server that wants some.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows
-        self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left))
+        self.on_progress(Progress.of(self.task, self.attempt, rows, url, seconds_left, text))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: 
     """Keep the window that has just ended, and tell of it."""
     names = cell.task.tenant_names
     cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
-    cell.say(describe_window(window, names, seconds_left))
-    cell.progressed(system.server, seconds_left)
+    cell.progressed(system.server, seconds_left, describe_window(window, names, seconds_left))
 
 
 def as_rows(

@@ -13,7 +13,8 @@ import terminal
 from exported import BEGUN, MEASURED
 from rich.console import Console
 
-from perseus.measurement.progress.live_view import rendered
+from perseus.measurement.progress.live_view import MOST_PEAKS, rendered
+from perseus.measurement.progress.overview import KnownPeaks, Overview
 
 ROOT = Path(__file__).parents[3]
 LINE = "[cell    0 s] bracket  a 40.0/s p95 62 ms: fail, about 90 s left"
@@ -29,7 +30,7 @@ from perseus.host.signals import terminate_as_exit
 from perseus.measurement.progress.listeners import listeners
 
 with job("{folder}/logs/s/measure/cell.log", ValueError) as say, listeners(
-    "{folder}/logs/s/measure/cell.log"
+    "{folder}/logs/s/measure/cell.log", say
 ) as tell, terminate_as_exit():
     say("starting the server")
     tell(MEASURED.model_copy(update={{"end_s": time.time() + 89.5}}))
@@ -45,10 +46,10 @@ def job(folder, then="time.sleep(0.1)"):
     return [sys.executable, "-c", code]
 
 
-def shown(progress, width=100, now_s=1000.0, **options):
+def shown(progress, width=100, now_s=1000.0, overview=None, **options):
     """The lines of the view."""
     console = Console(file=io.StringIO(), width=width, **options)
-    console.print(rendered(progress, now_s))
+    console.print(rendered(progress, now_s, overview))
     return [line.rstrip() for line in console.file.getvalue().splitlines()]
 
 
@@ -57,10 +58,29 @@ def test_it_says_what_is_offered_how_it_goes_and_how_long_it_takes():
     assert cell == (
         "cpu1.a-b.mix-1-1.r1  attempt 2  warm up  4 windows: 3 pass, 1 invalid  about 1:30 left"
     )
-    assert heading.split() == ["tenant", "offered/s", "answered/s", "latency", "SLA", "verdict"]
-    assert a.split() == ["a", "40.0", "30.0", "p99.9", "61.5", "50", "ms", "fail"]
-    assert b.split() == ["b", "–", "–", "p95", "–", "80", "ms", "–"]  # noqa: RUF001
-    assert heading.index("answered/s") + len("answered/s") == a.index("30.0") + len("30.0")
+    assert heading == "tenant  offered/s       latency/SLA  verdict  passed  failed"
+    assert a == "a            40.0  p99.9 61.5/50 ms  fail       36.0    40.0"
+    assert b == "b               –       p95 –/80 ms  –             –       –"  # noqa: RUF001
+
+
+def test_it_says_how_much_of_the_run_is_left_and_which_peaks_are_known():
+    peaks = (
+        KnownPeaks("a", "cpu1", (171.2, 168.0), (102.4, 110.0)),
+        KnownPeaks("b", "cpu1"),
+        KnownPeaks("a", "cpu4", (600.0,), ()),
+    )
+    cell, _, _, _, heading, a, b = shown(MEASURED, 140, overview=Overview(3, 5, 200.0, peaks))
+    assert cell.startswith("cell 3 of 5  cpu1.a-b.mix-1-1.r1  attempt 2")
+    assert cell.endswith("about 1:30 left, 4:50 in all")
+    assert heading == "alone on cpu1        peak/s   certified/s"
+    assert a == "a              171.2, 168.0  102.4, 110.0"
+    assert b == "b                         –             –"  # noqa: RUF001
+
+
+def test_of_many_peaks_it_shows_the_first():
+    peaks = tuple(KnownPeaks(f"m{n}", "cpu1", (100.0,), (90.0,)) for n in range(12))
+    lines = shown(MEASURED, 140, overview=Overview(1, 12, 0.0, peaks))
+    assert len(lines) == 4 + 1 + MOST_PEAKS + 1 and lines[-1] == "4 more"
 
 
 def test_before_the_first_window_and_after_the_time_is_over():
@@ -74,7 +94,7 @@ def test_a_narrow_terminal_cuts_names_before_figures(width):
     lines = shown(MEASURED.model_copy(update={"tenants": tenants}), width=width)
     assert max(map(len, lines)) <= width
     if width >= 60:
-        assert "30.0" in lines[-1] and "fail" in lines[-1] and "a-ten" in lines[-1]
+        assert "40.0" in lines[-1] and "fail" in lines[-1] and "a-ten" in lines[-1]
 
 
 def test_lines_stand_above_the_view_which_is_gone_at_the_end(tmp_path):

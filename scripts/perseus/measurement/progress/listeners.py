@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from perseus.measurement.progress.file import progress_file
 from perseus.measurement.progress.live_view import live_view
+from perseus.measurement.progress.overview import overview
 from perseus.measurement.progress.state import OnProgress, Progress
 
 
 @contextmanager
-def listeners(log: str) -> Iterator[OnProgress]:
-    """The file beside the job's log, and the terminal, if it has one."""
-    with progress_file(Path(log)) as write, live_view(sys.stderr) as show:
+def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
+    """The file beside the job's log, and the terminal: as a live view where that is possible, and
+    as a line for each window by `say` otherwise."""
+    path = Path(log)
+    known = overview(path.parents[1], path.stem)
+    with progress_file(path) as write, live_view(sys.stderr, known) as show:
 
         def tell(progress: Progress) -> None:
             write(progress)
-            show(progress)
+            if progress.text and show:
+                print(progress.text, flush=True)  # to the log, which has the job's output
+            elif progress.text:
+                say(progress.text)
+            if show:
+                show(progress)
 
         yield tell

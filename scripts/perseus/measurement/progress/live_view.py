@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
 from threading import Event, Thread
 from typing import Final, TextIO, cast
@@ -29,27 +29,29 @@ from rich.table import Table
 from rich.text import Text
 
 from perseus.host.signals import signals_deferred
-from perseus.measurement.progress.state import OnProgress, Progress, TenantProgress, ignored
+from perseus.measurement.progress.overview import KnownPeaks, Overview
+from perseus.measurement.progress.state import OnProgress, Progress, TenantProgress
 
 REFRESH_S: Final = 1.0
 STYLES: Final = {"pass": "green", "fail": "red", "undecided": "yellow", "invalid": "magenta"}
+MOST_PEAKS: Final = 8
 UNKNOWN: Final = "\N{EN DASH}"
 ERASE_BELOW: Final = "\x1b[J"
 """From the cursor on: others print a line and its end apart, and what stands there stays."""
 
 
 @contextmanager
-def live_view(stream: TextIO) -> Iterator[OnProgress]:
+def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
     """Show the last progress below all lines that are printed, until the context is left.
 
-    Nothing is shown where `stream` is no terminal, or one that cannot move its cursor.
+    Yields None where `stream` is no terminal, or one that cannot move its cursor.
     """
     console = Console(file=stream)
     if not (stream.isatty() and console.is_interactive):
-        yield ignored
+        yield None
         return
     with redirect_stderr(cast(TextIO, FileProxy(console, sys.stderr))):
-        view = _View(console)
+        view = _View(console, overview)
         try:
             yield view.show
         finally:
@@ -60,8 +62,8 @@ def live_view(stream: TextIO) -> Iterator[OnProgress]:
 class _View(RenderHook):
     """Is drawn anew below whatever the console prints, and once a second."""
 
-    def __init__(self, console: Console) -> None:
-        self._console, self._over = console, Event()
+    def __init__(self, console: Console, overview: Overview | None) -> None:
+        self._console, self._over, self._overview = console, Event(), overview
         self._progress: Progress | None = None
         self._thread = Thread(target=self._refresh, name="view", daemon=True)
 
@@ -89,7 +91,7 @@ class _View(RenderHook):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         assert self._progress is not None
-        view = rendered(self._progress, time.time())
+        view = rendered(self._progress, time.time(), self._overview)
         lines = console.render_lines(view, options, pad=False)[: max(console.height - 2, 0)]
         for line in lines:
             yield Segment.line()
@@ -105,12 +107,17 @@ class _Sequence(Control):
         self.segment = Segment(text, None, [(ControlType.CARRIAGE_RETURN,)])
 
 
-def rendered(progress: Progress, now_s: float) -> RenderableType:
-    """A line on the cell and its windows, and one for each tenant; `now_s` on the Unix clock."""
-    return Group(Text("  ").join(_of_cell(progress, now_s)), _of_tenants(progress.tenants))
+def rendered(progress: Progress, now_s: float, overview: Overview | None = None) -> RenderableType:
+    """A line on the cell and its windows, one for each tenant, and one for each peak that a tenant
+    has alone on the server; `now_s` is on the Unix clock."""
+    cell = Text("  ").join(_of_cell(progress, now_s, overview))
+    peaks = [each for each in overview.peaks if each.server == progress.server] if overview else []
+    return Group(cell, _of_tenants(progress.tenants), *([_of_peaks(peaks)] if peaks else []))
 
 
-def _of_cell(progress: Progress, now_s: float) -> Iterator[Text]:
+def _of_cell(progress: Progress, now_s: float, overview: Overview | None) -> Iterator[Text]:
+    if overview is not None:
+        yield Text(f"cell {overview.number} of {overview.total}")
     yield Text(progress.cell, style="bold")
     if progress.attempt > 1:
         yield Text(f"attempt {progress.attempt}")
@@ -124,27 +131,54 @@ def _of_cell(progress: Progress, now_s: float) -> Iterator[Text]:
         ]
         yield Text(f"{count} windows: ").append_text(Text(", ").join(verdicts))
     if progress.end_s is not None:
-        minutes, seconds = divmod(max(round(progress.end_s - now_s), 0), 60)
-        yield Text(f"about {minutes}:{seconds:02} left")
+        left_s = max(progress.end_s - now_s, 0)
+        in_all = f", {_minutes(left_s + overview.later_s)} in all" if overview else ""
+        yield Text(f"about {_minutes(left_s)} left{in_all}")
+
+
+def _minutes(seconds: float) -> str:
+    return "{}:{:02}".format(*divmod(round(seconds), 60))
 
 
 def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("tenant", overflow="ellipsis")  # the only one that gives way
-    for heading in ("offered/s", "answered/s", "latency", "SLA"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    table = _table("tenant", "offered/s", "latency/SLA")
     table.add_column("verdict", no_wrap=True)
+    for heading in ("passed", "failed"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for each in tenants:
         table.add_row(
             each.name,
             _number(each.offered_rps),
-            _number(each.answered_rps),
-            f"p{each.percentile:g} {_number(each.latency_ms)}",
-            f"{each.sla_ms:g} ms",
+            f"p{each.percentile:g} {_number(each.latency_ms)}/{each.sla_ms:g} ms",
             Text(each.verdict or UNKNOWN, style=STYLES.get(each.verdict or "", "")),
+            _number(each.passed_rps),
+            _number(each.failed_rps),
         )
+    return table
+
+
+def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
+    """The first tenants, as many as leave room on the screen."""
+    table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
+    for each in peaks[:MOST_PEAKS]:
+        table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))
+    if len(peaks) > MOST_PEAKS:
+        table.add_row(f"{len(peaks) - MOST_PEAKS} more", "", "")
+    return table
+
+
+def _table(first: str, *numbers: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(first, overflow="ellipsis")  # the only one that gives way
+    for heading in numbers:
+        table.add_column(heading, justify="right", no_wrap=True)
     return table
 
 
 def _number(value: float | None) -> str:
     return UNKNOWN if value is None else f"{value:.1f}"
+
+
+def _numbers(values: Sequence[float]) -> str:
+    """Those of the repeats."""
+    return ", ".join(f"{value:.1f}" for value in values) or UNKNOWN

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perseus.host.identity import identity
+from perseus.peak.verdict import Verdict
 from perseus.study.base import Part
 from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 
@@ -18,6 +19,8 @@ class TenantProgress(Part):
 
     `answered_rps` is the part of the offered rate that was answered in the window; `latency_ms` is
     at the percentile of the SLA, from the intended send; `send_lag_ms` is the 99th percentile.
+    `passed_rps` is the highest offered rate of the windows that passed so far, `failed_rps` the
+    lowest of those that failed.
     """
 
     name: str
@@ -28,6 +31,8 @@ class TenantProgress(Part):
     latency_ms: float | None = None
     send_lag_ms: float | None = None
     verdict: str | None = None
+    passed_rps: float | None = None
+    failed_rps: float | None = None
 
 
 class Progress(Part):
@@ -35,7 +40,7 @@ class Progress(Part):
 
     `process` is the identity of the process that measures; `metrics_url` has the metrics of the
     server that runs, if anybody may read them; `phase` is that of the window that ended last, and
-    `windows` counts those that have ended by their verdicts.
+    `windows` counts those that have ended by their verdicts; `text` describes the last one.
     """
 
     process: str
@@ -50,6 +55,7 @@ class Progress(Part):
     phase: str | None
     windows: dict[str, int]
     tenants: tuple[TenantProgress, ...]
+    text: str = ""
 
     @classmethod
     def of(
@@ -59,6 +65,7 @@ class Progress(Part):
         rows: Sequence[Mapping[str, Any]],
         metrics_url: str | None,
         seconds_left: float | None,
+        text: str = "",
     ) -> Progress:
         """`rows` are those of windows.parquet so far, of all attempts; `seconds_left` of load."""
         own = [row for row in rows if row["attempt"] == attempt]
@@ -77,7 +84,8 @@ class Progress(Part):
             metrics_url=metrics_url,
             phase=str(own[-1]["phase"]) if own else None,
             windows=Counter(verdicts.values()),
-            tenants=tuple(_of_tenant(each, last.get(each.name)) for each in task.tenants),
+            tenants=tuple(_of_tenant(each, last.get(each.name), own) for each in task.tenants),
+            text=text,
         )
 
 
@@ -88,12 +96,32 @@ def ignored(progress: Progress) -> None:
     """Nobody wants to know."""
 
 
-def _of_tenant(tenant: MeasuredTenant, row: Mapping[str, Any] | None) -> TenantProgress:
-    """`row` is that of the window that ended last."""
+def _of_tenant(
+    tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
+) -> TenantProgress:
+    """`row` is that of the window that ended last, `rows` are of all windows of the attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
-        name=tenant.name, percentile=tenant.sla.percentile, sla_ms=tenant.sla.latency_ms, **seen
+        name=tenant.name,
+        percentile=tenant.sla.percentile,
+        sla_ms=tenant.sla.latency_ms,
+        passed_rps=max(_offered_rps(tenant, rows, Verdict.PASS), default=None),
+        failed_rps=min(_offered_rps(tenant, rows, Verdict.FAIL), default=None),
+        **seen,
     )
+
+
+def _offered_rps(
+    tenant: MeasuredTenant, rows: Sequence[Mapping[str, Any]], verdict: Verdict
+) -> list[float]:
+    """The rates that a tenant was offered in the windows with this verdict."""
+    return [
+        float(row["offered_rps"])
+        for row in rows
+        if row["tenant"] == tenant.name
+        and row["window_verdict"] == verdict
+        and math.isfinite(row["offered_rps"])
+    ]
 
 
 def _seen(row: Mapping[str, Any]) -> dict[str, Any]:

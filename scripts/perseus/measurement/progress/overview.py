@@ -1,0 +1,117 @@
+"""How much of a run is left, and which peaks are known: from the run's plan and its results.
+
+The workflow writes the plan before the first job; each job that measures reads it once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from perseus.host.files import whole
+from perseus.study.base import Part
+from perseus.study.raw_files import RECORD
+
+NAME: Final = "run.json"
+
+
+class AloneCell(Part):
+    """A cell that searches the peak of one tenant alone on a server."""
+
+    cell: str
+    tenant: str
+    server: str
+
+
+class RunPlan(Part):
+    """What a run measures. `started_s` is of the Unix clock; `load_s` is about how long each cell
+    that is to be measured loads its server; `raw` is the folder of the raw results of all cells."""
+
+    started_s: float
+    load_s: dict[str, float]
+    raw: str
+    alone: tuple[AloneCell, ...]
+
+
+@dataclass(frozen=True)
+class KnownPeaks:
+    """The peaks of a tenant alone, in requests/s, one of each repeat that was measured."""
+
+    tenant: str
+    server: str
+    estimates_rps: tuple[float, ...] = ()
+    certified_rps: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Overview:
+    """`number` of `total` is the place of a cell in its run; `later_s` of load follow it."""
+
+    number: int
+    total: int
+    later_s: float
+    peaks: tuple[KnownPeaks, ...]
+
+
+def write_plan(logs: Path, plan: RunPlan) -> None:
+    """Write the plan of a run into the folder of its study's logs."""
+    with whole(logs / NAME) as partial:
+        partial.write_text(plan.model_dump_json())
+
+
+def overview(logs: Path, cell: str) -> Overview | None:
+    """The overview of a run as this cell of it begins; None where no plan names the cell."""
+    try:
+        plan = RunPlan.model_validate_json((logs / NAME).read_text())
+    except (OSError, ValueError):
+        return None
+    if cell not in plan.load_s:
+        return None
+    later = {name: s for name, s in plan.load_s.items() if not _has_ended(plan, name)}
+    later.pop(cell, None)
+    return Overview(
+        number=len(plan.load_s) - len(later),
+        total=len(plan.load_s),
+        later_s=sum(later.values()),
+        peaks=tuple(_peaks(plan)),
+    )
+
+
+def _has_ended(plan: RunPlan, cell: str) -> bool:
+    """Whether the cell has a record of this run; that of an earlier run is removed later."""
+    try:
+        return Path(plan.raw, cell, RECORD).stat().st_mtime >= plan.started_s
+    except OSError:
+        return False
+
+
+def _peaks(plan: RunPlan) -> Iterator[KnownPeaks]:
+    for tenant, server in dict.fromkeys((each.tenant, each.server) for each in plan.alone):
+        records = [
+            record
+            for each in plan.alone
+            if (each.tenant, each.server) == (tenant, server)
+            for record in _records(Path(plan.raw, each.cell, RECORD))
+        ]
+        yield KnownPeaks(
+            tenant,
+            server,
+            tuple(_rates_rps(records, "estimate_scale")),
+            tuple(_rates_rps(records, "certified_scale")),
+        )
+
+
+def _records(path: Path) -> Iterator[Mapping[str, Any]]:
+    with suppress(OSError, ValueError):
+        yield json.loads(path.read_text())
+
+
+def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
+    """Of one tenant alone, whose rate is the scale of its load line."""
+    for record in records:
+        if record.get(scale) is not None:
+            yield float(record[scale])
