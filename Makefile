@@ -6,6 +6,7 @@
 # make test-live    searches and studies on real servers: a quarter of an hour on an idle machine
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
+# make test-mlflow  log results to an MLflow store in a file
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/explanation/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
@@ -26,6 +27,8 @@ IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not
   --dist worksteal
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
+# .venv and, before it, what `track: {mlflow: URI}` needs.
+MLFLOW := .venv-mlflow
 # What builds the site, which nothing else needs.
 DOCS := .venv-docs
 
@@ -37,7 +40,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again lint test test-servers test-live test-kills test-slurm docs bench environment clean-environment
+.PHONY: all again lint test test-servers test-live test-kills test-slurm test-mlflow docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -79,18 +82,15 @@ test-kills: environment
 	  tests/live/test_killed_smoke.py
 
 test-slurm: environment
-	@if ! cat profiles/*/requirements.txt | cmp -s - $(CLUSTERS)/requirements.txt; then \
-	  echo "== Installing the executors of clusters into $(CLUSTERS) ==" && \
-	  $(BIN)/python -m venv --clear --without-pip $(CLUSTERS) && \
-	  $(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
-	    > "$$(echo $(CLUSTERS)/lib/python3*/site-packages)/perseus.pth" && \
-	  $(BIN)/python -m pip --python $(CLUSTERS)/bin/python install --quiet \
-	    --disable-pip-version-check $(patsubst %,-r %,$(wildcard profiles/*/requirements.txt)) && \
-	  cat profiles/*/requirements.txt > $(CLUSTERS)/requirements.txt; \
-	fi
+	@$(call install_over,$(CLUSTERS),$(wildcard profiles/*/requirements.txt))
 	@echo "== pytest: a study on a Slurm of one node =="
 	@PATH="$(CURDIR)/$(CLUSTERS)/bin:$$PATH" tests/slurm/own_world.sh \
 	  $(CLUSTERS)/bin/python -m pytest tests/slurm
+
+test-mlflow: environment
+	@$(call install_over,$(MLFLOW),envs/mlflow.txt)
+	@echo "== pytest: results in an MLflow store of this machine =="
+	@$(MLFLOW)/bin/python -m pytest tests/mlflow_store
 
 docs:
 	@if ! cmp -s docs/site/requirements.txt $(DOCS)/requirements.txt; then \
@@ -119,13 +119,26 @@ environment:
 	fi
 
 clean-environment:
-	rm -rf $(VENV) $(CLUSTERS) $(DOCS)
+	rm -rf $(VENV) $(CLUSTERS) $(MLFLOW) $(DOCS)
 
 # NumPy 1, which the server's Python stub needs, has no wheels for Python 3.13.
 define require_python
 { $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { \
   echo "Perseus needs Python 3.11 or 3.12, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
        "Install one and name it: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }; }
+endef
+
+# A folder whose environment has .venv and, before it, the packages of some files.
+define install_over
+if ! cat $(2) | cmp -s - $(1)/requirements.txt; then \
+  echo "== Installing $(2) into $(1) ==" && \
+  $(BIN)/python -m venv --clear --without-pip $(1) && \
+  $(BIN)/python -c 'import site; print(site.getsitepackages()[0])' \
+    > "$$(echo $(1)/lib/python3*/site-packages)/perseus.pth" && \
+  $(BIN)/python -m pip --python $(1)/bin/python install --quiet --disable-pip-version-check \
+    $(patsubst %,-r %,$(2)) && \
+  cat $(2) > $(1)/requirements.txt; \
+fi
 endef
 
 # Held equal to the code by a test, as config/README.md is.

@@ -22,6 +22,7 @@ rule all:
         f"{RESULTS}/report.html",
         TABLE_FILES,
         FIGURE_FILES,
+        TRACKED,
     message:
         f"Study {STUDY.name} is complete"
 
@@ -35,6 +36,7 @@ include: "rules/predictions.smk"
 include: "rules/tables.smk"
 include: "rules/figures.smk"
 include: "rules/report.smk"
+include: "rules/track.smk"
 include: "rules/pack.smk"
 include: "rules/compare.smk"
 
@@ -61,6 +63,7 @@ onstart:
         require_machine(workflow.dag.needrun_jobs())
     require_own_files(workflow.dag.needrun_jobs())
     require_figures(workflow.dag.needrun_jobs())
+    require_track(workflow.dag.needrun_jobs())
     # Those of an earlier run: what is printed at the end is of this one.
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)

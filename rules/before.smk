@@ -185,6 +185,19 @@ def require_figures(jobs):
             ) from error
 
 
+def require_track(jobs):
+    """Stop before anything is measured when the store that results are logged to does not answer."""
+    if any(job.rule.name == "track" for job in jobs):
+        if TRACK_TASK is None:
+            raise WorkflowError(f"Study {STUDY.name!r} has no track: {{mlflow: URI}}")
+        from perseus.report.tracking import TrackingError, require_store
+
+        try:
+            require_store(TRACK_TASK.uri)
+        except TrackingError as error:
+            raise WorkflowError(str(error)) from None
+
+
 def alone_cells():
     """The cells that search the peak of one tenant alone."""
     for cell in CELLS:

@@ -78,6 +78,9 @@ FIGURE_FILES = expand(
     kind=["svg", "png", "csv"],
 )
 
+TRACK_TASK = planning.track_task(STUDY)
+TRACKED = [f"{RESULTS}/tracked.json"] if TRACK_TASK else []
+
 # An export is the same wherever it is made, and may come from a cache (--cache).
 IS_CACHED = workflow.enable_cache
 

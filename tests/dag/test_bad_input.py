@@ -86,6 +86,18 @@ def test_figures_that_cannot_be_drawn_end_a_run_before_it_measures(empty, tmp_pa
     assert not (workflow.root / "results/default/models").exists()
 
 
+def test_results_that_cannot_be_tracked_end_a_run_before_it_measures(empty, tmp_path, monkeypatch):
+    workflow = empty.copy(tmp_path / "workflow")
+    workflow.append("config/config.yaml", "track: {mlflow: 'http://127.0.0.1:1'}\n")
+    (workflow.root / "mlflow.py").write_text("raise ModuleNotFoundError('no module mlflow')\n")
+    monkeypatch.setenv("PYTHONPATH", str(workflow.root))
+    code, output, errors = workflow._snakemake("--cores", "2", "all")
+    assert (code, "Traceback" in errors) == (1, False)
+    assert "track.mlflow: " in output + errors
+    assert "Install what it needs: pip install -r envs/mlflow.txt" in output + errors
+    assert not (workflow.root / "results/default/models").exists()
+
+
 @pytest.mark.parametrize("text", ["models: 3", "scenarios: null", "servers: [null, 3, {}]"])
 def test_a_malformed_section_is_named(empty, tmp_path, text):
     assert text.split(":")[0] in refusal(empty, tmp_path, text)

@@ -16,6 +16,7 @@ from perseus.study.model import Model
 from perseus.study.presentation import Costs, FigureStyle
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
+from perseus.study.track import Track
 
 
 class Definition(Part):
@@ -64,4 +65,7 @@ class Definition(Part):
     costs: Costs = Field(default=Costs(), description="How results are priced. Never re-measures.")
     figures: FigureStyle = Field(
         default=FigureStyle(), description="The style of the figures. Never re-measures."
+    )
+    track: Track = Field(
+        default=Track(), description="Where results are logged. Never re-measures."
     )

@@ -37,6 +37,7 @@ from perseus.study.tasks.tables import (
     TablesTask,
 )
 from perseus.study.tasks.tensorrt import TensorRtTask
+from perseus.study.tasks.track import TrackTask
 from perseus.study.tenant import Tenant
 from perseus.study.variants import ScenarioGrid
 
@@ -310,6 +311,15 @@ def figure_task(study: Study) -> FigureTask:
         dpi=style.dpi,
         pricing=study.definition.costs.pricing[0],
     )
+
+
+def track_task(study: Study) -> TrackTask | None:
+    """None where the study logs to no store."""
+    definition = study.definition
+    if definition.track.mlflow is None:
+        return None
+    configuration = definition.model_dump(mode="json", exclude_defaults=True, exclude={"track"})
+    return TrackTask(study=study.name, uri=definition.track.mlflow, configuration=configuration)
 
 
 def report_task(study: Study) -> ReportTask:

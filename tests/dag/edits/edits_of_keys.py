@@ -293,6 +293,7 @@ GROUPS = {
             {"figures.font_pt": 8}, {"figures.dpi": 150}, {"figures.width_mm": 120}, run={FIGURES}
         ),
     ),
+    "track": Group({}, rows({"track.mlflow": "http://127.0.0.1:5000"}, run={("track",)})),
     "a tenant that is held": Group(
         {
             "scenarios.experiments": [

@@ -686,6 +686,29 @@ def test_all_mistakes_are_reported_at_once():
     assert "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models" in found
 
 
+NO_STORE = "is neither http://HOST:PORT nor sqlite:///FILE"
+PASSWORD = (
+    "has a user or password (set MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD in the"
+    " environment)"
+)
+
+
+@pytest.mark.parametrize(
+    ("uri", "told"),
+    [
+        ("mlruns", f"'mlruns' {NO_STORE}"),
+        ("sqlite://", f"'sqlite://' {NO_STORE}"),
+        ("http://", f"'http://' {NO_STORE}"),
+        ("http://[", "'http://[' is no URI: Invalid IPv6 URL"),
+        ("http://me:secret@host:5000", PASSWORD),
+    ],
+)
+def test_a_store_to_track_results_is_a_server_or_a_file(uri, told):
+    assert problems({"track": {"mlflow": uri}}) == (f"track.mlflow: {told}",)
+    for right in ("https://mlflow.example:5000/path", "sqlite:///mlflow.db"):
+        assert read(merged(BASE, {"track": {"mlflow": right}})).definition.track.mlflow == right
+
+
 @pytest.mark.parametrize(("listed", "said"), [([2000, 1, 1024], ""), ([2000, 4, 4], "has 4 twice")])
 def test_what_stands_in_for_a_wrong_item_of_a_list_is_not_listed_twice(listed, said):
     found = "\n".join(problems({"scenarios": [shared(kind="concurrency", concurrencies=listed)]}))

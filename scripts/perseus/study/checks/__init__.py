@@ -14,6 +14,7 @@ from perseus.study.checks import (
     scenarios,
     served_models,
     servers,
+    track,
 )
 from perseus.study.definition import Definition
 from perseus.study.price_list import PriceList
@@ -36,3 +37,4 @@ def all_problems(
     yield from served_models.problems(study)
     yield from grids.problems(study, most_cores)
     yield from demand.problems(study, folder)
+    yield from track.problems(study)

@@ -1,0 +1,156 @@
+"""Log a study to an MLflow tracking store: one run with its configuration, results and files.
+
+MLflow is imported only here, and only by studies with `track: {mlflow: URI}`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import pandas as pd
+
+from perseus.host.version import VERSION
+from perseus.results.told_apart import told_apart
+from perseus.study.tasks.track import TrackTask
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+
+INSTALL: Final = "pip install -r envs/mlflow.txt"
+SETTINGS: Final = {
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+}
+"""Of MLflow, where the user has not set them: no usage statistics, and no minutes of waiting."""
+
+LOGGED: Final = {
+    "peaks": ("mix", ("estimate_rps", "ci_low_rps", "ci_high_rps", "certified_rps")),
+    "savings": ("mix", ("sharing_ratio", "saving", "ci_low", "ci_high", "probability_of_saving")),
+    "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
+    "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
+}
+"""By table, the columns whose words name a row within its server, and those that are metrics."""
+
+MOST_VALUES, MOST_CHARACTERS = 100, 6000
+"""Of one request, and of one parameter, in MLflow's API."""
+
+NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
+
+
+Logged = TypeVar("Logged")
+
+
+class TrackingError(Exception):
+    """The store does not take the results; the message says which, why, and what to do."""
+
+
+def require_store(uri: str) -> None:
+    """Raise TrackingError where MLflow is not installed or the store does not answer."""
+    try:
+        _client(uri).search_experiments(max_results=1)
+    except ModuleNotFoundError as error:
+        raise TrackingError(f"track.mlflow: {error}. Install what it needs: {INSTALL}") from None
+    except Exception as error:
+        raise TrackingError(
+            f"track.mlflow: the store {uri} does not answer: {_first_line(error)}. Start it, or"
+            " leave out track:"
+        ) from error
+
+
+def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
+    """Log one run; returns the ids of its experiment and of itself.
+
+    `tables` are by name; `files` become artifacts, in folders as below the study's own.
+    Raises TrackingError.
+    """
+    frames = told_apart({name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)})
+    require_store(task.uri)
+    client = _client(task.uri)
+    try:
+        return _log(client, task, frames, files)
+    except Exception as error:
+        raise TrackingError(
+            f"track.mlflow: {task.uri} does not take the results: {_first_line(error)}"
+        ) from error
+
+
+def _client(uri: str) -> MlflowClient:
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    from mlflow import MlflowClient
+
+    return MlflowClient(tracking_uri=uri)
+
+
+def _log(
+    client: MlflowClient,
+    task: TrackTask,
+    frames: Mapping[str, pd.DataFrame],
+    files: Sequence[Path],
+) -> dict[str, str]:
+    from mlflow.entities import Metric, Param
+
+    name = f"perseus/{task.study}"
+    found = client.get_experiment_by_name(name)
+    experiment = found.experiment_id if found else client.create_experiment(name)
+    now_ms = round(time.time() * 1000)
+    started = time.strftime("%Y-%m-%d %H:%M:%S")
+    tags = {"perseus.version": VERSION}
+    run = client.create_run(experiment, now_ms, tags, run_name=started).info.run_id
+    for params in _batches([Param(*each) for each in parameters(task.configuration)]):
+        client.log_batch(run, params=params)
+    for values in _batches([Metric(*each, now_ms, 0) for each in metrics(frames)]):
+        client.log_batch(run, metrics=values)
+    client.log_dict(run, task.configuration, "configuration.yaml")
+    for file in files:
+        folder = file.parent.name
+        client.log_artifact(run, str(file), None if folder == task.study else folder)
+    client.set_terminated(run)
+    return {"experiment_id": experiment, "run_id": run}
+
+
+def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The keys of the configuration and their values, as text; entries of lists by their names."""
+    for place, value in _leaves(configuration, ()):
+        yield _name(place), str(value)[:MOST_CHARACTERS]
+
+
+def metrics(frames: Mapping[str, pd.DataFrame]) -> Iterator[tuple[str, float]]:
+    """Finite peaks, sharing ratios, costs and fleets, by table, row and column."""
+    for table, (words, columns) in LOGGED.items():
+        for row in frames[table].to_dict("records"):
+            place = [row["server"]] if "server" in row else []
+            place += [str(row[word]) for word in words.split()]
+            for column in columns:
+                if pd.notna(row[column]) and abs(row[column]) != float("inf"):
+                    yield _name((table, *place, column)), float(row[column])
+
+
+def _batches(items: list[Logged]) -> Iterator[list[Logged]]:
+    return (items[i : i + MOST_VALUES] for i in range(0, len(items), MOST_VALUES))
+
+
+def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, (*place, str(key)))
+    elif isinstance(value, list) and value and isinstance(value[0], Mapping):
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*place, str(item.get("name", number))))
+    else:
+        yield place, value
+
+
+def _name(place: Sequence[str]) -> str:
+    """With the characters that MLflow takes, of which there may be 250."""
+    return NOT_IN_NAMES.sub("_", "/".join(place))[:250]
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:300]

@@ -1,0 +1,27 @@
+"""Checks of the store that results are logged to."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from perseus.study.definition import Definition
+from perseus.study.problems import Problems
+
+
+def problems(study: Definition) -> Problems:
+    """A store that MLflow's client does not reach by its URI alone, or a password in the URI."""
+    uri = study.track.mlflow
+    if uri is None:
+        return
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        yield ("track", "mlflow"), f"{uri!r} is no URI: {error}"
+        return
+    is_server = parts.scheme in ("http", "https") and bool(parts.hostname)
+    is_file = parts.scheme == "sqlite" and not parts.netloc and len(parts.path) > 1
+    if parts.username or parts.password:
+        names = "MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD"
+        yield ("track", "mlflow"), f"has a user or password (set {names} in the environment)"
+    elif not (is_server or is_file):
+        yield ("track", "mlflow"), f"{uri!r} is neither http://HOST:PORT nor sqlite:///FILE"

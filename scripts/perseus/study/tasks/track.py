@@ -1,0 +1,15 @@
+"""The task of logging a study to an MLflow tracking store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perseus.study.base import Part
+
+
+class TrackTask(Part):
+    """The store, and the configuration of the study without its defaults."""
+
+    study: str
+    uri: str
+    configuration: dict[str, Any]

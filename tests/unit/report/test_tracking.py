@@ -1,0 +1,72 @@
+"""What a study logs to MLflow, without MLflow."""
+
+import sys
+
+import pandas as pd
+import pytest
+
+from perseus.report.tracking import LOGGED, TrackingError, metrics, parameters, require_store
+
+EMPTY = {name: pd.DataFrame(columns=["mix"]) for name in LOGGED}
+
+
+def test_metrics_are_the_finite_numbers_of_each_row():
+    peaks = pd.DataFrame(
+        {
+            "server": ["cpu1", "cpu1~int8"],
+            "mix": ["a 1 : 1 b", "a beside b held at 50 %"],
+            "estimate_rps": [120.5, 80.0],
+            "ci_low_rps": [110.0, 0.0],
+            "ci_high_rps": [float("inf"), 90.0],
+            "certified_rps": [float("nan"), None],
+        }
+    )
+    assert dict(metrics({**EMPTY, "peaks": peaks})) == {
+        "peaks/cpu1/a 1 : 1 b/estimate_rps": 120.5,
+        "peaks/cpu1/a 1 : 1 b/ci_low_rps": 110.0,
+        "peaks/cpu1_int8/a beside b held at 50 _/estimate_rps": 80.0,
+        "peaks/cpu1_int8/a beside b held at 50 _/ci_low_rps": 0.0,
+        "peaks/cpu1_int8/a beside b held at 50 _/ci_high_rps": 90.0,
+    }
+
+
+def test_costs_are_of_a_pricing_and_fleets_of_no_server():
+    costs = {"server": "cpu1", "mix": "a", "pricing": "spot", "usd_per_hour": 0.02}
+    fleets = {"level": "typical", "strategy": "shared", "servers": 3, "usd_per_month": 99.0}
+    found = dict(
+        metrics(
+            EMPTY
+            | {
+                "costs": pd.DataFrame([costs | {"usd_per_million_inferences": 0.3}]),
+                "fleets": pd.DataFrame([fleets | {"saving": None}]),
+            }
+        )
+    )
+    assert found == {
+        "costs/cpu1/a/spot/usd_per_hour": 0.02,
+        "costs/cpu1/a/spot/usd_per_million_inferences": 0.3,
+        "fleets/typical/shared/servers": 3.0,
+        "fleets/typical/shared/usd_per_month": 99.0,
+    }
+
+
+def test_parameters_are_the_keys_of_the_configuration():
+    configuration = {
+        "study": "pair",
+        "models": [{"name": "a", "sla": {"latency_ms": 50.0}}, {"name": "b"}],
+        "scenarios": [{"name": "shared", "servers": ["cpu1"]}],
+    }
+    assert dict(parameters(configuration)) == {
+        "study": "pair",
+        "models/a/name": "a",
+        "models/a/sla/latency_ms": "50.0",
+        "models/b/name": "b",
+        "scenarios/shared/name": "shared",
+        "scenarios/shared/servers": "['cpu1']",
+    }
+
+
+def test_without_mlflow_the_message_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    with pytest.raises(TrackingError, match=r"pip install -r envs/mlflow\.txt"):
+        require_store("http://127.0.0.1:5000")
