@@ -62,7 +62,7 @@ def test_an_empty_mapping_in_place_of_a_list_is_not_taken_for_what_was_there(emp
 
 def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty, tmp_path):
     prices = tmp_path / "own.csv"
-    prices.write_text("InstanceType,Region,vCPUs,Price\nbig,here,4,1\nodd,here,4,-2\n")
+    prices.write_text("InstanceType,Region,vCPUs,Price\nodd,here,4,1\nbig,here,4,-2\n")
     text = f"costs: {{prices: '{prices}', committed_discount: 2}}\nservers:\n"
     text += "  - {name: cpu1, cores: 1, price: {instance: big, region: here}}"
     said = refusal(empty, tmp_path, text)
