@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.host.gpu import ForeignWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
@@ -38,6 +39,21 @@ class EndedWindow:
     start_ns: int
     decompositions: tuple[Decomposition, ...]
     cpu: tuple[CpuTimes, ...]
+
+
+def failures(status: NDArray[np.uint8]) -> int:
+    """How many requests of a window failed, if so many show that the server is broken; else 0.
+
+    `status` has shape (n,), in the order of the requests. A server with a full queue refuses most
+    requests of an overload and still answers some: these are late requests. One that only refuses
+    in the second half of the window is broken.
+    """
+    errors = status == Status.ERROR
+    refused = status == Status.REFUSED
+    answers = np.any(status[len(status) // 2 :] == Status.OK)
+    failed = errors if answers else errors | refused
+    count = int(np.sum(failed))
+    return count if count > len(status) / 2 else 0
 
 
 class LiveSystem:
@@ -156,9 +172,7 @@ class LiveSystem:
 
     def _require_answers(self, results: Sequence[Result], idle_s: float) -> None:
         for client, result in zip(self._clients, results, strict=True):
-            status = result.requests.status
-            failed = int(np.sum((status == Status.ERROR) | (status == Status.REFUSED)))
-            if failed > len(result.requests) / 2:
+            if failed := failures(result.requests.status):
                 raise ServerError(
                     f"{client.name}: {failed} of {len(result.requests)} requests failed:"
                     f" {'; '.join(result.errors.values())}"

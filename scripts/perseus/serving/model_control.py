@@ -120,12 +120,10 @@ class Control:
         """Models that are ready, or of those on the server's disk on their way in or out."""
         index = self._call("get_model_repository_index").models
         on_disk = {m.name for m in index if m.state not in ("", "UNAVAILABLE")}
-        # The index leaves out models that were pushed; statistics are of all that are ready.
-        ready = {m.name for m in self._call("get_inference_statistics").model_stats}
-        return sorted(on_disk | ready)
+        return sorted(on_disk.union(self._ready()))
 
-    def states(self) -> dict[str, str]:
-        """By name, READY or why not, of every model that the server knows.
+    def states(self, name: str) -> dict[str, str]:
+        """By name, READY or why not, of every model that the server's index has, and of this one.
 
         The index has an entry for each version, one of which is enough.
         """
@@ -133,8 +131,26 @@ class Control:
         for each in self._call("get_model_repository_index").models:
             if states.get(each.name) != READY:
                 states[each.name] = ": ".join(filter(None, (each.state, each.reason)))
-        ready = {m.name: READY for m in self._call("get_inference_statistics").model_stats}
+        ready = {name: READY} if self._is_ready(name) else {}
         return {name: state or "not loaded" for name, state in states.items()} | ready
+
+    def _ready(self) -> set[str]:
+        """All models that are ready, by the statistics: the index leaves out models that were
+        pushed. Empty where the server tells only the statistics of one model, as Triton does with
+        model namespaces."""
+        try:
+            return {m.name for m in self._call("get_inference_statistics").model_stats}
+        except ServerError as error:
+            if "Request for unknown model" in str(error):
+                return set()
+            raise
+
+    def _is_ready(self, name: str) -> bool:
+        """Whether a model is ready. One that the server does not know is not."""
+        try:
+            return bool(self._call("is_model_ready", name))
+        except ServerError:
+            return False
 
     def config(self, name: str) -> pb.ModelConfig:
         """The configuration of a model that is ready, as its server completed it."""

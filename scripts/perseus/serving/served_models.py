@@ -53,7 +53,7 @@ def read_served_model(
     for a model that cannot be measured by requests of one answer each with numbers.
     """
     with Control(server) as control:
-        states = control.states()
+        states = control.states(wanted.name)
         if wanted.name not in states:
             raise ServerError(_unknown(server, wanted.name, sorted(states)))
         if (state := states[wanted.name]) != READY:

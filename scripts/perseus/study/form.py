@@ -17,7 +17,7 @@ from perseus.study.experiments import KINDS, settings_of
 from perseus.study.hints import closest, did_you_mean, meant_or_known
 from perseus.study.model import MODEL_OF_SERVER
 from perseus.study.problems import Place, path
-from perseus.study.remote import ADDRESS
+from perseus.study.remote import ADDRESS, HOST
 from perseus.study.server import IMAGE
 from perseus.study.stand_ins import stands_in
 
@@ -28,6 +28,7 @@ PATTERNS = {
     NAME: "a name (use letters, digits, '-' and '_', at most 64, beginning with a letter or digit)",
     IMAGE: "an image (use letters, digits and ./_:@+- only, not beginning with '-')",
     ADDRESS: "what this can be (use host:port)",
+    HOST: "what this can be (use a name or an IP address; ports belong to grpc: and http:)",
     MODEL_OF_SERVER: "the name of a model (use letters, digits, '_', '.' and '-')",
 }
 
@@ -162,6 +163,8 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
         case "union_tag_invalid":
             hint = did_you_mean(str(value["kind"]), KINDS) or f" (one of {', '.join(KINDS)})"
             yield f"{where}.kind: {value['kind']!r} is not known{hint}"
+        case "string_pattern_mismatch" if place[-2:-1] == ("remote",) and "://" in value:
+            yield f"{where}: {value!r} {_of_url(str(place[-1]), value)}"
         case "string_pattern_mismatch":
             wanted = PATTERNS.get(context["pattern"])
             wanted = wanted or f"what this can be (use {part.get('description', '')})"
@@ -193,6 +196,15 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             yield f"{where}: {error['msg']}"
         case _:
             yield f"{where}: must be {_wanted(kind, part)}, not {_short(value)}"
+
+
+def _of_url(key: str, value: str) -> str:
+    """What is wrong with a URL in place of an address of a server elsewhere."""
+    if key == "metrics":
+        return "is no URL of metrics (use http://host:port/path)"
+    address = value.partition("://")[2].partition("/")[0]
+    wanted = address.rpartition(":")[0] or address if key == "host" else address
+    return f"has a scheme (use {wanted or 'the name'!r}; TLS is asked for by tls:)"
 
 
 def _unknown(place: Place, raw: Json) -> str:

@@ -10,7 +10,11 @@ from pydantic import Field
 
 from perseus.study.base import Part, Text, Whole
 
-ADDRESS: Final = r"^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*):[0-9]{1,5}$"
+NAME: Final = "[A-Za-z0-9_][A-Za-z0-9._-]*"
+"""Of a host; names of containers have underscores."""
+HOST: Final = rf"^({NAME}|[0-9A-Fa-f:.]{{2,45}})$"
+ADDRESS: Final = rf"^(\[[0-9A-Fa-f:.]+\]|{NAME}):[0-9]{{1,5}}$"
+URL: Final = rf"^https?://(\[[0-9A-Fa-f:.]+\]|{NAME})(:[0-9]{{1,5}})?/[!-~]*$"
 Address = Annotated[Text, Field(pattern=ADDRESS)]
 
 
@@ -47,10 +51,7 @@ class SecretHeader(Part):
 class Remote(Part):
     """Where a server is that runs elsewhere. `client_cores` are of the host that measures."""
 
-    host: Annotated[
-        Text,
-        Field(pattern=r"^([A-Za-z0-9][A-Za-z0-9.-]{0,252}|[0-9A-Fa-f:.]{2,45})$"),
-    ] = Field(
+    host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description="Name or IP address. A machine never measures two servers of the same name"
         " or address at the same time; 127.0.0.1, localhost and the like are one.",
         examples=["127.0.0.1"],
@@ -63,12 +64,7 @@ class Remote(Part):
         default_factory=lambda given: _at(given, 8000),
         description="Address of its HTTP, host:port. Default, port 8000 of the host.",
     )
-    metrics: Annotated[
-        Text,
-        Field(
-            pattern=r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(:[0-9]{1,5})?/[!-~]*$"
-        ),
-    ] = Field(
+    metrics: Annotated[Text, Field(pattern=URL)] = Field(
         default_factory=lambda given: f"http://{_at(given, 8002)}/metrics",
         description="URL of its metrics, with a path. Default, http://host:8002/metrics.",
     )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 import time
 from collections.abc import Sequence
 from functools import partial
+from heapq import heappop, heappush
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +19,8 @@ from perseus.traffic.transport import Transport
 MOST_RPS = 50_000
 """More than one process can send in closed loop."""
 DOZE_NS = 50_000_000  # between two looks whether a window is to end
+FIRST_BACK_OFF_NS: Final = 10_000_000
+LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
@@ -116,7 +121,9 @@ class OpenLoop(LoadLoop):
 class ClosedLoop(LoadLoop):
     """`concurrency` requests are in flight from start to end; each answer sends the next request.
 
-    A request is intended when it is sent.
+    A request is intended when it is sent. After a refusal the next request waits: a full queue
+    refuses at once, and would be asked thousands of times a second. The wait doubles with each
+    refusal in a row.
     """
 
     def __init__(self, start_ns: int, end_ns: int, concurrency: int) -> None:
@@ -125,6 +132,8 @@ class ClosedLoop(LoadLoop):
         self._start_ns, self._end_ns, self._concurrency = start_ns, end_ns, concurrency
         self._count = 0
         self._turn = threading.Lock()
+        self._refused = queue.SimpleQueue[tuple[int, int]]()
+        """When the next request is due, and how many before it were refused in a row."""
 
     def _known(self) -> NDArray[np.int64]:
         return self._intended_ns[: self._count]
@@ -133,19 +142,44 @@ class ClosedLoop(LoadLoop):
         if self._wait_until(self._start_ns):
             for _ in range(self._concurrency):
                 self._send(transport)
-            self._wait_until(self._end_ns)
+            self._send_after_refusals(transport)
 
-    def _send(self, transport: Transport) -> None:
+    def _send_after_refusals(self, transport: Transport) -> None:
+        """Until the end of the window."""
+        waiting: list[tuple[int, int]] = []
+        while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
+            if waiting and waiting[0][0] <= now_ns:
+                self._send(transport, heappop(waiting)[1])
+                continue
+            due_ns = waiting[0][0] if waiting else self._end_ns
+            try:
+                wait_s = min(due_ns - now_ns, DOZE_NS) / 1e9
+                heappush(waiting, self._refused.get(timeout=wait_s))
+            except queue.Empty:
+                continue
+
+    def _send(self, transport: Transport, refusals: int = 0) -> None:
+        """The next request, after so many that were refused in a row."""
         with self._turn:  # so that requests stand in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):
                 return
             self._intended_ns[i] = self._sent_ns[i] = now_ns
             self._count += 1
-        transport.send(i, partial(self._next, transport, i))
+        transport.send(i, partial(self._next, transport, i, refusals))
 
     def _next(
-        self, transport: Transport, i: int, done_ns: int, status: Status, message: str
+        self,
+        transport: Transport,
+        i: int,
+        refusals: int,
+        done_ns: int,
+        status: Status,
+        message: str,
     ) -> None:
         self._answered(i, done_ns, status, message)
-        self._send(transport)
+        if status is Status.REFUSED:
+            back_off_ns = min(FIRST_BACK_OFF_NS << min(refusals, 30), LONGEST_BACK_OFF_NS)
+            self._refused.put((done_ns + back_off_ns, refusals + 1))
+        else:
+            self._send(transport)

@@ -47,3 +47,25 @@ def test_a_model_that_has_gone_is_not_said_to_be_there():
     with Elsewhere("b", "a") as control:
         control.unload(list("ab"), said.append)
     assert said == ["a could not be unloaded: not now"]
+
+
+class Namespaced(Control):
+    """A server with model namespaces, which tells statistics of one model only."""
+
+    def __init__(self):
+        """It needs no connection."""
+
+    def _call(self, method, *arguments, **more):
+        if method == "get_model_repository_index":
+            each = SimpleNamespace(name="a", state="READY", reason="")
+            return SimpleNamespace(models=[each])
+        if method == "is_model_ready":
+            return arguments == ("a",)
+        assert method == "get_inference_statistics"
+        raise ServerError("INVALID_ARGUMENT: Request for unknown model: '/models::a' is not found")
+
+
+def test_a_server_with_namespaces_tells_its_models_by_its_index():
+    assert Namespaced().loaded() == ["a"]
+    assert Namespaced().states("a") == {"a": "READY"}
+    assert Namespaced().states("b") == {"a": "READY"}

@@ -40,7 +40,7 @@ def ask(monkeypatch):
             def __exit__(self, *exc):
                 """Nothing is open."""
 
-            def states(self):
+            def states(self, name):
                 return {"encoder": "READY", "broken": "UNAVAILABLE: no such file"}
 
             def config(self, name):

@@ -36,6 +36,14 @@ def test_a_host_is_enough():
     assert (server.remote.tls, server.remote.foreign_models) == ("none", "refuse")
 
 
+def test_a_host_may_have_underscores_as_containers_have():
+    metrics = "http://triton_1:9002/metrics"
+    (server,) = load(study_on(remote(host="my_triton", metrics=metrics))).servers.values()
+    assert server.remote is not None
+    assert (server.remote.grpc, server.remote.http) == ("my_triton:8001", "my_triton:8000")
+    assert server.remote.metrics == metrics
+
+
 def test_an_ipv6_host_has_brackets_before_its_port():
     (server,) = load(study_on(remote(host="fd00::1"))).servers.values()
     assert server.remote.grpc == "[fd00::1]:8001"
@@ -115,7 +123,21 @@ def test_the_gpus_of_a_remote_server_are_its_own():
             "remote.metrics: 'http://a:70000/metrics' is no",
         ),
         (remote(grpc="triton.example.org"), "is not what this can be (use host:port)"),
-        (remote(metrics="file:///etc/passwd"), "metrics: 'file:///etc/passwd' is not what"),
+        (
+            remote(host="https://triton.example.org:8000/v2"),
+            "remote.host: 'https://triton.example.org:8000/v2' has a scheme (use"
+            " 'triton.example.org'; TLS is asked for by tls:)",
+        ),
+        (
+            remote(grpc="grpc://triton:8001"),
+            "remote.grpc: 'grpc://triton:8001' has a scheme (use 'triton:8001'; TLS is asked for by"
+            " tls:)",
+        ),
+        (remote(host="triton:8001"), "'triton:8001' is not what this can be (use a name or an IP"),
+        (
+            remote(metrics="file:///etc/passwd"),
+            "metrics: 'file:///etc/passwd' is no URL of metrics (use http://host:port/path)",
+        ),
         (remote(tls="missing.pem"), "remote.tls: there is no file 'missing.pem'"),
         (remote(tls="config/prices.csv"), "it holds no certificates in PEM format"),
         (remote(tls="/dev/null"), "it holds no certificates in PEM format"),
