@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import shutil
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -32,10 +34,15 @@ async function look(view) {
 async function everything() {
   const found = {};
   for (const view of document.querySelectorAll("iframe")) found[view.width] = await look(view);
-  found.asked = ask(document.querySelector("iframe").contentDocument);
-  document.getElementById("found").textContent = JSON.stringify(found);
+  found.asked = await ask(document.querySelector("iframe").contentDocument);
+  return found;
 }
-addEventListener("load", everything);
+function tell(found) {
+  fetch(TO, { method: "POST", mode: "no-cors", body: JSON.stringify(found) });
+}
+addEventListener("load", () =>
+  everything().then(tell, (error) => tell({ error: error.stack || String(error) })),
+);
 """
 
 
@@ -44,7 +51,8 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
 
     By width as text: `width` that the document takes, `cut` the names of tables that do not fit,
     the number of `images` and of `broken` ones. `ask` is an expression, or statements that return
-    something, of `page`, the document of the first width. `console` has what the browser said.
+    something and may await, of `page`, the document of the first width. `console` has what the
+    browser said.
     """
     views = "".join(
         f'<iframe width="{width}" height="900" srcdoc="{html.escape(page)}"></iframe>'
@@ -52,12 +60,56 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
     )
     file = folder / "views.html"
     body = ask if "return" in ask else f"return {ask}"
-    script = f"function ask(page) {{ {body} }}{LOOK}"
-    file.write_text(f'<!doctype html>{views}<pre id="found"></pre><script>{script}</script>')
-    done = run("--virtual-time-budget=20000", "--dump-dom", file.as_uri())
-    (found,) = re.findall(r'<pre id="found">(.+?)</pre>', done.stdout)
-    said = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return json.loads(html.unescape(found)) | {"console": said}
+    with Listener(("127.0.0.1", 0), Told) as listener:
+        to = f"const TO = 'http://127.0.0.1:{listener.server_port}/';"
+        script = f"{to}async function ask(page) {{ {body} }}{LOOK}"
+        file.write_text(f"<!doctype html>{views}<script>{script}</script>", encoding="utf-8")
+        said = folder / "console.txt"
+        with said.open("w") as console, started(file.as_uri(), stderr=console):
+            listener.handle_request()
+    assert listener.found, "the browser told nothing in time"
+    found = json.loads(listener.found)
+    assert "error" not in found, found["error"]
+    lines = said.read_text(errors="replace").splitlines()
+    return found | {"console": [line for line in lines if "CONSOLE" in line]}
+
+
+class Listener(HTTPServer):
+    """Takes what one page tells."""
+
+    timeout = 100
+    found = ""
+
+
+class Told(BaseHTTPRequestHandler):
+    """The body of a request to a Listener."""
+
+    server: Listener
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.server.found = self.rfile.read(length).decode()
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Tests print nothing."""
+
+
+@contextmanager
+def started(*arguments: str, **streams: Any) -> Iterator[None]:
+    """A browser that runs until the block ends."""
+    with subprocess.Popen(command(*arguments), stdout=subprocess.DEVNULL, **streams) as browser:
+        try:
+            yield
+        finally:
+            browser.terminate()
+
+
+def command(*arguments: str) -> list[str]:
+    assert CHROMIUM is not None
+    return [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
+            *arguments]  # fmt: skip
 
 
 def pdf(page: Path, file: Path) -> None:
@@ -66,10 +118,8 @@ def pdf(page: Path, file: Path) -> None:
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    assert CHROMIUM is not None
-    browser = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"]
     done = subprocess.run(
-        [*browser, *arguments], capture_output=True, text=True, timeout=100, check=False
+        command(*arguments), capture_output=True, text=True, timeout=100, check=False
     )
     assert done.returncode == 0, done.stderr
     return done

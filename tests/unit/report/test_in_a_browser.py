@@ -50,7 +50,7 @@ LINKS = """
   const to = [...page.querySelectorAll('a[href^="#"]')].map((link) => link.getAttribute("href"));
   const ids = [...page.querySelectorAll("[id]")].map((part) => part.id);
   const images = [...page.images].every((image) => image.alt);
-  const scopes = [...page.querySelectorAll("th")].every((heading) => heading.scope === "col");
+  const scopes = [...page.querySelectorAll("th")].every((heading) => heading.scope);
   const captions = [...page.querySelectorAll("table")].every((table) => table.caption);
   const windows = to.filter((link) => link.includes(".w")).length;
   return { to, ids, images, scopes, captions, windows, lang: page.documentElement.lang };
@@ -162,7 +162,7 @@ def test_a_filter_leaves_the_rows_with_all_words_and_says_how_many(page, tmp_pat
 
 def test_every_link_leads_somewhere_and_the_page_can_be_read_aloud(page, tmp_path):
     found = browser.look(page, tmp_path, (1100,), LINKS)["asked"]
-    assert {link[1:] for link in found["to"]} <= set(found["ids"])
+    assert {link[1:].split("&")[0] for link in found["to"]} <= set(found["ids"])
     assert len(found["ids"]) == len(set(found["ids"]))
     assert found["windows"] > 10
     assert found["images"] and found["scopes"] and found["captions"] and found["lang"] == "en"

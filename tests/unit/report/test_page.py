@@ -30,6 +30,10 @@ def rendered(made):
     return report_page.render(frames_of(made), {"peaks": SVG}, synthetic.loaded(made))
 
 
+def without_scripts(page):
+    return re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+
+
 def repeated(gain=1.25, repeats=5, **truth):
     """A truth with as many repeats as the preset publication has: two leave much in the dark."""
     return synthetic.Truth(synthetic.TRUTH.capacities, gain, repeats=repeats, **truth)
@@ -56,7 +60,7 @@ def test_it_begins_with_the_answer(page):
 
 
 def test_it_is_one_file(page):
-    assert "data:image/svg+xml;base64," in page
+    assert "data:image/svg+xml,<svg" in page
     assert not re.search(r'(src|href)="(?!data:|#)', page)
 
 
@@ -161,7 +165,7 @@ def test_a_ceiling_that_is_too_low_is_refused_and_why():
     frames["peaks"]["client_load"] = np.nan
     page = report_page.render(frames, {"peaks": SVG}, synthetic.loaded(made))
     assert "ceiling is not to be trusted" in page and "took 449 % of it" in page
-    assert page.count("449") == 1
+    assert without_scripts(page).count("449") == 1
     assert "while make again looks for it once more" in " ".join(page.split())
     assert "not to be trusted" not in rendered(made)
 
@@ -336,7 +340,7 @@ def test_survivors_are_told_as_such(outcome, ends):
     assert not re.search(r"\b(nan|inf)\b", " ".join(answer.sentences))
     assert any("only 4 of 5 repeats found a limit (repeat 2: it was lost)" in s
                for s in answer.sentences)  # fmt: skip
-    shown = rendered(synthetic.with_lost(made, "mix-1-1", outcome))
+    shown = without_scripts(rendered(synthetic.with_lost(made, "mix-1-1", outcome)))
     assert "4 of 5" in shown and not re.search(r"\b(nan|inf)\b", shown)
 
 

@@ -65,7 +65,7 @@ function addFilter(table) {
 }
 
 function openTarget() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1).split("&")[0]));
   let closed = target && target.closest("details:not([open])");
   if (!closed) return;
   for (; closed; closed = target.closest("details:not([open])")) closed.open = true;

@@ -45,6 +45,7 @@ TABLES: Final = (
     "ceilings",
     "attainment",
     "operating_points",
+    "operating_point_draws",
     "fleets",
     "fleet_servers",
     "fleet_models",

@@ -1,0 +1,48 @@
+"""Table `operating_point_draws`: joint draws of what one server carries, for how sure a plan is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.results.fleets.plans import RESAMPLES
+from perseus.results.records import Row
+from perseus.results.schema import Schema, column
+from perseus.results.study_results import StudyResults
+
+DESCRIPTION = (
+    "One row per row of `operating_points` and draw of its uncertainty: the draws that the"
+    " probabilities and intervals of `fleets` rest on."
+)
+SCHEMA = Schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
+        column("load_line", TEXT, "", "name of the load line"),
+        column("preset", TEXT, "", "how much evidence was collected"),
+        column("model", TEXT, "", "a model of its tenants"),
+        column("draw", WHOLE, "", "number of the draw; rows with the same number belong together:"
+               f" at most {RESAMPLES} are kept"),
+        column("rps", REAL, "requests/s", "what one server carries of the model in this draw",
+               null=False),
+    ],
+    key=("scenario", "load_line", "preset", "model", "draw"),
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    for point in results.operating_points:
+        task = point.peak.task
+        for model, draws_rps in point.draws_rps.items():
+            if point.rates_rps[model] <= 0:
+                continue
+            for draw, rps in enumerate(draws_rps[:RESAMPLES]):
+                yield {
+                    "study": results.task.study,
+                    "scenario": task.scenario,
+                    "load_line": task.run.name,
+                    "preset": task.preset,
+                    "model": model,
+                    "draw": draw,
+                    "rps": float(rps),
+                }

@@ -1,0 +1,211 @@
+"""A reader of the page states a demand, and it plans the servers that `snakemake plan` would."""
+
+import json
+import re
+
+import browser
+import numpy as np
+import pytest
+import synthetic
+import synthetic_files
+import yaml
+
+from perseus.report import page as report_page
+from perseus.report.demand_form import MOST_SLIDERS, demand_form
+from perseus.report.headline import sure, usd
+from perseus.report.numbers import percent
+from perseus.results.fleets import plans as of_plans
+from perseus.results.fleets.plans import DEDICATED, SHARING, plans
+from perseus.results.study_results import StudyResults
+from perseus.study.demand import Demand, ModelDemand
+
+THREE = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=1.3, repeats=2, bootstraps=60)
+FAST = synthetic.Truth({"a": 75.0, "b": 180.0, "c": 150.0}, gain=1.1, repeats=2, bootstraps=60)
+MIXES = ((1, 1, 1), (2, 1, 1), (1, 1, 0), (0, 1, 1), (1, 0, 3))
+DEAR = synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour": 0.107})
+
+
+def results_of(folder, truths, task):
+    """The results of a study whose servers differ in what they carry."""
+    made = [
+        synthetic.on_server(record, server, "onnxruntime")
+        for server, truth in truths.items()
+        for record in synthetic.records(truth, mixes=MIXES, holds=())
+    ]
+    return StudyResults.read(task, synthetic_files.write(folder, made), []), made
+
+
+def page_of(results, made, draws=True):
+    frames = {name: t.to_pandas() for name, t in synthetic_files.all_tables(results).items()}
+    if not draws:
+        frames["operating_point_draws"] = frames["operating_point_draws"].iloc[:0]
+    return report_page.render(frames, {}, synthetic.loaded(made))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    """Of three models on two types of servers."""
+    task = synthetic.TASK.model_copy(update={"prices": {"cpu1": synthetic.PRICE, "cpu2": DEAR}})
+    truths = {"cpu1": THREE, "cpu2": FAST}
+    return results_of(tmp_path_factory.mktemp("study"), truths, task)
+
+
+@pytest.fixture(scope="module")
+def page(study):
+    """How sure its plans are takes longer, and is another test."""
+    return page_of(*study, draws=False)
+
+
+ASKED = """
+  const found = [];
+  for (const values of %s) {
+    for (const [name, value] of Object.entries(values)) {
+      const input = page.querySelector(`input[name="${name}"]`);
+      input.value = value;
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    await page.defaultView.update();
+    const texts = (parts) => [...parts].map((part) => part.textContent);
+    const table = page.querySelector("#demand-result table");
+    const rows = table ? [...table.tBodies[0].rows].map((row) => texts(row.cells)) : [];
+    found.push({ cards: texts(page.querySelectorAll("#demand-result dl > div")), rows });
+  }
+  return found;
+"""
+
+
+def asked(page, folder, demands):
+    found = browser.look(page, folder, (1100,), ASKED % json.dumps(demands))
+    assert found["console"] == []
+    return found["asked"]
+
+
+def form_of(rps, **more):
+    return {f"rps.{model}": value for model, value in rps.items()} | more
+
+
+@browser.needs_chromium
+def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, monkeypatch):
+    monkeypatch.setattr(of_plans, "MOST_RESAMPLED", 0)  # how sure they are is another test
+    results, _ = study
+    rng = np.random.default_rng(1)
+    demands, planned = [], []
+    for _ in range(40):
+        rps = {m: float(f"{10 ** rng.uniform(0.3, 2.9):.4g}") for m in THREE.capacities}
+        if rng.random() < 0.25:
+            rps["b"] = 0.0
+        settings = {
+            "headroom": float(rng.integers(0, 4)) / 10,
+            "min_servers": int(rng.integers(1, 4)),
+        }
+        demands.append(
+            form_of(rps, headroom=100 * settings["headroom"], min_servers=settings["min_servers"])
+        )
+        demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
+        planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
+    differing = 0
+    for said, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
+        for card, strategy in zip(said["cards"], (SHARING, DEDICATED), strict=False):
+            one = plan[strategy]
+            count = f"{one.servers} server{'' if one.servers == 1 else 's'}"
+            assert f"{usd(one.usd_per_month)} a month{count}" in card
+        differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
+        assert sum(int(row[0]) for row in said["rows"]) == plan[SHARING].servers
+    assert 10 < differing < 40  # sharing pays at some of them
+
+
+CERTAIN = """
+  await page.defaultView.update();
+  return [...page.querySelectorAll("#demand-result dl > div")].map((card) => card.textContent);
+"""
+
+
+@browser.needs_chromium
+def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
+    """By the same draws."""
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, between=0.1, within=0.1)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    demand = synthetic.demand({"a": 26.0, "b": 80.0})
+    task = synthetic.TASK.model_copy(update={"demand": demand})
+    results = StudyResults.read(task, synthetic_files.write(tmp_path, made), [])
+    page = page_of(results, made)
+    found = browser.look(page, tmp_path, (1100,), CERTAIN)["asked"]
+    frames = {name: t.to_pandas() for name, t in synthetic_files.all_tables(results).items()}
+    row = frames["fleets"].set_index("strategy").loc[SHARING]
+    low, high = (percent(row[f"saving_if_known_{end}"]) for end in ("low", "high"))
+    assert 0.02 < row["probability_of_saving"] < 0.98
+    said = f"{low} to {high} (95 %); {sure(row['probability_of_saving'])} to save"
+    assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(said)
+
+
+@browser.needs_chromium
+def test_a_model_that_no_server_carries_and_a_demand_of_nothing_are_told(page, tmp_path):
+    nothing = form_of({"a": 0, "b": 0, "c": 0})
+    without_price = form_of({"a": 5}, **{"usd.cpu1": "", "usd.cpu2": ""})
+    none, unpriced = asked(page, tmp_path, [nothing, without_price])
+    assert none["cards"][0] == "Cheapest servers$0 a month0 servers"
+    assert none["rows"] == [] and unpriced["cards"] == []
+
+
+KEPT = """
+  const input = page.querySelector('input[name="rps.a"]');
+  input.value = "41.5";
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+  input.dispatchEvent(new Event("change", { bubbles: true }));
+  const kept = page.defaultView.location.href;
+  const lines = page.getElementById("demand-lines").textContent;
+  page.defaultView.location.hash = "#demand&rps.a=7&headroom=20&unknown=3";
+  page.defaultView.restore();
+  await page.defaultView.update();
+  const now = page.getElementById("demand-lines").textContent;
+  const slider = page.querySelector('input[data-for="rps.a"]').value;
+  return { kept, lines, now, slider };
+"""
+
+
+@browser.needs_chromium
+def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page, tmp_path):
+    found = browser.look(page, tmp_path, (1100,), KEPT)["asked"]
+    assert "#demand&rps.a=41.5&" in found["kept"]
+    assert found["lines"].startswith(
+        "demand:\n  models:\n    - {name: a, rps: 41.5}\n    - {name: b"
+    )
+    assert "{name: a, rps: 7}" in found["now"] and found["now"].endswith("\n  headroom: 0.2")
+    assert float(found["slider"]) == 7
+
+
+@browser.needs_chromium
+def test_the_lines_are_a_demand_of_the_configuration(page, tmp_path):
+    lines = browser.look(page, tmp_path, (1100,), KEPT)["asked"]["now"]
+    demand = Demand.model_validate(yaml.safe_load(lines)["demand"])
+    assert demand.headroom == 0.2 and [model.name for model in demand.models] == ["a", "b", "c"]
+
+
+def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    asked_for = synthetic.demand({"resnet18": 40.0, "mobilenet_v3_large": 0.0})
+    task = synthetic.TASK.model_copy(update={"demand": asked_for})
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made, task).items()}
+    stated = Demand(models=(ModelDemand(name="resnet18", rps=40.0),), headroom=0.1, min_servers=2)
+    form = demand_form(frames, stated)
+    assert form.rps == {"resnet18": 40.0, "mobilenet_v3_large": 0.0}
+    assert (form.headroom, form.min_servers) == (0.1, 2)
+    nothing = demand_form({**frames, "operating_points": frames["operating_points"].iloc[:0]})
+    assert nothing is None
+
+
+def test_more_models_than_sliders_are_rows_of_a_table():
+    models = {f"m{i}": 30.0 + i for i in range(MOST_SLIDERS + 1)}
+    made = synthetic.records(synthetic.Truth(models, repeats=1), mixes=(), holds=())
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
+    shown = report_page.render(frames, {}, synthetic.loaded(made))
+    assert '<input type="range"' not in shown
+    assert len(re.findall(r'name="rps\.m\d"', shown)) == MOST_SLIDERS + 1
+
+
+def test_names_cannot_leave_the_data_of_the_form():
+    truth = synthetic.Truth({"</script><b>": 30.0, "a&b": 90.0}, repeats=1)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
+    form = demand_form(frames)
+    assert "<" not in form.json and json.loads(form.json)["models"] == ["</script><b>", "a&b"]
