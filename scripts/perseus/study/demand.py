@@ -41,7 +41,7 @@ class ModelDemand(Part):
     trace: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
         description="Or a text file with the time in seconds of one request per line, as of a day:"
-        " of its rates in intervals of `interval_s` the `percentiles` are taken.",
+        " its requests come at three rates, by `interval_s` and `percentiles`.",
     )
 
     @property
@@ -77,10 +77,12 @@ class Demand(Part):
     )
     percentiles: Annotated[tuple[Percentile, ...], Field(min_length=3, max_length=3)] = Field(
         default=(5.0, 50.0, 99.0),
-        description="Of the rates of traces, in any order: what counts as low, typical and peak.",
+        description="What counts as low, typical and peak in traces, in any order: 99 stands for"
+        " the rate which 99 % of the requests do not exceed. Requests count, not intervals, so that"
+        " a model with short bursts is planned for them.",
     )
     interval_s: Annotated[Real, Field(ge=1, le=86400)] = Field(
-        default=60.0, description="Over which the rates of traces are taken."
+        default=60.0, description="Rates of traces are means over intervals of so many seconds."
     )
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
@@ -108,8 +110,8 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
     if of.levels_rps is not None:
         return of.levels_rps
     assert of.trace is not None, "which the checks see to"
-    rates_rps = interval_rates_rps(read_times_s(folder / of.trace), demand.interval_s)
-    return tuple(float(rate) for rate in np.percentile(rates_rps, sorted(demand.percentiles)))
+    rates_rps, requests = interval_rates_rps(read_times_s(folder / of.trace), demand.interval_s)
+    return request_percentiles(rates_rps, requests, sorted(demand.percentiles))
 
 
 def rate_shares(
@@ -132,11 +134,34 @@ def rate_shares(
     return tuple(float(f"{rate_rps / sum(typical_rps):.9g}") for rate_rps in typical_rps)
 
 
-def interval_rates_rps(times_s: NDArray[np.float64], interval_s: float) -> NDArray[np.float64]:
-    """Requests/s in each whole interval from the first arrival on, or in all of a shorter trace;
-    what comes at the end of one is of the next."""
+def interval_rates_rps(
+    times_s: NDArray[np.float64], interval_s: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Requests/s and requests of each interval from the first arrival on.
+
+    A trace that is shorter than an interval is one interval. What comes at the end of an interval
+    is of the next. Requests after the last whole interval have the rate of the last `interval_s`.
+    """
     recorded = of_times(times_s)
     length_s = min(interval_s, recorded.length_s)
-    count = int(recorded.length_s / length_s + ROUNDING)
+    whole = int(recorded.length_s / length_s + ROUNDING)
     number = (recorded.starts_s / length_s + ROUNDING).astype(int)
-    return np.bincount(number, minlength=count)[:count] / length_s
+    requests = np.bincount(number, minlength=whole)
+    rates_rps = requests / length_s
+    rates_rps[whole:] = np.sum(recorded.starts_s >= recorded.length_s - length_s) / length_s
+    return rates_rps, requests
+
+
+def request_percentiles(
+    rates_rps: NDArray[np.float64], requests: NDArray[np.int64], percentiles: Sequence[float]
+) -> tuple[float, ...]:
+    """For each percentile p the lowest rate that p % of the requests do not exceed.
+
+    Percentiles over time would be 0 for a model with requests in few intervals, and no server would
+    be planned for it.
+    """
+    busy = requests > 0
+    ascending = np.argsort(rates_rps[busy])
+    counted = np.cumsum(requests[busy][ascending])
+    found = np.searchsorted(counted, np.array(percentiles) / 100 * counted[-1])
+    return tuple(rates_rps[busy][ascending][found].tolist())

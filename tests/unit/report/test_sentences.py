@@ -472,6 +472,14 @@ OF_FLEETS = {
         fleet(rows=AT_NIGHT),
         fleet(rows=[row | {"servers": 0} for row in AT_NIGHT]),
     ),
+    "No server is planned for b at the low demand: it is stated as 0.": (
+        fleet(rows=[row | {"demand": "a 1, b 0"} for row in AT_NIGHT]),
+        fleet(rows=[row | {"demand": "a 1, b 10"} for row in AT_NIGHT]),
+    ),
+    "No server is planned for c, d: it is stated as 0.": (
+        fleet(together={"demand": "a 1, c 0, d 0"}),
+        fleet(together={"demand": "a 1, c 0.1, d 20"}),
+    ),
     "A quarter more demand takes 4 servers and 292 USD per month.": (
         ASKED,
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import yaml
 
-from perseus.study.demand import interval_rates_rps, rate_shares
+from perseus.study.demand import interval_rates_rps, rate_shares, request_percentiles
 from perseus.study.planning import measure_task, tables_task
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -44,11 +44,11 @@ def test_no_demand_is_none():
 
 
 def test_the_rates_of_a_trace(tmp_path):
-    """A minute at 1, one at 10 and one at 4 requests/s."""
+    """A minute at 1, one at 10 and one at 4 requests/s: a third of the 900 requests up to 4."""
     times = np.concatenate([start + np.arange(0, 60, 1 / rate) for start, rate in STEPS])
     (tmp_path / "day.txt").write_text("\n".join(f"{time:.3f}" for time in [*times, 180.0]))
     levels = planned(
-        {"name": A, "trace": "day.txt"}, folder=tmp_path, percentiles=[0, 50, 100]
+        {"name": A, "trace": "day.txt"}, folder=tmp_path, percentiles=[0, 30, 100]
     ).levels
     assert [each.rps[A] for each in levels] == pytest.approx([1, 4, 10], rel=0.02)
 
@@ -74,21 +74,37 @@ STEPS = ((0, 1), (60, 10), (120, 4))
 
 def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     """Its 101 arrivals stand for 10.1 s: the last has a gap after it, too."""
-    assert interval_rates_rps(np.linspace(0, 10, 101), 60.0) == pytest.approx([10.0])
+    assert interval_rates_rps(np.linspace(0, 10, 101), 60.0)[0] == pytest.approx([10.0])
 
 
 @pytest.mark.parametrize(
     ("times_s", "interval_s", "expected_rps"),
     [
-        (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 60),
+        (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 61),
         (np.arange(120.0), 60.0, [1.0, 1.0]),
-        (np.arange(120.0), 50.0, [1.0, 1.0]),
+        (np.arange(120.0), 50.0, [1.0, 1.0, 1.0]),
         (0.3 + np.arange(10), 1.0, [1.0] * 10),  # 2.3 - 0.3 < 2
         (1.7e9 + 0.1 * np.arange(100), 1.0, [10.0] * 10),
     ],
 )
 def test_what_comes_at_the_end_of_an_interval_is_of_the_next(times_s, interval_s, expected_rps):
-    assert interval_rates_rps(times_s, interval_s).tolist() == expected_rps
+    assert interval_rates_rps(times_s, interval_s)[0].tolist() == expected_rps
+
+
+def test_requests_after_the_last_whole_interval_count():
+    """The trace ends with 1200 requests in a second, which the last minute has."""
+    times_s = np.concatenate([np.arange(120.0), np.linspace(130, 131, 1200)])
+    rates_rps, requests = interval_rates_rps(times_s, 60.0)
+    assert rates_rps == pytest.approx([1.0, 1.0, (1200 + 48) / 60], rel=0.01)
+    assert requests.tolist() == [60, 60, 1200]
+
+
+@pytest.mark.parametrize(
+    ("percentile", "expected_rps"), [(0, 1), (10, 1), (11, 2), (30, 2), (31, 70), (100, 70)]
+)
+def test_percentiles_count_requests(percentile, expected_rps):
+    rates_rps, requests = np.array([0.0, 70, 1, 0, 2, 0]), np.array([0, 70, 10, 0, 20, 0])
+    assert request_percentiles(rates_rps, requests, [percentile]) == (expected_rps,)
 
 
 def test_percentiles_may_be_in_any_order(tmp_path):

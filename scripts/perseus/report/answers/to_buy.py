@@ -12,6 +12,7 @@ from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import QUICK, beside_others, loaded, not_certified
 from perseus.report.links import to_lines, to_table
 from perseus.report.numbers import bounds, chance, percent, percent_below, significant
+from perseus.results.columns import written
 from perseus.results.fleets.cheapest import TIME_LIMIT
 from perseus.results.fleets.operating_points import LOWER
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
@@ -64,6 +65,7 @@ def _fleet(tables: Tables) -> Answer:
         f"They carry {_demand_words(row)} requests/s within every SLA, by the lower limits of what"
         f" such servers were measured to carry; that they are enough has a probability"
         f" {_chance(row['probability_enough'])}.",
+        *_without_demand(row),
         *_not_sure_together(row),
         *_not_proven(row),
         *_in_virtual_time(mine, late),
@@ -191,6 +193,15 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
             f" {servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
             " month."
         )
+        yield from _without_demand(row)
+
+
+def _without_demand(row: pd.Series) -> Iterator[str]:
+    """Models whose demand is 0 at a level, so that its fleet has no server for them."""
+    stated = (each.rpartition(" ") for each in row["demand"].split(", "))
+    if idle := [model for model, _, rps in stated if rps == written(0)]:
+        at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
+        yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: it is stated as 0."
 
 
 def _if_more(changes: pd.DataFrame) -> Iterator[str]:

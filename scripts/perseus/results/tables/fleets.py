@@ -117,7 +117,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         low, high = _ends(plan.usd_draws)
         yield {
             **fleet(results.task.study, plan),
-            "demand": ", ".join(f"{name} {written(plan.level.rps[name])}" for name in plan.models),
+            "demand": ", ".join(f"{name} {written(rps)}" for name, rps in plan.level.rps.items()),
             "of_servers": ", ".join(demand.servers),
             "reason": plan.why_not,
             "servers": None if plan.why_not else plan.servers,
