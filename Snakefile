@@ -78,7 +78,7 @@ onstart:
 onsuccess:
     from perseus.report import terminal
 
-    atexit.unregister(room.say_if_full)
+    atexit.unregister(disk_space.report_if_full)
     if COMPARED:
         print(f"\nThe comparison: {COMPARED.out}/summary.md")
     if is_of_study():

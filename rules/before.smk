@@ -16,12 +16,12 @@ from snakemake.persistence.file import FilePersistence
 
 from perseus.host import (
     cores,
-    cut_files,
+    disk_space,
     folder_outputs,
     gpu,
-    room,
     run_output,
     starter,
+    truncated_files,
     workflow_lock,
 )
 from perseus.host.interruption import Interruption
@@ -48,7 +48,7 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
 
 # At the very end, below Snakemake's own traceback: where it cannot lock a folder it calls no hook.
 if workflow.is_main_process:
-    atexit.register(room.say_if_full, Path.cwd())
+    atexit.register(disk_space.report_if_full, Path.cwd())
 
 # A job ends with its Snakemake, and so does the lock that tells that one lives in this folder.
 starter.announce()
@@ -66,17 +66,17 @@ def make_again(paths):
         FilePersistence(nolock=True).started(made)
 
 
-def make_again_what_is_cut(places):
+def make_truncated_files_again(places):
     """Those of these files, and of all in these folders, that have lost their end."""
-    cut = cut_files.find(places) if workflow.is_main_process else []
+    cut = truncated_files.find(places) if workflow.is_main_process else []
     # Not those of files within a folder that is the output: an earlier version's, which nobody reads.
     of_cut_records = [
         path
-        for path in (cut_files.with_cut_record(Path.cwd(), places) if IS_ALONE else [])
+        for path in (truncated_files.with_truncated_record(Path.cwd(), places) if IS_ALONE else [])
         if files.output_with(STUDY, path) == path
     ]
     for path in cut:
-        print(cut_files.SAID.format(path), file=sys.stderr)
+        print(truncated_files.TRUNCATED.format(path), file=sys.stderr)
     for path in of_cut_records:
         print(
             f"Snakemake's record of how {path} was made has lost its end: it is made again.",
@@ -108,7 +108,7 @@ def make_again_what_is_lost():
     make_again([*lost, *unmade, *gone])
 
 
-make_again_what_is_cut([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
+make_truncated_files_again([RESULTS, f"{RESULTS}.tar.gz", REPOSITORY])
 if workflow.is_main_process:
     make_again_what_is_lost()
 for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
@@ -142,9 +142,9 @@ async def are_whole(cache, job, exist=OutputFileCache.exists):
     if not await exist(cache, job):
         return False
     pairs = await cache.get_outputfiles_and_cachefiles(job)
-    cut = [cached for _, cached in pairs if cut_files.is_cut(str(cached))]
+    cut = [cached for _, cached in pairs if truncated_files.is_truncated(str(cached))]
     for path in cut:
-        print(cut_files.SAID.format(path), file=sys.stderr)
+        print(truncated_files.TRUNCATED.format(path), file=sys.stderr)
     return not cut
 
 

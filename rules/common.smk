@@ -24,7 +24,7 @@ sys.stdout.reconfigure(line_buffering=True)
 # Snakemake and torch ask for the name of the user, which a user id of a container may lack.
 os.environ.setdefault("USER", str(os.getuid()))
 
-from perseus.host import cores, snakemake_answers
+from perseus.host import cores, snakemake_cache
 from perseus.report.figures import FIGURES, figures_of
 from perseus.results.tables import PREDICTIONS, TABLES, TABLES_OF_RESULTS
 from perseus.study import config_files, files, planning, provenance, slots
@@ -35,7 +35,7 @@ from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 
 # Snakemake asks the same anew for each job of a rule, a fifth of the time of a large plan.
-snakemake_answers.remember(sys.modules)
+snakemake_cache.cache_functions(sys.modules)
 
 # The jobs of a plan stay: looking for garbage among them is an eighth of what a large one takes.
 gc.set_threshold(100_000)
@@ -59,7 +59,7 @@ try:
         CONFIGURATION,
         prices=HERE / "config" / "prices.csv",
         folder=Path.cwd(),
-        most_cores=cores.most_for_a_server() if IS_ON_THIS_MACHINE else None,
+        most_cores=cores.max_server_cores() if IS_ON_THIS_MACHINE else None,
     )
 except ConfigError as error:
     of_profile = config_files.keys_of_profile(workflow.config_settings.config, sys.argv)

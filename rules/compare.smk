@@ -48,7 +48,7 @@ rule compare:
 
 
 if COMPARED:
-    make_again_what_is_cut(list(rules.compare.output))
+    make_truncated_files_again(list(rules.compare.output))
 
 
 rule compare_gate:

@@ -40,7 +40,7 @@ try:
         configuration,
         prices=HERE / "config" / "prices.csv",
         folder=Path.cwd(),
-        most_cores=cores.most_for_a_server(),
+        most_cores=cores.max_server_cores(),
     )
 except ConfigError as error:
     sys.exit(str(error))

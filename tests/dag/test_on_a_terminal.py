@@ -94,4 +94,6 @@ def test_a_disk_without_room_for_snakemake_itself_is_told_at_the_end(workflow):
         [sys.executable, "-c", FULL], cwd=workflow.root, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("The disk is full. What is finished is kept: ")
+    assert done.stderr.splitlines()[-1].startswith(
+        "The disk is full. Free some space and run the same command again: "
+    )

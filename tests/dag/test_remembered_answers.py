@@ -5,7 +5,7 @@ from dag.test_anywhere import MODULE
 from workflow_copy import MAKE_OUTPUTS, Workflow
 from workflow_files import ROOT
 
-REMEMBERED = "snakemake_answers.remember(sys.modules)\n"
+REMEMBERED = "snakemake_cache.cache_functions(sys.modules)\n"
 
 TELL = """
 told = Path("told", "-".join([snakemake.rule, *snakemake.wildcards]))

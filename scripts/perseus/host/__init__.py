@@ -1,4 +1,4 @@
-"""The machine that runs a job: its cores, processes, GPUs, files and what is left behind on it.
+"""The machine that runs a job: cores, processes, GPUs, files and cleanup.
 
-In: nothing of a study. Out: cores to pin to, readings of /proc and NVML, files that are whole.
+Knows nothing of a study. Provides cores to pin to, readings of /proc and NVML, and atomic writes.
 """

@@ -7,13 +7,15 @@ from pathlib import Path
 
 
 def pem_text(path: Path) -> str:
-    """A PEM file, in ASCII as `ssl` wants it: what else there is can only be a comment. Raises
-    OSError."""
+    """Read a PEM file as ASCII, which `ssl` requires; other characters occur only in comments.
+
+    Raises OSError.
+    """
     return path.read_text("ascii", errors="ignore")
 
 
 def certificates(path: Path) -> str:
-    """A PEM file. Raises OSError, and ValueError when it holds no certificate that can be used."""
+    """Read a PEM file. Raises OSError, and ValueError if it contains no usable certificate."""
     text = pem_text(path)
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=text)

@@ -1,4 +1,4 @@
-"""Programs that are started: pinned to cores, in a session of their own, ended with their owner."""
+"""Start programs that are pinned to cores and end with their owner."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 CORES_REFUSED = 96
-"""Exit code of a start whose cores are not available."""
+"""Exit code of the child if its cores are not available."""
 
 # Runs in the child instead of a preexec_fn, which is not safe in a process with threads (gRPC's).
-# PR_SET_PDEATHSIG is 1; a parent that ended before the call is noticed by the changed parent id.
+# PR_SET_PDEATHSIG is 1. The parent id differs if the parent ended before the call.
 _EXEC = f"""
 import ctypes, os, signal, sys
 parent, cores, *command = sys.argv[1:]
@@ -34,9 +34,9 @@ os.execv(command[0], command)
 def start(
     command: Sequence[str], cores: Sequence[int], log_path: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
-    """Start a program in a session of its own, pinned, ending (SIGTERM) with this thread.
+    """Start a pinned program in its own session; it gets SIGTERM when this thread ends.
 
-    `command` begins with a path; the output replaces the file `log_path`, whose folder is made.
+    `command` begins with a path. The output replaces the file `log_path`; its folder is created.
     """
     log_path.parent.mkdir(parents=True, exist_ok=True)
     shim = [sys.executable, "-I", "-S", "-c", _EXEC, str(os.getpid()), ",".join(map(str, cores))]
@@ -52,8 +52,7 @@ def start(
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a started program and its children; nothing where it has ended: its id may be
-    another's by now."""
-    if process.poll() is None:  # its id, and with it the group's, is still its own
+    """Kill a started program and its children, unless it has ended and its id may be reused."""
+    if process.poll() is None:  # the process id, and so the group id, is not reused
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

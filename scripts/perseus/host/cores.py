@@ -1,7 +1,7 @@
-"""Which CPUs of this host a server has, and which its client.
+"""Choose the CPUs of a server and of its client on this host.
 
-They share no physical core where the machine tells of them and has enough, and each stays in one
-NUMA node where it fits.
+Server and client share no physical core if the machine reports its cores and has enough of them.
+Each stays in one NUMA node if it fits.
 """
 
 from __future__ import annotations
@@ -22,12 +22,11 @@ class TooFewCoresError(RuntimeError):
 
 
 def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[list[int], list[int]]:
-    """(CPUs of the server, CPUs of the client), disjoint, of those that this process may use.
+    """Return disjoint (CPUs of the server, CPUs of the client) that this process may use.
 
-    The server has the last ones: interrupts and other work prefer the first. Its physical cores are
-    its own, also a sibling that it does not need; only where every choice of them would leave the
-    client without any do the two share one. Raises TooFewCoresError when none would be left for the
-    client.
+    The server gets the last CPUs, because interrupts and other work prefer the first. It owns its
+    physical cores with all siblings. Server and client share a core only if the client would have
+    none otherwise. Raises TooFewCoresError if no CPU is left for the client.
     """
     usable = sorted(os.sched_getaffinity(0))
     if server_cores >= len(usable):
@@ -39,30 +38,30 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     return _split(server_cores, usable[::-1], topology or read_topology())
 
 
-def most_for_a_server() -> int:
-    """CPUs that a server may have on this host, beside its client's one."""
+def max_server_cores() -> int:
+    """Return the largest number of CPUs for a server; its client keeps one."""
     return len(os.sched_getaffinity(0)) - 1
 
 
-def beside_client(
+def split_client_cores(
     client_cores: int, topology: Topology | None = None
 ) -> tuple[list[int], list[int]]:
-    """(the other CPUs, those of the client) of this process, disjoint, as those of `split_cores`.
+    """Return disjoint (other CPUs, CPUs of the client), chosen as in `split_cores`.
 
-    Raises TooFewCoresError when no other would be left.
+    Raises TooFewCoresError if no other CPU is left.
     """
     usable = sorted(os.sched_getaffinity(0))
     if client_cores >= len(usable):
         raise TooFewCoresError(
             f"the client asks for {client_cores} cores, this process may use {len(usable)}, and the"
-            " null model that finds its ceiling needs one: set remote.client_cores lower, or"
+            " null model that measures its ceiling needs one: set remote.client_cores lower, or"
             " measure on a larger machine"
         )
     return _split(client_cores, usable, topology or read_topology())[::-1]
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
-    """(so many CPUs, those of the others that lie in one node), the first of `usable` first."""
+    """Return (`count` CPUs, the other CPUs of one node), beginning with the first of `usable`."""
     descending = usable[0] > usable[-1]
     cores = topology.cores(usable)[:: -1 if descending else 1]
     nodes = _by_node(cores, topology)
@@ -72,7 +71,7 @@ def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[
             taken = _without_spare(count, taken)
         left = _by_node([core for core in cores if core not in taken], topology)
         if taken and left:
-            # As many as there are; of equal nodes the one that is farthest from the others.
+            # The largest node; of equal nodes the last, which is farthest from the taken cores.
             rest = max(left[::-1], key=lambda node: sum(map(len, node)))
             return sorted(_cpus(taken)[:count]), sorted(_cpus(rest))
     return sorted(usable[:count]), sorted(usable[count:])
@@ -86,7 +85,7 @@ def _by_node(cores: Sequence[tuple[int, ...]], topology: Topology) -> list[list[
 
 
 def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The first cores that have so many CPUs together; none where all have fewer."""
+    """Return the first cores that have `count` CPUs in total; empty if all have fewer."""
     for number in range(1, len(cores) + 1):
         if sum(map(len, cores[:number])) >= count:
             return list(cores[:number])
@@ -94,7 +93,7 @@ def _first(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]
 
 
 def _without_spare(count: int, cores: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """These cores but for those, the last first, without which there are still so many CPUs."""
+    """Drop cores from the end as long as `count` CPUs remain."""
     needed = list(cores)
     for core in reversed(cores):
         if sum(map(len, needed)) - len(core) >= count:
@@ -107,7 +106,7 @@ def _cpus(cores: Sequence[tuple[int, ...]]) -> list[int]:
 
 
 def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[str]:
-    """Names of the locks of these CPUs: one for each physical core (`host.exclusive`)."""
+    """Return the names of the locks of these CPUs, one per physical core (`host.exclusive`)."""
     topology = topology or read_topology()
     return {f"perseus-core-{min(topology.core_of(cpu))}" for cpu in cpus}
 
@@ -116,10 +115,10 @@ def core_locks(cpus: Collection[int], topology: Topology | None = None) -> set[s
 def claimed_cores(
     count: int, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[list[int]]:
-    """CPUs whose physical cores no other measurement has; waits until there are as many.
+    """Claim `count` CPUs whose physical cores no other measurement uses; wait for them.
 
-    Each has a core of its own as long as there are enough. Raises TooFewCoresError when this
-    process may not use so many, and LockError.
+    Each CPU has its own physical core if there are enough. Raises LockError, and TooFewCoresError
+    if this process may use fewer CPUs.
     """
     usable, topology = sorted(os.sched_getaffinity(0)), read_topology()
     if count > len(usable):
@@ -143,6 +142,6 @@ def claimed_cores(
                 yield sorted(cpus)
                 return
         if not waiting:
-            say("waiting for cores of the client: other measurements have them")
+            say("waiting for client cores that other measurements use")
             waiting = True
         time.sleep(0.2)

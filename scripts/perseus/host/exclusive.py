@@ -1,9 +1,8 @@
-"""What one measurement at a time may use of this machine, whoever started it: cores and GPUs.
+"""Lock cores and GPUs of this machine, so that one measurement at a time uses them.
 
-A lock is a file that its measurement holds with flock(2), so that the kernel lets go of it however
-the process ends. The files lie in /tmp itself, whatever TMPDIR says: there every user of a machine
-finds the same ones, and its sticky bit lets nobody remove another's. Containers with a /tmp of
-their own do not see them.
+A lock is a file that its measurement holds with flock(2); the kernel releases it however the
+process ends. The files are in /tmp, whatever TMPDIR says: all users of a machine find the same
+files there, and the sticky bit protects them. Containers with their own /tmp do not see them.
 """
 
 from __future__ import annotations
@@ -17,27 +16,27 @@ from pathlib import Path
 from typing import Final
 
 FOLDER: Final = Path("/tmp")
-MOST_BYTES = 200  # of what a file says of its owner
+MOST_BYTES = 200  # of the owner in a lock file
 
 
 class LockError(RuntimeError):
-    """The file of a lock cannot be used; says what to do."""
+    """The file of a lock cannot be used. The message says what to do."""
 
 
 @contextmanager
 def exclusive(
     names: Collection[str], owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[None]:
-    """Hold the locks of these names, and wait for those that another process holds.
+    """Hold the locks of these names; wait for those that other processes hold.
 
-    All processes take them in the same order, so that no two wait for each other. `owner` is what
-    the others read while they wait, `say` hears whom this one waits for. Raises LockError.
+    All processes take locks in the same order, so there is no deadlock. Waiting processes read
+    `owner`; `say` gets the owner that this process waits for. Raises LockError.
     """
-    said: list[str] = []
+    messages: list[str] = []
 
     def say_once(message: str) -> None:
-        if message not in said:
-            said.append(message)
+        if message not in messages:
+            messages.append(message)
             say(message)
 
     with ExitStack() as stack:
@@ -48,11 +47,11 @@ def exclusive(
 
 @contextmanager
 def exclusive_if_free(name: str, owner: str, folder: Path = FOLDER) -> Iterator[bool]:
-    """Hold a lock unless another process does; yields whether it is held. Raises LockError."""
+    """Hold a lock unless another process holds it; yield whether it is held. Raises LockError."""
     with _opened(folder / f"{name}.lock") as descriptor:
         free = _locked_now(descriptor) and _still_is(folder / f"{name}.lock", descriptor)
         if free:
-            _tell(descriptor, owner)
+            _write_owner(descriptor, owner)
         yield free
 
 
@@ -62,10 +61,10 @@ def _held(name: str, owner: str, say: Callable[[str], None], folder: Path) -> It
     while True:
         with _opened(path) as descriptor:
             if not _locked_now(descriptor):
-                say(f"waiting for the measurement of {_told(descriptor)}")
+                say(f"waiting for the measurement of {_read_owner(descriptor)}")
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if _still_is(path, descriptor):
-                _tell(descriptor, owner)
+                _write_owner(descriptor, owner)
                 yield
                 return
 
@@ -80,10 +79,10 @@ def _locked_now(descriptor: int) -> bool:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[int]:
-    """The file of a lock, made where it is missing.
+    """Open the file of a lock, and create it if it is missing.
 
-    Anybody may have put something of this name there: no link is followed, and only a plain file of
-    one name is written to.
+    Another user may have created the name: links are not followed, and only a regular file without
+    further hard links is written to.
     """
     try:
         descriptor = _open(path)
@@ -92,7 +91,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
-            raise LockError(_unusable(path, "it is no plain file"))
+            raise LockError(_unusable(path, "it is not a regular file"))
         yield descriptor
     finally:
         os.close(descriptor)
@@ -104,7 +103,7 @@ def _open(path: Path) -> int:
         try:
             return os.open(path, flags)
         except FileNotFoundError:
-            previous = os.umask(0)  # the measurements of all users write to it
+            previous = os.umask(0)  # measurements of all users write to the file
             try:
                 return os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
             except FileExistsError:
@@ -114,30 +113,27 @@ def _open(path: Path) -> int:
 
 
 def _unusable(path: Path, why: str | None) -> str:
-    cannot, remedy = "made", f"see to it that files can be made in {path.parent}"
+    action, remedy = "created", f"allow this user to create files in {path.parent}"
     if os.path.lexists(path):
-        cannot, remedy = "used", "remove it, or have its owner remove it"
-    return (
-        f"{path}, with which measurements on this machine wait for each other, cannot be {cannot}"
-        f" ({why}): {remedy}"
-    )
+        action, remedy = "used", "remove it, or ask its owner to remove it"
+    return f"the lock file {path} for measurements cannot be {action} ({why}): {remedy}"
 
 
 def _still_is(path: Path, descriptor: int) -> bool:
-    """Whether the file was not removed while it was waited for: others would lock a new one."""
+    """Return whether the path still names the opened file; others would lock a new file."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
 
 
-def _tell(descriptor: int, owner: str) -> None:
-    with suppress(OSError):  # a full disk: who waits does not hear for whom, and waits all the same
+def _write_owner(descriptor: int, owner: str) -> None:
+    with suppress(OSError):  # on a full disk, others wait without the name of the owner
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pid {os.getpid()} ({owner})\n".encode()[:MOST_BYTES], 0)
 
 
-def _told(descriptor: int) -> str:
-    """What the owner wrote; anybody can, so that it is only shown, and only what is printable."""
+def _read_owner(descriptor: int) -> str:
+    """Read the owner. Any user can write it, so only printable characters are kept."""
     text = os.pread(descriptor, MOST_BYTES, 0).decode(errors="replace")
     return "".join(filter(str.isprintable, text)) or "another process"

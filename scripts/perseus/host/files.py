@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files atomically: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ from typing import Any, Final
 from perseus.host.identity import PATTERN, identity, is_gone
 
 WRITTEN: Final = "user.perseus.written"
-"""An extended attribute of a file: its bytes when it was written, and the first of them."""
+"""Extended attribute of a file: its length and its first bytes when it was written."""
 
 HEAD_BYTES: Final = 16
 
 PARTIAL: Final = re.compile(rf"\.(.+)\.({PATTERN})\.partial")
-"""The name of a `partial_path`: of what it is to become, and of its process."""
-
+"""Name of a `partial_path`: the name of the final file and of the writing process."""
 
 LATE_S: Final = 30.0
-"""As long as the profiles of clusters have Snakemake wait for an output."""
+"""How long to wait for a file; the cluster profiles give Snakemake the same latency."""
 
 
 @contextmanager
 def whole(path: Path) -> Iterator[Path]:
-    """A path to write to; it becomes `path` when the body ends without an exception.
+    """Yield a path to write to; it becomes `path` if the body ends without an exception.
 
-    It stands in the same folder, as `partial_path` says, and is on the disk before it has its name.
+    The file is in the same folder (`partial_path`) and is synced to the disk before it is renamed.
     """
     partial = partial_path(path)
     try:
@@ -42,10 +41,10 @@ def whole(path: Path) -> Iterator[Path]:
 
 
 def partial_path(path: Path) -> Path:
-    """Where this process may write what is to become `path`; its folder is made.
+    """Return where this process may write the future `path`; create its folder.
 
-    The name is no other process's, and begins with a dot, which Triton ignores. What processes that
-    were killed left of the same file is removed.
+    The name is unique to the process and begins with a dot, so Triton ignores it. Partial files of
+    killed processes for the same path are removed.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     for other in path.parent.iterdir():
@@ -56,9 +55,9 @@ def partial_path(path: Path) -> Path:
 
 
 def seal(path: Path) -> None:
-    """Bring a file to the disk, and note how long it is and how it begins (`host.cut_files`).
+    """Sync a file to the disk, and record its length and first bytes (`host.truncated_files`).
 
-    Nothing is noted where the file system has no extended attributes.
+    Nothing is recorded on file systems without extended attributes.
     """
     with path.open("rb") as file:
         os.fsync(file.fileno())
@@ -68,21 +67,21 @@ def seal(path: Path) -> None:
 
 
 def arrived(path: Path) -> Path:
-    """A path, once something is there, or after LATE_S.
+    """Wait until a path exists, at most LATE_S, and return it.
 
-    On a file system that several machines share, a folder may be seen before what another one wrote
-    into it, and Snakemake waits for an output that is a folder alone.
+    On a shared file system, a folder may appear before the files that another machine wrote into
+    it, and Snakemake waits for the folder only.
     """
     deadline_s = time.monotonic() + LATE_S
     while not path.exists() and time.monotonic() < deadline_s:
         time.sleep(0.2)
         with suppress(OSError):
-            os.listdir(path.parent)  # noqa: PTH208, so that a network file system looks again
+            os.listdir(path.parent)  # noqa: PTH208, refreshes a network file system
     return path
 
 
 def write_json(path: Path, value: Mapping[str, Any] | Sequence[Any]) -> None:
-    """NaN and infinity, which JSON does not have, become null."""
+    """Write JSON atomically; NaN and infinity become null."""
     with whole(path) as partial:
         partial.write_text(json.dumps(_finite(value), indent=1, sort_keys=True) + "\n")
 

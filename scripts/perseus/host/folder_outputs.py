@@ -1,7 +1,4 @@
-"""Outputs that are folders, and have lost some of what was in them.
-
-Snakemake looks at the folder alone: one that is there is whole and up to date.
-"""
+"""Find folder outputs that have lost files. Snakemake only checks that the folder exists."""
 
 from __future__ import annotations
 
@@ -11,25 +8,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from perseus.host.cut_files import recorded
+from perseus.host.truncated_files import recorded
 
 UNFINISHED: Final = Path(".snakemake/incomplete")
-"""Snakemake's marks of outputs whose job runs, or did not end, named as its records are."""
+"""Snakemake's marks of outputs whose job runs or was interrupted, named like its records."""
 
 TIME_STAMP: Final = ".snakemake_timestamp"
-"""What Snakemake leaves in a folder that a job has made."""
+"""File that Snakemake leaves in a folder that a job has made."""
 
 
 def unfinished(folder: Path) -> set[str]:
-    """The outputs that Snakemake has marked in a workflow's folder, and makes again by itself."""
+    """Return the outputs that Snakemake has marked as unfinished, and makes again by itself."""
     marks = folder / UNFINISHED
     return {recorded(path.relative_to(marks)) for path in marks.rglob("*") if path.is_file()}
 
 
 def files_lost(folders: Iterable[str], names: Iterable[str]) -> Iterator[str]:
-    """The files of these names that are not in these folders, where the folder is."""
+    """Yield the files of these names that are missing in these folders, if the folder exists."""
     expected = tuple(names)
     for folder in folders:
         with suppress(OSError):
-            there = set(os.listdir(folder))  # noqa: PTH208, of every cell at every start
-            yield from (f"{folder}/{name}" for name in expected if name not in there)
+            present = set(os.listdir(folder))  # noqa: PTH208, of every cell at every start
+            yield from (f"{folder}/{name}" for name in expected if name not in present)

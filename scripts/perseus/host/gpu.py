@@ -1,8 +1,7 @@
-"""The GPUs of a server, as NVIDIA's management library (NVML) sees them: are they there, what are
-they, what do they do.
+"""Check, describe and sample the GPUs of a server with NVIDIA's management library (NVML).
 
-A study numbers GPUs as nvidia-smi does, or, where CUDA_VISIBLE_DEVICES is set (a cluster's job,
-say), by their place in that list. Where a GPU cannot tell something, it is left out: only a missing
+A study numbers GPUs like nvidia-smi or, if CUDA_VISIBLE_DEVICES is set (for example in a cluster
+job), by their position in that list. Values that a GPU does not report are left out; only a missing
 GPU is an error.
 """
 
@@ -38,15 +37,15 @@ METRICS = {
 
 
 class GpuError(RuntimeError):
-    """GPUs that a study asks for cannot be had."""
+    """GPUs of a study are not available."""
 
 
 def visible(
     gpus: Sequence[int], environment: Mapping[str, str] = os.environ
 ) -> list[int] | list[str]:
-    """What CUDA and container engines call these GPUs of a study.
+    """Return the names of these GPUs for CUDA and container engines.
 
-    Raises GpuError for one that is not among those of CUDA_VISIBLE_DEVICES.
+    Raises GpuError for a GPU outside CUDA_VISIBLE_DEVICES.
     """
     listed = environment.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
@@ -54,14 +53,14 @@ def visible(
     names = [name.strip() for name in listed.split(",") if name.strip()]
     if any(gpu >= len(names) for gpu in gpus):
         raise GpuError(
-            f"the study measures on {_named(gpus)}, but CUDA_VISIBLE_DEVICES={listed!r} leaves"
+            f"the study measures on {_listed(gpus)}, but CUDA_VISIBLE_DEVICES={listed!r} leaves"
             f" {len(names)} to this process: change the servers' gpus: or that variable"
         )
     return [names[gpu] for gpu in gpus]
 
 
 def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
-    """Variables with which a program sees these GPUs alone, and numbers them from 0 on."""
+    """Return environment variables that restrict a program to these GPUs, numbered from 0."""
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",  # the order of nvidia-smi; CUDA's own is by speed
         "CUDA_VISIBLE_DEVICES": ",".join(map(str, visible(gpus))),
@@ -69,24 +68,24 @@ def cuda_environment(gpus: Sequence[int]) -> dict[str, str]:
 
 
 def require(gpus: Sequence[int]) -> None:
-    """Raises GpuError, in one sentence, when this machine does not have all of these GPUs."""
+    """Raise GpuError, in one sentence, if this machine lacks one of these GPUs."""
     if gpus:
         with _nvml(gpus):
             _handles(gpus)
 
 
 def describe(gpus: Sequence[int]) -> dict[str, Any]:
-    """Driver, CUDA version, MPS and the GPUs themselves (MIG included); empty for a CPU server.
+    """Return driver, CUDA version, MPS and the GPUs (with MIG); empty for a CPU server.
 
-    Raises GpuError when one of them is missing.
+    Raises GpuError if a GPU is missing.
     """
     if not gpus:
         return {}
     with _nvml(gpus):
         handles = _handles(gpus)
-        cuda = _asked(pynvml.nvmlSystemGetCudaDriverVersion)
+        cuda = _query(pynvml.nvmlSystemGetCudaDriverVersion)
         return {
-            "driver": _asked(pynvml.nvmlSystemGetDriverVersion),
+            "driver": _query(pynvml.nvmlSystemGetDriverVersion),
             "cuda": None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
             "mps": _mps_runs(),
             "gpus": [_describe(handle) for handle in handles],
@@ -94,41 +93,41 @@ def describe(gpus: Sequence[int]) -> dict[str, Any]:
 
 
 def locks(gpus: Sequence[int]) -> set[str]:
-    """Names of the locks of these GPUs (`host.exclusive`). Raises GpuError as `describe` does."""
-    told = [each["uuid"] for each in describe(gpus).get("gpus", ())]
-    return {f"perseus-gpu-{uuid or name}" for uuid, name in zip(told, visible(gpus), strict=True)}
+    """Return the names of the locks of these GPUs (`host.exclusive`). Raises GpuError."""
+    uuids = [each["uuid"] for each in describe(gpus).get("gpus", ())]
+    return {f"perseus-gpu-{uuid or name}" for uuid, name in zip(uuids, visible(gpus), strict=True)}
 
 
 def _describe(handle: Handle) -> dict[str, Any]:
-    memory = _asked(pynvml.nvmlDeviceGetMemoryInfo, handle)
-    limit_mw = _asked(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)
-    capability = _asked(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
+    memory = _query(pynvml.nvmlDeviceGetMemoryInfo, handle)
+    limit_mw = _query(pynvml.nvmlDeviceGetEnforcedPowerLimit, handle)
+    capability = _query(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
     return {
-        "name": _asked(pynvml.nvmlDeviceGetName, handle),
-        "uuid": _asked(pynvml.nvmlDeviceGetUUID, handle),
+        "name": _query(pynvml.nvmlDeviceGetName, handle),
+        "uuid": _query(pynvml.nvmlDeviceGetUUID, handle),
         "memory_bytes": None if memory is None else memory.total,
         "compute_capability": None if capability is None else "{}.{}".format(*capability),
         "power_limit_watts": None if limit_mw is None else limit_mw / 1000,
-        "max_sm_clock_mhz": _asked(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
-        "persistence": _flag(_asked(pynvml.nvmlDeviceGetPersistenceMode, handle)),
+        "max_sm_clock_mhz": _query(pynvml.nvmlDeviceGetMaxClockInfo, handle, pynvml.NVML_CLOCK_SM),
+        "persistence": _flag(_query(pynvml.nvmlDeviceGetPersistenceMode, handle)),
         "mig": _mig(handle),
     }
 
 
 def _mig(handle: Handle) -> list[dict[str, Any]] | None:
-    """The instances that a GPU is split into by MIG; None when it is not."""
-    mode = _asked(pynvml.nvmlDeviceGetMigMode, handle)
+    """Return the MIG instances of a GPU; None without MIG."""
+    mode = _query(pynvml.nvmlDeviceGetMigMode, handle)
     if mode is None or mode[0] != pynvml.NVML_DEVICE_MIG_ENABLE:
         return None
     found = []
-    for i in range(_asked(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
-        part = _asked(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, i)
+    for i in range(_query(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+        part = _query(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, i)
         if part is not None:
-            memory = _asked(pynvml.nvmlDeviceGetMemoryInfo, part)
+            memory = _query(pynvml.nvmlDeviceGetMemoryInfo, part)
             found.append(
                 {
-                    "name": _asked(pynvml.nvmlDeviceGetName, part),
-                    "uuid": _asked(pynvml.nvmlDeviceGetUUID, part),
+                    "name": _query(pynvml.nvmlDeviceGetName, part),
+                    "uuid": _query(pynvml.nvmlDeviceGetUUID, part),
                     "memory_bytes": None if memory is None else memory.total,
                 }
             )
@@ -136,16 +135,16 @@ def _mig(handle: Handle) -> list[dict[str, Any]] | None:
 
 
 def _mps_runs() -> bool:
-    """Whether a daemon of CUDA's Multi-Process Service runs on this host."""
+    """Return whether CUDA's Multi-Process Service runs on this host."""
     names = {process.info["name"] for process in psutil.process_iter(["name"])}
     return "nvidia-cuda-mps-control" in names
 
 
 class GpuSampler:
-    """Samples GPUs from one thread; the energy is the increase since the sample before.
+    """Samples GPUs from one thread; energy is the increase since the previous sample.
 
-    `cores` are those that NVML's calls run on, which take milliseconds: not the client's.
-    Raises GpuError when a GPU is missing. Close it.
+    NVML's calls take milliseconds and run on `cores`, which should not be the client's. Raises
+    GpuError if a GPU is missing. Call `close` at the end.
     """
 
     def __init__(self, gpus: Sequence[int], cores: Sequence[int]) -> None:
@@ -158,14 +157,14 @@ class GpuSampler:
             self._handles = dict(zip(gpus, _handles(gpus), strict=True))
 
     def sample(self) -> list[tuple[int, str, float]]:
-        """(GPU of the study, metric, value) of everything that the GPUs tell now."""
+        """Return (GPU of the study, metric, value) of all values that the GPUs report now."""
         if not self._gpus:
             return []
         with _on(self._cores):
             return [(gpu, *pair) for gpu in self._gpus for pair in self._sample(gpu)]
 
     def close(self) -> None:
-        """Let go of NVML."""
+        """Shut NVML down."""
         if self._handles:
             self._handles = {}
             pynvml.nvmlShutdown()
@@ -173,31 +172,31 @@ class GpuSampler:
     def _sample(self, gpu: int) -> Iterator[tuple[str, float]]:
         handle = self._handles[gpu]
         # The counter before the power: reading the power can take the driver tens of milliseconds.
-        energy_mj = _asked(pynvml.nvmlDeviceGetTotalEnergyConsumption, handle)
+        energy_mj = _query(pynvml.nvmlDeviceGetTotalEnergyConsumption, handle)
         if energy_mj is not None:
             if gpu in self._energy_mj and energy_mj >= self._energy_mj[gpu]:
                 yield "gpu_energy_joules", (energy_mj - self._energy_mj[gpu]) / 1000
             self._energy_mj[gpu] = energy_mj
-        used = _asked(pynvml.nvmlDeviceGetUtilizationRates, handle)
+        used = _query(pynvml.nvmlDeviceGetUtilizationRates, handle)
         if used is not None:
             yield "gpu_utilisation", used.gpu / 100
             yield "gpu_memory_utilisation", used.memory / 100
-        memory = _asked(pynvml.nvmlDeviceGetMemoryInfo, handle)
+        memory = _query(pynvml.nvmlDeviceGetMemoryInfo, handle)
         if memory is not None:
             yield "gpu_memory_used_bytes", float(memory.used)
         for metric, scale, value in (
-            ("gpu_power_watts", 1e-3, _asked(pynvml.nvmlDeviceGetPowerUsage, handle)),
+            ("gpu_power_watts", 1e-3, _query(pynvml.nvmlDeviceGetPowerUsage, handle)),
             ("gpu_sm_clock_mhz", 1, _clock(handle, pynvml.NVML_CLOCK_SM)),
             ("gpu_memory_clock_mhz", 1, _clock(handle, pynvml.NVML_CLOCK_MEM)),
             (
                 "gpu_temperature_c",
                 1,
-                _asked(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
+                _query(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU),
             ),
             (
                 "gpu_throttle_reasons",
                 1,
-                _asked(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
+                _query(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle),
             ),
         ):
             if value is not None:
@@ -205,46 +204,50 @@ class GpuSampler:
 
 
 class ForeignWork:
-    """What processes other than a server's do on its GPUs.
+    """Measures the work of other processes on the GPUs of a server.
 
-    `root` is the process id of the server, whose descendants are its own, too; None where it is not
-    known. `cores` are as in `GpuSampler`.
+    `root` is the process id of the server, None if unknown; its descendants belong to the server.
+    `cores` are as in `GpuSampler`.
     """
 
     def __init__(self, handles: Sequence[Handle], cores: Sequence[int], root: int | None) -> None:
         self._handles, self._cores, self._root = handles, cores, root
-        self._ours: set[int] = set()
-        self._ours_are_told = False
+        self._server_pids: set[int] = set()
+        self._server_was_reported = False
 
     def share(self, start_ns: int) -> float | None:
-        """The share (0..1) of the time since `start_ns` (monotonic clock) in which the GPU that was
-        the most used by others worked for them.
+        """Return the share (0..1) of the time since `start_ns` (monotonic clock) in which a GPU
+        worked for other processes; of several GPUs, the highest.
 
-        None where that is not known: no GPU tells anything since then, or none has ever told of a
-        process of the server, so that what it calls processes is not what this host does (NVML has
-        the ids of the machine, a container those of its own).
+        None if unknown: no GPU reports anything, or no GPU has ever reported a process of the
+        server. In the latter case, NVML uses the process ids of the machine, and this job runs in a
+        container with its own ids.
         """
         if self._root is None:
             return None
         since_us = (time.time_ns() - time.monotonic_ns() + start_ns) // 1000
         with _on(self._cores):
-            told = [used for each in self._handles if (used := _used(each, since_us))]
-        self._ours |= tree(process_table(), self._root)  # those that have ended since remain ours
-        if any(not self._ours.isdisjoint(used) for used in told):
-            self._ours_are_told = True
-        if not told or not self._ours_are_told:
+            reported = [used for each in self._handles if (used := _used(each, since_us))]
+        self._server_pids |= tree(
+            process_table(), self._root
+        )  # including processes that have ended since
+        if any(not self._server_pids.isdisjoint(used) for used in reported):
+            self._server_was_reported = True
+        if not reported or not self._server_was_reported:
             return None
-        return min(1.0, max(sum(used[pid] for pid in used.keys() - self._ours) for used in told))
+        return min(
+            1.0, max(sum(used[pid] for pid in used.keys() - self._server_pids) for used in reported)
+        )
 
 
 @contextmanager
 def foreign_work(
     gpus: Sequence[int], cores: Sequence[int], root: int | None
 ) -> Iterator[ForeignWork | None]:
-    """`ForeignWork` on these GPUs of a study, while the context is open.
+    """Yield `ForeignWork` on these GPUs of a study.
 
-    None without GPUs, and under CUDA's Multi-Process Service, whose own server works for all of its
-    clients. Raises GpuError when a GPU is missing.
+    None without GPUs and under CUDA's Multi-Process Service, whose own server works for all
+    clients. Raises GpuError if a GPU is missing.
     """
     if not gpus or _mps_runs():
         yield None
@@ -254,12 +257,11 @@ def foreign_work(
 
 
 def _used(handle: Handle, since_us: int) -> dict[int, float]:
-    """By process, the share of the time since then (Unix time) in which the GPU worked for it.
+    """Return, by process, the share of the time since `since_us` (Unix time) that it used the GPU.
 
-    Drivers also return places of their buffer that were never filled: what lies in them has no
-    time since then, or no share.
+    Drivers also return empty slots of their buffer, which have an earlier time or no valid share.
     """
-    samples = _asked(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
+    samples = _query(pynvml.nvmlDeviceGetProcessUtilization, handle, since_us) or ()
     return {
         each.pid: each.smUtil / 100
         for each in samples
@@ -268,13 +270,13 @@ def _used(handle: Handle, since_us: int) -> dict[int, float]:
 
 
 def _clock(handle: Handle, kind: int) -> int | None:
-    return _asked(pynvml.nvmlDeviceGetClockInfo, handle, kind)
+    return _query(pynvml.nvmlDeviceGetClockInfo, handle, kind)
 
 
-def _asked(question: Callable[..., Any], *arguments: Any) -> Any:
-    """NVML's answer, or None where this GPU or driver has none."""
+def _query(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return the result of a function of NVML; None if this GPU or driver does not have it."""
     try:
-        return question(*arguments)
+        return function(*arguments)
     except pynvml.NVMLError:
         return None
 
@@ -297,8 +299,8 @@ def _start(gpus: Sequence[int]) -> None:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         raise GpuError(
-            f"the study measures on {_named(gpus)}, and this machine has no GPU that NVIDIA's"
-            f" driver knows of ({error}): run it on a machine with GPUs, or choose servers with"
+            f"the study measures on {_listed(gpus)}, and NVIDIA's driver finds no GPU on this"
+            f" machine ({error}): run it on a machine with GPUs, or choose servers with"
             " device: cpu"
         ) from None
 
@@ -307,9 +309,9 @@ def _handles(gpus: Sequence[int]) -> list[Handle]:
     try:
         return [_handle(name) for name in visible(gpus)]
     except pynvml.NVMLError as error:
-        count = _asked(pynvml.nvmlDeviceGetCount)
+        count = _query(pynvml.nvmlDeviceGetCount)
         raise GpuError(
-            f"the study measures on {_named(gpus)}, and this machine has {count} ({error}):"
+            f"the study measures on {_listed(gpus)}, and this machine has {count} ({error}):"
             " change the servers' gpus:, or run it on another machine"
         ) from None
 
@@ -320,13 +322,13 @@ def _handle(name: int | str) -> Handle:
     return pynvml.nvmlDeviceGetHandleByUUID(str(name))
 
 
-def _named(gpus: Sequence[int]) -> str:
+def _listed(gpus: Sequence[int]) -> str:
     return f"GPU {gpus[0]}" if len(gpus) == 1 else f"GPUs {', '.join(map(str, gpus))}"
 
 
 @contextmanager
 def _on(cores: Sequence[int]) -> Iterator[None]:
-    """Run the body on these CPUs; this thread alone moves. None: wherever it is."""
+    """Run the body on these CPUs; only this thread moves. Without CPUs it stays where it is."""
     before = os.sched_getaffinity(0)
     if cores:
         os.sched_setaffinity(0, cores)

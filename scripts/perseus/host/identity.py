@@ -1,4 +1,4 @@
-"""Names of processes, by which somebody else can tell later whether they are gone."""
+"""Name processes uniquely, so that another process can check later whether they have ended."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from typing import Final
 from perseus.host.procfs import start_ticks
 
 PATTERN: Final = r"[0-9a-f]{8}-\d+-\d+"
-"""What `identity` returns, as a regular expression."""
+"""Regular expression of the result of `identity`."""
 
 
 def identity(pid: int | None = None) -> str:
-    """A name that no other process ever has: this one's, unless another is asked for."""
+    """Return a name that no other process ever has, by default of this process."""
     pid = os.getpid() if pid is None else pid
-    return f"{_world()}-{pid}-{start_ticks(pid)}"
+    return f"{_scope()}-{pid}-{start_ticks(pid)}"
 
 
 def is_gone(name: str) -> bool:
-    """Whether the process of an `identity` has ended; False for one that cannot be seen from here.
+    """Return whether the process of an `identity` has ended; False if it cannot be known.
 
-    A shared folder can show the files of other hosts and containers, and of earlier boots.
+    A shared folder contains names of processes of other hosts, containers and earlier boots.
     """
     if not re.fullmatch(PATTERN, name):
         return False
-    world, pid, start = name.split("-")
-    if world != _world():
+    scope, pid, start = name.split("-")
+    if scope != _scope():
         return False
     return start_ticks(int(pid)) != int(start) and not _is_hidden(int(pid))
 
 
 def _is_hidden(pid: int) -> bool:
-    """Whether there is such a process, and /proc does not show it, as with hidepid."""
+    """Return whether the process exists but /proc hides it, as with hidepid."""
     if Path(f"/proc/{pid}").exists():
         return False
     try:
@@ -46,8 +46,8 @@ def _is_hidden(pid: int) -> bool:
     return True
 
 
-def _world() -> str:
-    """Name of the world in which our process ids mean something: this boot, this pid namespace."""
+def _scope() -> str:
+    """Return a hash of this boot and this pid namespace, in which process ids are valid."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     namespace = Path("/proc/self/ns/pid").readlink()
     return hashlib.sha256(f"{boot} {namespace}".encode()).hexdigest()[:8]

@@ -1,4 +1,4 @@
-"""What every job has in common: a log, progress for a person, and failures without a traceback."""
+"""Run the body of a job with a log, progress messages, and errors without a traceback."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ from perseus.host.starter import end_with_starter
 LAYOUT: Final = "\n\t"
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
-"""What a disk says that has no room, or none for this user."""
+"""Error numbers of a full disk or an exhausted quota."""
 
-MAKE_ROOM: Final = "What is finished is kept: make room, and the same command goes on."
+MAKE_ROOM: Final = "Free some space and run the same command again: finished work is kept."
 
 
 @contextmanager
 def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]:
-    """Run a job's body; yields a function that tells its progress to the terminal and the log.
+    """Run the body of a job; yield a function that prints progress to the terminal and the log.
 
-    The log's folder says which job speaks. An `expected` exception ends the process with its
-    message and exit code 1, and leaves it beside the log as *.error, to be said once more at the
-    end; so does a full disk; any other is a fault of Perseus and keeps its traceback. A job ends
-    with its Snakemake, and on Ctrl-C without a word: Snakemake has one. What libraries print goes
-    to the log alone.
+    An `expected` exception, or a full disk, ends the process with its message and exit code 1. The
+    message is also written beside the log as *.error, and repeated at the end of the run. Any other
+    exception is a bug of Perseus and keeps its traceback. A job ends with its Snakemake, and
+    silently on Ctrl-C. Output of libraries goes to the log only.
     """
     path = Path(log)
     failure = path.with_suffix(".error")
@@ -41,7 +40,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
         failure.unlink(missing_ok=True)
         with _logged(path, failure, expected) as say:
             yield say
-    except OSError as error:  # also of the log itself, when it is closed
+    except OSError as error:  # closing the log can fail, too
         if error.errno not in FULL:
             raise
         message = f"\n{path.stem}: the disk is full ({error}). {MAKE_ROOM}"
@@ -54,7 +53,7 @@ def job(log: str, *expected: type[Exception]) -> Iterator[Callable[[str], None]]
 def _logged(
     path: Path, failure: Path, expected: tuple[type[Exception], ...]
 ) -> Iterator[Callable[[str], None]]:
-    """Yields what tells progress; the expected exceptions end the process."""
+    """Yield the progress function; expected exceptions end the process."""
     start_s = time.monotonic()
     with path.open("w", buffering=1) as file, _printed_to(file):
 
@@ -63,7 +62,7 @@ def _logged(
             print(line, file=file)
             print(line, file=sys.stderr, flush=True)
 
-        # To the log alone: the terminal may have gone with Snakemake.
+        # To the log only: the terminal may have closed with Snakemake.
         end_with_starter(lambda message: print(f"[{path.stem}] {message}", file=file))
         try:
             yield say
@@ -71,7 +70,7 @@ def _logged(
             print(f"[{path.stem}] interrupted", file=file)
             sys.exit(128 + signal.SIGINT)
         except expected as error:
-            # Libraries quote names in a user's files as they are.
+            # Libraries quote names of a user's files without escaping them.
             message = f"\n{path.stem}: {printable(str(error), kept=LAYOUT)}"
             print(message, file=file)
             failure.write_text(message + "\n")
@@ -80,13 +79,13 @@ def _logged(
 
 @contextmanager
 def _printed_to(file: TextIO) -> Iterator[None]:
-    """Standard output of the process, also of its C libraries: HiGHS prints amid a solution."""
+    """Redirect standard output, also of C libraries such as HiGHS."""
     terminal = os.dup(1)
     os.dup2(file.fileno(), 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        ctypes.CDLL(None).fflush(None)  # of all streams of C, which have buffers of their own
+        ctypes.CDLL(None).fflush(None)  # the streams of C have their own buffers
         os.dup2(terminal, 1)
         os.close(terminal)

@@ -1,4 +1,4 @@
-"""What a log says at its end."""
+"""Read the end of a log."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ _ERROR_LINES = 20
 
 
 def last_lines(log_path: Path) -> str:
-    """The last lines of a server log that say something.
+    """Return the last informative lines of a server log.
 
-    Left out are tables, notes of success, the absence of a GPU, and what another instance of the
-    model has said already.
+    Tables, success messages, missing GPUs and repetitions by other instances are left out.
     """
     lines = [line.rstrip() for line in log_path.read_text(errors="replace").splitlines()]
     noise = re.compile(r"^I\d{4} |^[+|]|^$|NVML|DCGM|CudaDriverHelper|pinned_memory_manager")

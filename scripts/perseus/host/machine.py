@@ -1,4 +1,4 @@
-"""The machine and the software that made a result: metadata that stands beside every number."""
+"""Describe the machine and the software that made a result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PACKAGES = (
 def describe(
     server_cores: Sequence[int], client_cores: Sequence[int], topology: Topology | None = None
 ) -> dict[str, Any]:
-    """CPU, memory, operating system, cores used, and versions of the software involved."""
+    """Return CPU, memory, operating system, used cores, and versions of the software."""
     topology = topology or read_topology()
     return {
         "cpu": _cpu_name(),

@@ -1,4 +1,4 @@
-"""A run of Snakemake that finds nothing to do: it calls no hook of the workflow then."""
+"""Notice a run in which Snakemake has nothing to do, and so calls no hook."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-SAID: Final = "Nothing to be done"
-"""The begin of what Snakemake says itself."""
+MESSAGE_START: Final = "Nothing to be done"
+"""How Snakemake's own message begins."""
 
 
 class NothingToDo(logging.Filter):
-    """Of Snakemake's logger; calls `then` where a run ends so."""
+    """Filter of Snakemake's logger: calls `then` if there is nothing to do."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
         self._then = then
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.getMessage().startswith(SAID):
+        if record.getMessage().startswith(MESSAGE_START):
             self._then()
         return True

@@ -1,7 +1,7 @@
-"""What a server or a job leaves on its host, found by name: processes, shared memory, folders.
+"""Remove processes, shared memory and folders that a killed server or job has left on its host.
 
-All of it carries one name, which tells the process that owns it. So what belongs to an owner that
-was killed can be told from what is in use, and nobody else's is ever touched.
+Their common name contains the identity of the owning process. So leftovers of killed owners are
+distinguished from resources in use, and nothing of others is touched.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _POLL_S = 0.01
 
 
 def make_folder() -> Path:
-    """Make a temporary folder that tells its owner, of one server or job.
+    """Create the temporary folder of a server or job, named after its owner.
 
-    Its name is unique on the host and also the prefix of the server's shared memory.
+    The name is unique on the host and is also the prefix of the server's shared memory.
     """
     folder = Path(tempfile.gettempdir()) / unique_name()
     folder.mkdir(mode=0o700)
@@ -38,7 +38,7 @@ def make_folder() -> Path:
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A folder while the context is open; it is swept later if this process is killed."""
+    """Yield a temporary folder; a later sweep removes it if this process is killed."""
     folder = make_folder()
     try:
         yield folder
@@ -47,12 +47,12 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def unique_name() -> str:
-    """A name for what this process owns; in /dev/shm it is to be followed by a dash and a word."""
+    """Return a unique name for resources of this process; append "-word" in /dev/shm."""
     return f"{_PREFIX}-{identity()}-{secrets.token_hex(4)}"
 
 
 def sweep_dead_owners() -> None:
-    """Remove servers, shared memory and folders whose measuring process is gone."""
+    """Remove servers, shared memory and folders whose measuring process has ended."""
     temporary = Path(tempfile.gettempdir())
     found = [path.name for place in (temporary, SHM) for path in place.glob(f"{_PREFIX}-*")]
     for name in names_of_dead_owners(found):
@@ -60,20 +60,17 @@ def sweep_dead_owners() -> None:
 
 
 def names_of_dead_owners(found: Iterable[str]) -> list[str]:
-    """Those of `unique_name` whose process is gone, each once; `found` may hold anything.
-
-    What a name is followed by, a dash and a word, is cut off.
-    """
+    """Return the unique names in `found` whose process has ended, without their suffix."""
     pattern = re.compile(rf"({_PREFIX}-({PATTERN})-[0-9a-f]{{8}})(-.*)?")
     matches = filter(None, map(pattern.fullmatch, found))
     return sorted({m[1] for m in matches if is_gone(m[2])})
 
 
 def unlink_memory(name: str) -> None:
-    """Take the names off the shared memory of a server that is ready.
+    """Unlink the shared memory of a server that is ready.
 
-    Those that share it have it mapped by then, and grow it without its name. The memory goes with
-    the last of them, however they end: a cluster may kill a whole job at once.
+    All users have mapped it by then. The kernel frees the memory with its last user, however that
+    ends: a cluster may kill a whole job at once.
     """
     for region in SHM.glob(f"{name}-*"):
         with contextlib.suppress(OSError):
@@ -81,7 +78,7 @@ def unlink_memory(name: str) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Remove what a server or a job leaves on the host, after its last process has gone."""
+    """End the last processes of a server or job, and remove its memory and folder."""
     deadline = time.monotonic() + _REMOVE_S
     while (left := _processes_of(folder)) and time.monotonic() < deadline:
         for process in left:
@@ -93,10 +90,10 @@ def remove(folder: Path) -> None:
 
 
 def _processes_of(folder: Path) -> list[psutil.Process]:
-    """Living processes of the server that a folder belongs to.
+    """Return the running processes of the server that a folder belongs to.
 
-    Both the server and its stubs carry the folder's unique name in their command line: as the place
-    of their backends, or (in a container) as the beginning of their shared memory's name.
+    The command lines of the server and its stubs contain the unique name of the folder: as the path
+    of their backends or, in a container, as the prefix of their shared memory.
     """
     marks = (f"{folder.name}/backends", f"{folder.name}-")
     return [

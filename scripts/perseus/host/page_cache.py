@@ -1,4 +1,4 @@
-"""Files in the page cache: taking them out, and how much of them is in."""
+"""Evict files from the page cache, and measure which share of them is in memory."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 
 def evict(paths: Sequence[Path]) -> None:
-    """Ask the system to take files out of the page cache; `resident_share` says whether it did.
+    """Ask the system to evict files from the page cache; `resident_share` shows the effect.
 
-    Needs no privileges, and touches no other file (posix_fadvise(2), POSIX_FADV_DONTNEED, which
-    leaves out pages that are still to be written: they are written first).
+    Needs no privileges and affects no other file (posix_fadvise(2), POSIX_FADV_DONTNEED). Files are
+    synced first, because dirty pages are not evicted.
     """
     for path in paths:
         descriptor = os.open(path, os.O_RDONLY)
@@ -25,14 +25,14 @@ def evict(paths: Sequence[Path]) -> None:
 
 
 def resident_share(paths: Sequence[Path]) -> float:
-    """The share (0..1) of the pages of files that lie in memory, by mincore(2); 0 of no pages."""
+    """Return the share (0..1) of the pages of files that are in memory (mincore(2))."""
     pages = [_resident(path) for path in paths]
     total = sum(map(len, pages))
     return sum(map(sum, pages)) / total if total else 0.0
 
 
 def _resident(path: Path) -> list[int]:
-    """For each page of a file, whether it lies in memory."""
+    """Return 1 for each page of a file that is in memory, otherwise 0."""
     size = path.stat().st_size
     if not size:
         return []
@@ -44,5 +44,5 @@ def _resident(path: Path) -> list[int]:
             if ctypes.CDLL(None, use_errno=True).mincore(address, ctypes.c_size_t(size), flags):
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
         finally:
-            del start  # or the map cannot be closed
+            del start  # otherwise the map cannot be closed
     return [flag & 1 for flag in flags]

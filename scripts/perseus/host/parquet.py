@@ -1,4 +1,4 @@
-"""Columns with a unit and a meaning, and tables that are written as Parquet with a CSV twin."""
+"""Define columns with unit and meaning, and write tables as Parquet and CSV."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ TEXT, REAL, WHOLE, FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 def column(
     name: str, kind: pa.DataType, unit: str, meaning: str, *, nullable: bool = True
 ) -> pa.Field:
-    """A column whose unit ("" for none) and meaning stand in the field's metadata."""
+    """Return a column with its unit ("" for none) and meaning in the metadata."""
     return pa.field(name, kind, nullable, metadata={"unit": unit, "meaning": meaning})
 
 
 def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
-    """Rows as a table; NaN becomes null. Raises KeyError when a row's keys are not the columns."""
+    """Return rows as a table; NaN becomes null. Raises KeyError if keys and columns differ."""
     names = set(schema.names)
     for row in rows:
         if row.keys() != names:
-            raise KeyError(f"columns {sorted(row.keys() ^ names)} are amiss")
-    # As pandas means NaN: not known.
+            raise KeyError(f"columns {sorted(row.keys() ^ names)} are missing or unknown")
+    # from_pandas: NaN means unknown.
     columns = [
         pa.array([row[each.name] for row in rows], each.type, from_pandas=True) for each in schema
     ]
@@ -36,17 +36,17 @@ def table(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
 
 
 def write(made: pa.Table, parquet: Path, csv: Path) -> None:
-    """The table as Parquet, and for people as CSV with six significant digits."""
+    """Write the table as Parquet, and as CSV with six significant digits."""
     with whole(parquet) as partial:
         pq.write_table(made, partial)
     with whole(csv) as partial, partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv_writer(file, lineterminator="\n")
         writer.writerow(made.schema.names)
-        writer.writerows(zip(*map(_words, made.columns), strict=True))
+        writer.writerows(zip(*map(_csv_values, made.columns), strict=True))
 
 
-def _words(of: pa.ChunkedArray) -> list[Any]:
-    """A column's values as they stand in CSV: what is not known is empty."""
+def _csv_values(of: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column for CSV; unknown values are empty."""
     if pa.types.is_floating(of.type):
         return ["" if value is None else f"{value:.6g}" for value in of.to_pylist()]
     return of.to_pylist()

@@ -1,8 +1,7 @@
-"""The energy of the host's processors and their memory, by the counters that Linux shows of Intel's
-RAPL, and of AMD's under the same name, in /sys/class/powercap.
+"""Read the energy of the host's processors and their memory from /sys/class/powercap.
 
-Since Linux 5.10 only root may read them, unless a machine's owner says otherwise; many virtual
-machines and containers have none. Nothing is estimated then.
+Linux shows the RAPL counters of Intel and AMD there. Since Linux 5.10, only root may read them by
+default; many virtual machines and containers have none. Missing energy is never estimated.
 """
 
 from __future__ import annotations
@@ -20,14 +19,14 @@ METRICS: Final = {
 
 
 class EnergyCounters:
-    """The counters of all processors; the first reading is the base of the second."""
+    """Energy counters of all processors; the first reading is the base of the second."""
 
     def __init__(self, folder: Path = POWERCAP) -> None:
         self._zones = zones(folder)
         self._before_uj: Sequence[int] | None = None
 
     def joules(self) -> float | None:
-        """The increase since the last reading that had all counters; None without either."""
+        """Return the energy since the last complete reading, in J; None without one."""
         now_uj = _energies_uj(self._zones)
         if now_uj is None:
             return None
@@ -38,14 +37,15 @@ class EnergyCounters:
 
 
 def is_readable(folder: Path = POWERCAP) -> bool:
-    """Whether this host tells us the energy of its processors."""
+    """Return whether this user may read the energy counters of this host."""
     return _energies_uj(zones(folder)) is not None
 
 
 def zones(folder: Path = POWERCAP) -> list[Path]:
-    """Packages (intel-rapl:0) and their memory (intel-rapl:0:1), which is no part of them.
+    """Return the zones of packages (intel-rapl:0) and of their memory (intel-rapl:0:1).
 
-    Not cores and graphics, which are, nor the platform (psys), which has the packages in it.
+    Cores and graphics are part of the packages, and packages are part of the platform (psys), so
+    these zones are left out.
     """
     found = sorted(folder.glob("intel-rapl:*"))
     return [zone for zone in found if _name(zone).startswith(("package-", "dram"))]
@@ -59,7 +59,7 @@ def _name(zone: Path) -> str:
 
 
 def _energies_uj(of: Sequence[Path]) -> list[int] | None:
-    """None where there are none, or one cannot be read: a part would pass for the whole."""
+    """Return all counters in uJ; None if there are none or one cannot be read."""
     try:
         return [int((zone / "energy_uj").read_text()) for zone in of] or None
     except (OSError, ValueError):
@@ -67,7 +67,7 @@ def _energies_uj(of: Sequence[Path]) -> list[int] | None:
 
 
 def _increase_uj(zone: Path, before_uj: int, now_uj: int) -> int:
-    """A counter begins again at 0 after its largest value: in minutes or hours, so once at most."""
+    """Return the increase of a counter; it overflows at most once between readings."""
     if now_uj >= before_uj:
         return now_uj - before_uj
     return now_uj + int((zone / "max_energy_range_uj").read_text()) - before_uj

@@ -1,6 +1,6 @@
-"""Processes, what they hold, cores and network counters of a Linux host, read from /proc.
+"""Read processes, memory, cores and network counters of a Linux host from /proc.
 
-It is done while measuring: for a tree of processes this takes a fraction of what psutil takes.
+This runs during measurements: for a process tree it needs a fraction of the time of psutil.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Process(NamedTuple):
-    """What /proc/<pid>/stat says of a process; ticks are 1 / TICKS_PER_S seconds.
+    """Fields of /proc/<pid>/stat; one tick is 1 / TICKS_PER_S seconds.
 
-    `ended_ticks` are those of its children, and of theirs, that have ended and been waited for.
+    `ended_ticks` is the CPU time of its descendants that have ended and were waited for.
     """
 
     parent: int
@@ -33,7 +33,7 @@ class Process(NamedTuple):
 
 
 def process_table() -> dict[int, Process]:
-    """All living processes of the host, by id."""
+    """Return all running processes of the host by id."""
     table = {}
     for name in os.listdir(_PROC):  # noqa: PTH208, twice as fast as Path.iterdir
         if name.isdigit() and (process := _read_process(int(name))) is not None:
@@ -45,7 +45,7 @@ def _read_process(pid: int) -> Process | None:
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123, as above
             stat = file.read()
-    except OSError:  # it has ended meanwhile
+    except OSError:  # the process has ended
         return None
     # proc(5), counted from the third field; the second, the name, can contain anything
     state, *fields = stat.rpartition(b")")[2].split()
@@ -61,14 +61,16 @@ def _read_process(pid: int) -> Process | None:
 
 
 def start_ticks(pid: int) -> int | None:
-    """Start of a process since boot, which with its id names it for good; None if it has ended, or
-    is hidden from us."""
+    """Return the start of a process since boot, which identifies it together with its id.
+
+    None if the process has ended or is hidden.
+    """
     process = _read_process(pid)
     return None if process is None else process.start_ticks
 
 
 def tree(table: Mapping[int, Process], root: int) -> set[int]:
-    """Ids of a process and of all that descend from it."""
+    """Return the ids of a process and all its descendants."""
     children = defaultdict(list)
     for pid, process in table.items():
         children[process.parent].append(pid)
@@ -81,7 +83,7 @@ def tree(table: Mapping[int, Process], root: int) -> set[int]:
 
 
 def open_files(pids: Iterable[int]) -> int | None:
-    """File descriptors that processes have open; None where they are another user's."""
+    """Return the number of open file descriptors; None for processes of another user."""
     try:
         return sum(map(_open_files, pids))
     except PermissionError:
@@ -91,24 +93,24 @@ def open_files(pids: Iterable[int]) -> int | None:
 def _open_files(pid: int) -> int:
     try:
         return len(os.listdir(_PROC / str(pid) / "fd"))  # noqa: PTH208, as above
-    except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+    except (FileNotFoundError, ProcessLookupError):  # the process has ended
         return 0
 
 
-class Held(NamedTuple):
-    """What processes hold: resident sets summed, and open file descriptors."""
+class Resources(NamedTuple):
+    """Sum of the resident sets of processes, and their open file descriptors."""
 
     memory_bytes: int
     open_files: int | None
 
 
-def held(table: Mapping[int, Process], pids: Iterable[int]) -> Held:
-    """What processes of the table hold; their files are None where `open_files` has none."""
-    return Held(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
+def resources(table: Mapping[int, Process], pids: Iterable[int]) -> Resources:
+    """Return the resources of processes in the table."""
+    return Resources(sum(table[pid].rss_pages for pid in pids) * PAGE_BYTES, open_files(pids))
 
 
 def core_ticks() -> dict[int, tuple[int, int]]:
-    """Busy and all ticks of each core since boot. Waiting for a disk is not busy."""
+    """Return (busy, all) ticks of each core since boot. Waiting for a disk is not busy."""
     ticks = {}
     for line in (_PROC / "stat").read_text().splitlines():
         name, *fields = line.split()
@@ -124,7 +126,7 @@ def busy_shares(
     after: Mapping[int, tuple[int, int]],
     cores: Sequence[int],
 ) -> list[float]:
-    """Busy share (0..1) of each core between two readings; without cores that are not there."""
+    """Return the busy share (0..1) of each core between two readings, without missing cores."""
     shares = []
     for core in cores:
         if core in before and core in after:
@@ -136,8 +138,7 @@ def busy_shares(
 
 @dataclass(frozen=True)
 class CpuReading:
-    """Ticks since boot: of some cores busy and in all, of a process and its descendants, and of
-    each other process, on any core."""
+    """Ticks since boot of some cores (busy and all), a process tree, and each other process."""
 
     busy: int
     total: int
@@ -146,9 +147,9 @@ class CpuReading:
 
 
 def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
-    """What the cores did so far, and how much of it was for the process tree of `root`.
+    """Read the ticks of the cores and of the process tree of `root`.
 
-    None stands for a server on another host, of whose cores nothing is known.
+    `root` is None for a server on another host, whose cores are unknown.
     """
     if root is None:
         return CpuReading(0, 0, 0, {})
@@ -164,16 +165,18 @@ def read_cpu(cores: Sequence[int], root: int | None) -> CpuReading:
 
 
 def foreign_share(before: CpuReading, after: CpuReading) -> float:
-    """The share (0..1) of the cores' time that others than the process tree used, or stole."""
+    """Return the share (0..1) of the cores' time that other processes used or that was stolen."""
     busy, total = after.busy - before.busy, after.total - before.total
-    # What has ended is missing until it has been waited for.
+    # A descendant that has ended is missing until it was waited for.
     used = max(0, after.used - before.used)
     return max(0.0, (busy - used) / total) if total > 0 else 0.0
 
 
 def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) -> str:
-    """Which other process that may run on these cores worked most, as "name (process id)"; empty
-    where none that can be seen worked for over a tenth of a core's time."""
+    """Return the busiest other process that may run on these cores as "name (process id)".
+
+    Empty if no visible process used more than a tenth of a core.
+    """
     worked = {pid: ticks - before.others.get(pid, 0) for pid, ticks in after.others.items()}
     least = 0.1 * (after.total - before.total) / max(len(cores), 1)
     for pid in sorted(worked, key=lambda each: -worked[each]):
@@ -183,13 +186,13 @@ def most_at_work(before: CpuReading, after: CpuReading, cores: Collection[int]) 
             if not os.sched_getaffinity(pid).isdisjoint(cores):
                 name = (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
                 return f"{name} (process {pid})"
-        except OSError:  # it has ended meanwhile
+        except OSError:  # the process has ended
             continue
     return ""
 
 
 def network_bytes(loopback: bool) -> tuple[int, int]:
-    """Bytes received and sent since boot, on the loopback or on all other interfaces."""
+    """Return bytes received and sent since boot, on the loopback or on all other interfaces."""
     counters = [
         counter
         for name, counter in psutil.net_io_counters(pernic=True).items()

@@ -1,4 +1,4 @@
-"""Let the signals that end a program end it in order."""
+"""Handle the signals that end a program, so that it cleans up."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ from types import FrameType
 from typing import Final
 
 LEAVES_S: Final = 30.0
-"""How long a program that was told to end is taken to be on its way out."""
+"""How long a program may take to clean up after a signal, before another one counts."""
 
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
 def terminate_as_exit() -> Iterator[None]:
-    """Turn SIGTERM and SIGHUP into SystemExit while active, so that contexts are left in order.
+    """Turn SIGTERM and SIGHUP into SystemExit, so that context managers clean up.
 
-    Only the first signal raises (SIGINT as KeyboardInterrupt); those of the next LEAVES_S seconds
-    are ignored, because the process is on its way out already and must not be interrupted while it
-    cleans up. After that one raises again: Python loses an exception in a destructor or a callback
-    of C code. To be entered from the main thread, outside of a launcher. A signal that is ignored
-    (nohup) stays ignored.
+    Only the first signal raises (SIGINT raises KeyboardInterrupt). Signals of the next LEAVES_S
+    seconds are ignored, because the process is cleaning up. After that, a signal raises again,
+    because Python loses an exception in a destructor or a callback of C code. Enter it from the
+    main thread, outside of a launcher. A signal that is ignored (nohup) stays ignored.
     """
-    told_s = -math.inf
+    signalled_s = -math.inf
 
     def leave(number: int, _frame: FrameType | None) -> None:
-        nonlocal told_s
-        if time.monotonic() - told_s < LEAVES_S:
+        nonlocal signalled_s
+        if time.monotonic() - signalled_s < LEAVES_S:
             return
-        told_s = time.monotonic()
+        signalled_s = time.monotonic()
         if number == signal.SIGINT:
             raise KeyboardInterrupt
         raise SystemExit(128 + number)
@@ -52,13 +51,13 @@ def terminate_as_exit() -> Iterator[None]:
 
 @contextmanager
 def signals_deferred() -> Iterator[None]:
-    """Keep the signals that stop a program until the end of the block.
+    """Delay the signals that stop a program until the end of the block.
 
-    A signal mask would not do: the kernel hands the signal to another thread, and Python still runs
-    its handler in the main thread.
+    A signal mask does not work: the kernel delivers the signal to another thread, and Python still
+    runs its handler in the main thread.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python's handlers never interrupt other threads
+        yield  # Python runs handlers in the main thread only
         return
     pending: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Which CPUs of this machine share a physical core, and which a NUMA node, as Linux tells."""
+"""Read which CPUs of this machine share a physical core or a NUMA node."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SYSTEM = Path("/sys/devices/system")
 
 @dataclass(frozen=True)
 class Topology:
-    """CPU ids by CPU id; what the machine does not tell is missing.
+    """Siblings and NUMA nodes by CPU id, without CPUs that the machine does not report.
 
-    `siblings` are all CPUs of a CPU's physical core, itself among them; `nodes` its NUMA node.
+    `siblings` are all CPUs of the physical core, including the CPU itself.
     """
 
     siblings: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
@@ -21,18 +21,18 @@ class Topology:
 
     @property
     def tells_siblings(self) -> bool:
-        """Whether any CPU is said to share its core. A virtual machine may hide that they do."""
+        """Return whether any CPUs share a core. A virtual machine may hide this."""
         return any(len(cpus) > 1 for cpus in self.siblings.values())
 
     def core_of(self, cpu: int) -> tuple[int, ...]:
-        """The physical core of a CPU, as its CPUs; a core of its own where nothing is told."""
+        """Return all CPUs of the physical core of a CPU; only itself if unknown."""
         return self.siblings.get(cpu, (cpu,))
 
     def node_of(self, cpu: int) -> int:
         return self.nodes.get(cpu, 0)
 
     def cores(self, cpus: Collection[int]) -> list[tuple[int, ...]]:
-        """These CPUs by physical core, in the order of nodes and of CPUs."""
+        """Group these CPUs by physical core, ordered by node and CPU."""
         found: dict[tuple[int, ...], list[int]] = {}
         for cpu in sorted(cpus, key=lambda cpu: (self.node_of(cpu), cpu)):
             found.setdefault(self.core_of(cpu), []).append(cpu)
@@ -40,7 +40,7 @@ class Topology:
 
 
 def read_topology(system: Path = SYSTEM) -> Topology:
-    """What /sys/devices/system says; nothing where it says nothing."""
+    """Read the topology from /sys/devices/system; empty if nothing is reported."""
     siblings = {
         int(path.parents[1].name.removeprefix("cpu")): tuple(_listed(path))
         for path in system.glob("cpu/cpu[0-9]*/topology/thread_siblings_list")
@@ -54,7 +54,7 @@ def read_topology(system: Path = SYSTEM) -> Topology:
 
 
 def _listed(path: Path) -> Iterator[int]:
-    """CPU ids of a list such as "0-2,8"."""
+    """Yield the CPU ids of a list such as "0-2,8"."""
     for part in filter(None, path.read_text().strip().split(",")):
         first, _, last = part.partition("-")
         yield from range(int(first), int(last or first) + 1)

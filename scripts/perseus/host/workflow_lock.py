@@ -1,7 +1,7 @@
-"""Snakemake's lock of a folder, where the Snakemake that made it was killed.
+"""Remove the lock that a killed Snakemake has left in a folder.
 
-Its files in .snakemake/locks do not tell their owner, and stop every later run. So each run of this
-workflow holds a lock of the kernel's beside them, which ends with its process however that ends.
+Snakemake's files in .snakemake/locks do not name their owner and block every later run. So each run
+of this workflow also holds a kernel lock, which ends with its process however that ends.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ LIVE: Final = Path(".snakemake/perseus.live")
 
 
 def hold(folder: Path) -> None:
-    """Say that a run lives in this folder, until this process ends; several may at once.
+    """Mark this folder as used by a run until this process ends; several runs may hold it.
 
-    Nothing is said where the file system has no locks, and nothing will be removed there. The file
-    is on the disk before Snakemake makes its lock, so that no power failure leaves that alone. It
-    is held for reading, which everybody can who shares the folder, whoever has made it.
+    On file systems without locks nothing is marked, and later nothing is removed. The file is
+    synced before Snakemake creates its lock, so that a power failure cannot leave only the latter.
+    The lock is shared, so that every user of the folder can hold it.
     """
     live = folder / LIVE
     with suppress(OSError):
@@ -34,16 +34,15 @@ def hold(folder: Path) -> None:
 
 
 def is_live(folder: Path) -> bool:
-    """Whether a run lives in this folder, or may: not every file system tells. To be called before
-    `hold`."""
+    """Return whether a run uses this folder, or may use it. Call it before `hold`."""
     with _is_free(folder) as free:
         return not free
 
 
 def remove_dead(folder: Path) -> bool:
-    """Remove Snakemake's lock unless a run lives in this folder; whether there was one to remove.
+    """Remove Snakemake's lock unless a run uses this folder; return whether one was removed.
 
-    To be called before `hold`, where a run that begins meanwhile waits: it makes its lock later.
+    Call it before `hold`. A run that starts meanwhile waits in `hold`, before it makes its lock.
     """
     with _is_free(folder) as free:
         if not (free and (folder / LIVE).exists()):
@@ -67,10 +66,10 @@ def _bring_to_disk(path: Path) -> None:
 
 @contextmanager
 def _is_free(folder: Path) -> Iterator[bool]:
-    """Whether no run lives in this folder, for all that can be told; then none does meanwhile.
+    """Yield whether no run uses this folder; while it is free, no run can start.
 
-    That of another user may, who keeps the file from being written: on some file systems nobody
-    else can lock it.
+    It counts as used if the file of another user is not writable: some file systems then refuse the
+    lock.
     """
     try:
         descriptor = os.open(folder / LIVE, os.O_RDWR | os.O_CLOEXEC)

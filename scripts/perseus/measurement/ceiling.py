@@ -22,7 +22,7 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.host import machine
-from perseus.host.cores import beside_client, core_locks, split_cores
+from perseus.host.cores import core_locks, split_client_cores, split_cores
 from perseus.host.exclusive import exclusive
 from perseus.host.files import write_json
 from perseus.host.orphans import temporary_folder
@@ -163,7 +163,7 @@ def measure(
 def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
     """(cores of the null model, cores of the client)."""
     if task.client_cores is not None:
-        return beside_client(task.client_cores)
+        return split_client_cores(task.client_cores)
     assert task.cores is not None
     return split_cores(task.cores)
 

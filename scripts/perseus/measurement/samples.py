@@ -15,9 +15,9 @@ from perseus.host.procfs import (
     Process,
     busy_shares,
     core_ticks,
-    held,
     network_bytes,
     process_table,
+    resources,
     start_ticks,
     tree,
 )
@@ -103,7 +103,7 @@ class Sampler:
         root = table.get(self._server_pid) if self._server_pid is not None else None
         if self._server_pid is not None and root and root.start_ticks == self._server_ticks:
             server = tree(table, self._server_pid)
-            memory_bytes, files = held(table, server)
+            memory_bytes, files = resources(table, server)
             yield ("server_rss_bytes", None), float(memory_bytes)
             if files is not None:
                 yield ("server_open_files", None), float(files)

@@ -12,9 +12,9 @@ import pytest
 from perseus.host import machine as machine_facts
 from perseus.host.cores import (
     TooFewCoresError,
-    beside_client,
     claimed_cores,
     core_locks,
+    split_client_cores,
     split_cores,
 )
 from perseus.host.exclusive import exclusive
@@ -75,7 +75,7 @@ def test_a_machine_that_tells_nothing_has_cores_of_one_cpu(tmp_path, usable):
     assert silent == Topology() and not silent.tells_siblings
     usable(0, 1, 2, 3)
     assert split_cores(2, silent) == ([2, 3], [0, 1])
-    assert beside_client(1, silent) == ([1, 2, 3], [0])
+    assert split_client_cores(1, silent) == ([1, 2, 3], [0])
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_server_leaves_its_client_the_core_that_it_can_do_without(usable):
     mixed = Topology({0: (0, 1), 1: (0, 1), 2: (2,)})
     usable(0, 1, 2)
     assert split_cores(2, mixed) == ([0, 1], [2])
-    assert beside_client(2, mixed) == ([2], [0, 1])
+    assert split_client_cores(2, mixed) == ([2], [0, 1])
     assert split_cores(1, mixed) == ([2], [0, 1])
 
 
@@ -147,7 +147,7 @@ def test_no_core_is_shared_where_another_choice_shares_none(usable, seed):
     mine = rng.sample(sorted(nodes), rng.randint(2, len(nodes)))
     usable(*mine)
     count = rng.randint(1, len(mine) - 1)
-    for split in (split_cores(count, topology), beside_client(count, topology)[::-1]):
+    for split in (split_cores(count, topology), split_client_cores(count, topology)[::-1]):
         asked, others = map(set, split)
         assert len(asked) == count and others and not asked & others and asked | others <= set(mine)
         sizes = [len(core) for core in topology.cores(mine)]
@@ -173,7 +173,7 @@ def test_the_split_is_in_the_record(laptop, two_sockets, tmp_path, usable):
 
 def test_the_client_of_a_remote_server_shares_no_core_with_the_null_model(laptop, usable):
     usable(*range(8))
-    assert beside_client(1, laptop) == ([1, 2, 3, 5, 6, 7], [0])
+    assert split_client_cores(1, laptop) == ([1, 2, 3, 5, 6, 7], [0])
 
 
 def test_two_measurements_share_no_physical_core_either(laptop, two_sockets):
@@ -207,4 +207,4 @@ def test_a_claim_waits_for_measurements_here_and_says_so(tmp_path, laptop, usabl
 
     with claimed_cores(1, "there", hear, tmp_path) as cpus:
         assert cpus == [0]
-    assert said == ["waiting for cores of the client: other measurements have them"]
+    assert said == ["waiting for client cores that other measurements use"]

@@ -5,7 +5,7 @@ import os
 import pytest
 from snakemake.persistence.file import FilePersistence
 
-from perseus.host.cut_files import RECORDS, with_cut_record
+from perseus.host.truncated_files import RECORDS, with_truncated_record
 
 LONG = f"results/study/raw/{'a_cell_of_many_tenants.' * 10}r1/record.json"  # in folders of its own
 PATHS = ("results/study/report.html", LONG, "results/other/report.html")
@@ -32,12 +32,12 @@ def cut(folder):
 
 
 def test_whole_records_are_of_files_that_need_nothing(folder):
-    assert with_cut_record(folder, ["results"]) == []
+    assert with_truncated_record(folder, ["results"]) == []
 
 
 def test_files_in_these_places_whose_records_are_cut_are_found_with_long_names_too(folder):
     assert len(cut(folder)) == 3
-    assert sorted(with_cut_record(folder, ["results/study"])) == sorted(PATHS[:2])
+    assert sorted(with_truncated_record(folder, ["results/study"])) == sorted(PATHS[:2])
 
 
 def test_files_that_are_not_there_and_records_of_nothing_are_not(folder):
@@ -45,8 +45,8 @@ def test_files_that_are_not_there_and_records_of_nothing_are_not(folder):
     (folder / PATHS[0]).unlink()
     (folder / RECORDS / "no base64").touch()
     (folder / RECORDS / "cut").touch()
-    assert set(with_cut_record(folder, ["results"])) == set(PATHS[1:])
+    assert set(with_truncated_record(folder, ["results"])) == set(PATHS[1:])
 
 
 def test_a_folder_with_cut_records_has_none_that_are_cut(tmp_path):
-    assert with_cut_record(tmp_path, ["results"]) == []
+    assert with_truncated_record(tmp_path, ["results"]) == []

@@ -143,7 +143,7 @@ def test_what_another_user_put_there_is_neither_followed_nor_written_to(tmp_path
 
 def test_a_file_that_cannot_be_made_is_not_said_to_be_removed(tmp_path):
     with (
-        pytest.raises(LockError, match=r"core-0\.lock.*cannot be made.*files") as said,
+        pytest.raises(LockError, match=r"core-0\.lock.*cannot be created.*files") as said,
         exclusive(["core-0"], "a", print, tmp_path / "missing"),
     ):
         pytest.fail("it was locked")

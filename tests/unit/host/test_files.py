@@ -16,7 +16,7 @@ import torch
 from matplotlib.figure import Figure
 from onnx import TensorProto, helper
 
-from perseus.host import cut_files, files
+from perseus.host import files, truncated_files
 from perseus.host.files import arrived, partial_path, whole, write_json
 from perseus.host.identity import identity
 from perseus.measurement.monitor import MonitorFile
@@ -100,38 +100,42 @@ def written(tmp_path) -> Path:
 @pytest.mark.parametrize("left", [0, 1, 7, 16, 40, -1])
 def test_a_file_without_its_end_is_found(written, tmp_path, left):
     write_json(written.with_name("other.json"), {})
-    assert cut_files.find([str(tmp_path), str(tmp_path / "nothing")]) == []
+    assert truncated_files.find([str(tmp_path), str(tmp_path / "nothing")]) == []
     os.truncate(written, left % written.stat().st_size)
-    assert cut_files.find([str(tmp_path)]) == cut_files.find([str(written)]) == [str(written)]
+    assert (
+        truncated_files.find([str(tmp_path)])
+        == truncated_files.find([str(written)])
+        == [str(written)]
+    )
 
 
 def test_files_that_are_whole_or_that_somebody_wrote_anew_stay(written, tmp_path):
     own = tmp_path / "results/own.json"
     own.write_text("{}")
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []
     written.write_text("mine")  # shorter, and begins otherwise
     own.write_text('{"mine":')  # nobody knows how long it was
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []
     with written.open("a") as file:
         file.write("longer" * 100)
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []
 
 
 def test_a_link_is_cut_where_what_it_leads_to_is(written, tmp_path):
     link = tmp_path / "here/record.json"
     link.parent.mkdir()
     link.symlink_to(written)
-    assert cut_files.find([str(link)]) == []
+    assert truncated_files.find([str(link)]) == []
     os.truncate(written, 3)
-    assert cut_files.find([str(link)]) == [str(link)]
+    assert truncated_files.find([str(link)]) == [str(link)]
 
 
 def test_a_shorter_file_that_somebody_copied_over_ours_is_whole(written, tmp_path):
     """`cp` writes into the file that is there, so that what was noted of it stays."""
     written.write_text('{\n "outcome": "ok",\n "reason": ""\n}\n')
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []
     os.truncate(written, written.stat().st_size - 3)
-    assert cut_files.find([str(tmp_path)]) == [str(written)]
+    assert truncated_files.find([str(tmp_path)]) == [str(written)]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".pbtxt", ".onnx", ".json", ".parquet", ".npz"])
@@ -142,14 +146,16 @@ def test_a_file_of_zeros_has_lost_what_was_in_it(tmp_path, suffix):
         partial.write_text("a,b\n" * 100)
     with path.open("r+b") as file:
         file.write(bytes(400))
-    assert cut_files.find([str(tmp_path)]) == [str(path)]
+    assert truncated_files.find([str(tmp_path)]) == [str(path)]
 
 
 def test_a_folder_that_is_a_link_is_looked_at_once(written, tmp_path):
     (tmp_path / "results/raw/back").symlink_to(tmp_path)
     (tmp_path / "linked").symlink_to(written.parent)
     os.truncate(written, 3)
-    assert cut_files.find([str(tmp_path / "linked")]) == [str(tmp_path / "linked/record.json")]
+    assert truncated_files.find([str(tmp_path / "linked")]) == [
+        str(tmp_path / "linked/record.json")
+    ]
 
 
 def test_what_the_monitor_and_the_writer_of_requests_leave_is_known_whole(tmp_path):
@@ -157,7 +163,7 @@ def test_what_the_monitor_and_the_writer_of_requests_leave_is_known_whole(tmp_pa
         pass
     for path in list(tmp_path.iterdir()):
         os.truncate(path, path.stat().st_size - 1)
-    found = cut_files.find([str(tmp_path)])
+    found = truncated_files.find([str(tmp_path)])
     assert {Path(path).name for path in found} == {"monitor.parquet", "requests.parquet"}
 
 
@@ -230,12 +236,12 @@ def each_format(tmp_path, without_attributes) -> dict[str, Path]:
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_without_attributes_the_end_of_a_format_tells(each_format, tmp_path, name):
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []
     path, content = each_format[name], each_format[name].read_bytes()
     missed = []
     for left in range(0, len(content.rstrip()), max(len(content) // 500, 1)):
         path.write_bytes(content[:left])
-        missed += [] if cut_files.find([str(tmp_path)]) == [str(path)] else [left]
+        missed += [] if truncated_files.find([str(tmp_path)]) == [str(path)] else [left]
     # What is left of a model without its last fields is a model.
     assert len(missed) <= 6 if name == "model.onnx" else missed == []
 
@@ -246,7 +252,7 @@ def test_an_end_of_zeros_is_no_end(each_format, tmp_path, name):
     with each_format[name].open("r+b") as file:
         file.seek(size // 2)
         file.write(bytes(size - size // 2))
-    assert cut_files.find([str(tmp_path)]) == [str(each_format[name])]
+    assert truncated_files.find([str(tmp_path)]) == [str(each_format[name])]
 
 
 def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_attributes):
@@ -262,4 +268,4 @@ def test_without_attributes_nothing_is_known_of_other_files(tmp_path, without_at
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "binary.onnx").write_bytes(b"\xff" * 100)
-    assert cut_files.find([str(tmp_path)]) == []
+    assert truncated_files.find([str(tmp_path)]) == []

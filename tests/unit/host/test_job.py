@@ -68,7 +68,7 @@ def test_a_full_disk_is_said_in_a_sentence_and_once_more_at_the_end(tmp_path, fa
     code, said = failed(tmp_path / "tables.log", fails)
     assert code == 1 and "Traceback" not in said
     told = said.split("half done")[1].strip()
-    assert told.startswith("tables: the disk is full (") and "the same command goes on" in told
+    assert told.startswith("tables: the disk is full (") and "run the same command again" in told
     assert (tmp_path / "tables.error").read_text().strip() == told
 
 

@@ -62,5 +62,5 @@ def test_csv_reads_back_as_the_same_table_to_six_digits(files, made):
 
 
 def test_a_row_with_other_columns_is_refused():
-    with pytest.raises(KeyError, match=r"\['rate_rps'\] are amiss"):
+    with pytest.raises(KeyError, match=r"\['rate_rps'\] are missing or unknown"):
         parquet.table([{"reason": "", "requests": 1, "shared": True}], SCHEMA)

@@ -18,11 +18,11 @@ from perseus.host import procfs
 from perseus.host.procfs import (
     CpuReading,
     foreign_share,
-    held,
     most_at_work,
     open_files,
     process_table,
     read_cpu,
+    resources,
 )
 
 
@@ -49,7 +49,7 @@ def test_files_of_another_user_are_not_known(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_what_processes_hold_is_summed() -> None:
     table, pid = process_table(), os.getpid()
-    once, twice = held(table, [pid]), held(table, [pid, pid])
+    once, twice = resources(table, [pid]), resources(table, [pid, pid])
     assert once.memory_bytes > 2**20 and twice.memory_bytes == 2 * once.memory_bytes
     assert once.open_files is not None and twice.open_files == 2 * once.open_files
 

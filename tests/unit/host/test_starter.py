@@ -60,7 +60,7 @@ def test_a_job_ends_in_order_when_its_snakemake_is_killed(tmp_path, ending):
         assert not is_gone(found)
         process.send_signal(ending)
         assert process.stderr.readline() == "left in order\n"
-    assert "has ended, and the job with it" in log.read_text()
+    assert "has ended, so the job ends" in log.read_text()
     until = time.monotonic() + 10
     while not is_gone(found) and time.monotonic() < until:
         time.sleep(0.05)
@@ -104,7 +104,7 @@ def test_a_job_that_loses_its_exit_in_a_destructor_is_told_again(tmp_path):
 )
 def test_a_job_without_a_snakemake_here_looks_after_nobody(tmp_path, monkeypatch, announced):
     monkeypatch.setenv(starter.VARIABLE, announced)
-    monkeypatch.setattr(starter, "LOOK_S", 0.01)
+    monkeypatch.setattr(starter, "POLL_S", 0.01)
     with job(str(tmp_path / "cell.log")):
         time.sleep(0.1)
     assert (tmp_path / "cell.log").read_text() == ""
@@ -112,7 +112,7 @@ def test_a_job_without_a_snakemake_here_looks_after_nobody(tmp_path, monkeypatch
 
 def test_a_living_snakemake_is_left_alone(tmp_path, monkeypatch):
     monkeypatch.setenv(starter.VARIABLE, identity())
-    monkeypatch.setattr(starter, "LOOK_S", 0.01)
+    monkeypatch.setattr(starter, "POLL_S", 0.01)
     with job(str(tmp_path / "cell.log")):
         assert "starter" in {thread.name for thread in threading.enumerate()}
         time.sleep(0.1)

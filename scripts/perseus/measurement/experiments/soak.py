@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from perseus.host.procfs import held, process_table, tree
+from perseus.host.procfs import process_table, resources, tree
 from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.open_loop import open_loop, open_loop_s
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
@@ -111,7 +111,7 @@ def reading(server: RunningServer) -> dict[str, Any]:
     """What the server's processes hold now; of one on another host, or dead, nothing is known."""
     table = process_table()
     pids = tree(table, server.pid) if server.pid is not None else set()
-    memory_bytes, files = held(table, pids) if pids else (None, None)
+    memory_bytes, files = resources(table, pids) if pids else (None, None)
     return {"time_ns": time.monotonic_ns(), "memory_bytes": memory_bytes, "open_files": files}
 
 

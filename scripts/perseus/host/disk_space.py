@@ -1,6 +1,6 @@
-"""Whether a disk has room for what Snakemake itself writes: locks, records and scripts of jobs.
+"""Report a full disk when Snakemake itself cannot write locks, records and scripts.
 
-A job that finds no room says so itself (`host.job`); Snakemake ends with a traceback.
+A job reports a full disk itself (`host.job`); Snakemake ends with a traceback.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Final
 from perseus.host.job import FULL, MAKE_ROOM
 
 NEEDED_BYTES: Final = 1_000_000
-SAID: Final = f"\nThe disk is full. {MAKE_ROOM}"
+FULL_MESSAGE: Final = f"\nThe disk is full. {MAKE_ROOM}"
 
 
-def say_if_full(folder: Path) -> None:
-    """Tell a person what to do where this folder has no room."""
+def report_if_full(folder: Path) -> None:
+    """Print what to do if the disk of this folder is full."""
     if _is_full(folder):
-        print(SAID, file=sys.stderr)
+        print(FULL_MESSAGE, file=sys.stderr)
 
 
 def _is_full(folder: Path) -> bool:
-    """False where that cannot be told."""
+    """Return whether the disk is full; False if it cannot be known."""
     try:
         with TemporaryFile(dir=folder) as file:
             os.posix_fallocate(file.fileno(), 0, NEEDED_BYTES)

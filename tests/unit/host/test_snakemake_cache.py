@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from snakemake import common, rules, script, sourcecache
 
-from perseus.host.snakemake_answers import remember
+from perseus.host.snakemake_cache import cache_functions
 
 NAMES = {
     "snakemake.common": (common, "get_function_params"),
@@ -33,7 +33,7 @@ def asked():
         return lambda func: asked.append(func) or plain(func)
 
     modules = {of: SimpleNamespace(**{name: counted(PLAIN[of])}) for of, (_, name) in NAMES.items()}
-    remember(modules)
+    cache_functions(modules)
     return SimpleNamespace(
         params=modules["snakemake.rules"].get_function_params,
         source=modules["snakemake.script"].get_source,
@@ -147,19 +147,19 @@ def test_an_address_is_taken_apart_once(asked):
 def test_the_installed_snakemake_has_all_that_is_remembered():
     """Else a plan takes as long as without."""
     modules = {of: SimpleNamespace(**{n: PLAIN[of]}) for of, (_, n) in NAMES.items()}
-    remember(modules)
+    cache_functions(modules)
     assert not [of for of, (_, n) in NAMES.items() if getattr(modules[of], n) is PLAIN[of]]
 
 
 def test_a_snakemake_without_these_functions_or_with_others_is_left_as_it_is():
-    remember({})
+    cache_functions({})
 
     def get_source(path, sourcecache, basedir=None, wildcards=None, params=None, attempt=None):
         pass
 
     modules = {"snakemake.script": SimpleNamespace(get_source=get_source)}
     modules["snakemake.common"] = SimpleNamespace()
-    remember(modules)
+    cache_functions(modules)
     assert vars(modules["snakemake.script"]) == {"get_source": get_source}
     assert vars(modules["snakemake.common"]) == {}
 
@@ -167,7 +167,7 @@ def test_a_snakemake_without_these_functions_or_with_others_is_left_as_it_is():
 def test_twice_is_once():
     """As where two modules of a workflow are this one."""
     module = SimpleNamespace(get_function_params=PLAIN["snakemake.rules"])
-    remember({"snakemake.rules": module})
+    cache_functions({"snakemake.rules": module})
     first = module.get_function_params
-    remember({"snakemake.rules": module})
+    cache_functions({"snakemake.rules": module})
     assert module.get_function_params is first

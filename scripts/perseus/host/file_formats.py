@@ -1,4 +1,4 @@
-"""Whether a file ends as files of its format do, told without reading what lies between."""
+"""Check whether a file has the end of its format, without reading its middle."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ ENDS: Final[Mapping[str, tuple[bytes, bytes]]] = {
     ".svg": (b"<?xml", b"</svg>"),
     ".html": (b"<!doctype html", b"</html>"),
 }
-"""How whole files of a format begin, in lower case, and end, white space behind them aside."""
+"""How complete files of a format begin, in lower case, and how they end, before white space."""
 
 JSON: Final = ".json"
 JSON_ENDS: Final[Mapping[bytes, bytes]] = {b"{\n": b"\n}\n", b"[\n": b"\n]\n"}
-"""With an entry a line, as `host.files.write_json` writes it: no need to read what lies between."""
+"""Start and end of the JSON files that `host.files.write_json` writes, one entry per line."""
 
 ONNX: Final = ".onnx"
 ZIPPED: Final = (".npz", ".pt2")
 ZIP: Final = b"PK\x03\x04"
 ZIP_END: Final = b"PK\x05\x06"
-ZIP_END_BYTES: Final = 22  # a comment, which would follow, is not written by NumPy and torch
+ZIP_END_BYTES: Final = 22  # NumPy and torch write no comment behind the end
 TAIL_BYTES: Final = 64
 
 
-def is_without_its_end(path: Path) -> bool | None:
-    """Whether a file of these formats is empty, or begins as whole ones do and does not end so, or
-    begins with zeros, which a disk leaves where data were lost.
+def lacks_end(path: Path) -> bool | None:
+    """Return whether a file of a known format is truncated.
 
-    None where that does not tell: of any other file, and of an ONNX model, which may be cut between
-    two of its fields. Raises OSError where it cannot be read.
+    A truncated file is empty, begins with zeros (which a disk leaves where data were lost), or
+    begins like a complete file and does not end like one. Returns None if the format cannot tell:
+    for other files, and for an ONNX model that may end between two fields. Raises OSError.
     """
     if path.suffix not in {JSON, ONNX, *ZIPPED, *ENDS}:
         return None
@@ -45,9 +45,9 @@ def is_without_its_end(path: Path) -> bool | None:
             return True
         file.seek(0)
         if path.suffix == JSON:
-            return _is_cut_json(file, size_bytes)
+            return _is_truncated_json(file, size_bytes)
         if path.suffix == ONNX:
-            return _is_cut_message(file, size_bytes) or None
+            return _is_truncated_message(file, size_bytes) or None
         if path.suffix in ZIPPED:
             is_ours = ZIP.startswith(file.read(len(ZIP)))
             return not _has_zip_end(file, size_bytes) if is_ours else None
@@ -58,13 +58,13 @@ def is_without_its_end(path: Path) -> bool | None:
 
 
 def _tail(file: BinaryIO, size_bytes: int, behind: int) -> bytes:
-    """The end of a file, behind so many bytes."""
+    """Return the last bytes of a file, from position `behind` at the earliest."""
     file.seek(max(size_bytes - TAIL_BYTES, behind))
     return file.read()
 
 
-def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool | None:
-    """A file of somebody's own need not look as ours do: where it can be read, nothing is told."""
+def _is_truncated_json(file: BinaryIO, size_bytes: int) -> bool | None:
+    """Check a JSON file; None for a readable file that `write_json` has not written."""
     head = file.read(2)
     starts = [each for each in JSON_ENDS if each.startswith(head)]
     if not starts:
@@ -80,13 +80,13 @@ def _is_cut_json(file: BinaryIO, size_bytes: int) -> bool | None:
 
 
 def _has_zip_end(file: BinaryIO, size_bytes: int) -> bool:
-    """Whether an archive ends in its directory. One within it, as torch has, ends so before."""
+    """Return whether an archive ends with its directory."""
     file.seek(max(size_bytes - ZIP_END_BYTES, 0))
     return file.read().startswith(ZIP_END)
 
 
-def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
-    """Whether the last field of a protobuf message is longer than what is left of the file."""
+def _is_truncated_message(file: BinaryIO, size_bytes: int) -> bool:
+    """Return whether the last field of a protobuf message is longer than the rest of the file."""
     try:
         while file.tell() < size_bytes:
             wire_type = _varint(file) % 8  # https://protobuf.dev/programming-guides/encoding
@@ -100,7 +100,7 @@ def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
                 case 5:
                     file.seek(4, os.SEEK_CUR)
                 case _:
-                    return False  # it is no message
+                    return False  # not a protobuf message
     except EOFError:
         return True
     except (ValueError, OverflowError):
@@ -109,7 +109,8 @@ def _is_cut_message(file: BinaryIO, size_bytes: int) -> bool:
 
 
 def _varint(file: BinaryIO) -> int:
-    """Raises EOFError where the file ends in it, ValueError where it does not end as one does."""
+    """Read a variable-length integer. Raises EOFError at the end of the file, ValueError if it is
+    too long."""
     value = 0
     for shift in range(0, 70, 7):
         byte = file.read(1)

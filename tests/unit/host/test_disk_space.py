@@ -5,11 +5,11 @@ import os
 
 import pytest
 
-from perseus.host.room import NEEDED_BYTES, SAID, say_if_full
+from perseus.host.disk_space import FULL_MESSAGE, NEEDED_BYTES, report_if_full
 
 
 def test_a_disk_with_room_says_nothing_and_nothing_stays_on_it(tmp_path, capsys):
-    say_if_full(tmp_path)
+    report_if_full(tmp_path)
     assert capsys.readouterr().err == "" and not list(tmp_path.iterdir())
 
 
@@ -22,11 +22,11 @@ def test_only_a_disk_without_room_is_full(tmp_path, monkeypatch, capsys, code):
         raise OSError(code, os.strerror(code))
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
-    say_if_full(tmp_path)
+    report_if_full(tmp_path)
     assert asked == [NEEDED_BYTES]
-    assert (SAID in capsys.readouterr().err) == (code != errno.EOPNOTSUPP)
+    assert (FULL_MESSAGE in capsys.readouterr().err) == (code != errno.EOPNOTSUPP)
 
 
 def test_a_folder_that_is_not_there_is_not_full(tmp_path, capsys):
-    say_if_full(tmp_path / "nowhere")
+    report_if_full(tmp_path / "nowhere")
     assert capsys.readouterr().err == ""

@@ -1,9 +1,8 @@
-"""What Snakemake asks itself anew for each job of a rule, answered once.
+"""Cache results of Snakemake's functions that it calls again for each job of a rule.
 
-Where a rule has ten thousand jobs, reading its script and inspecting its functions for each of them
-takes a fifth of the time of a plan. What is remembered depends on nothing but what it is
-remembered by, so that the rules of a workflow with this one as a module get the answers that they
-get anyway. A Snakemake that has no such question, or one with more arguments, is left as it is.
+For a rule with ten thousand jobs, reading its script and inspecting its functions takes a fifth of
+the planning time. Cached results depend on their key only, so other workflows that use this one as
+a module get the same results. A Snakemake whose functions have other arguments is left unchanged.
 """
 
 from __future__ import annotations
@@ -15,28 +14,27 @@ from types import FunctionType, MethodType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-Question = Callable[..., Any]
+Function = Callable[..., Any]
 
 
-def remember(modules: Mapping[str, Any]) -> None:
-    """Have the functions of Snakemake that are in `modules`, as in sys.modules, remember what they
-    have answered. Once is enough; again does nothing."""
-    for module, name, arguments, remembering in _QUESTIONS:
+def cache_functions(modules: Mapping[str, Any]) -> None:
+    """Cache the functions of Snakemake in `modules` (sys.modules). A second call does nothing."""
+    for module, name, arguments, caching in _FUNCTIONS:
         plain = getattr(modules.get(module), name, None)
         if plain is None or hasattr(plain, "__wrapped__"):
             continue
         if tuple(inspect.signature(plain).parameters) == arguments:
-            setattr(modules[module], name, remembering(plain))
+            setattr(modules[module], name, caching(plain))
 
 
-def _by_function(plain: Question) -> Question:
-    """What parameters a function has. One that somebody gave attributes may have got others by
-    them, such as those of snakemake.common.overwrite_function_params."""
+def _by_function(plain: Function) -> Function:
+    """Cache the parameters of functions. Functions with attributes are not cached, because
+    snakemake.common.overwrite_function_params changes parameters that way."""
     of_functions: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
     of_methods: WeakKeyDictionary[FunctionType, Any] = WeakKeyDictionary()
 
     @wraps(plain)
-    def remembered(func: Any) -> Any:
+    def cached(func: Any) -> Any:
         is_method = isinstance(func, MethodType)
         known, function = (of_methods, func.__func__) if is_method else (of_functions, func)
         if type(function) is not FunctionType or function.__dict__:
@@ -46,16 +44,15 @@ def _by_function(plain: Question) -> Question:
             found = known[function] = plain(func)
         return found
 
-    return remembered
+    return cached
 
 
-def _by_script(plain: Question) -> Question:
-    """What a script is: the copy that a source cache has once made of it. Where braces stand in its
-    path, it is another one for each job."""
+def _by_script(plain: Function) -> Function:
+    """Cache the source of scripts per source cache. A path with braces differs for each job."""
     of_caches: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
     @wraps(plain)
-    def remembered(
+    def cached(
         path: Any, sourcecache: Any, basedir: Any = None, wildcards: Any = None, params: Any = None
     ) -> Any:
         if type(path) is not str or "{" in path or "}" in path:
@@ -66,10 +63,10 @@ def _by_script(plain: Question) -> Question:
             known[key] = plain(path, sourcecache, basedir, wildcards, params)
         return known[key]
 
-    return remembered
+    return cached
 
 
-_QUESTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Question], Question]], ...]] = (
+_FUNCTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Function], Function]], ...]] = (
     ("snakemake.common", "get_function_params", ("func",), _by_function),
     ("snakemake.rules", "get_function_params", ("func",), _by_function),
     (
@@ -80,4 +77,4 @@ _QUESTIONS: Final[tuple[tuple[str, str, tuple[str, ...], Callable[[Question], Qu
     ),
     ("snakemake.sourcecache", "parse_uri", ("path_or_uri",), lru_cache(1000)),
 )
-"""Where each stands, its name, its arguments, and what makes it remember."""
+"""Module, name and arguments of each function, and the wrapper that caches it."""

@@ -1,0 +1,110 @@
+"""Find files that were truncated after they were written, for example by a power failure.
+
+Snakemake treats an existing file as complete, and the job that makes it as done.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import urlsafe_b64decode
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from perseus.host import file_formats
+from perseus.host.files import HEAD_BYTES, WRITTEN
+
+RECORDS: Final = Path(".snakemake/metadata")
+"""Snakemake's records of how it made each file; without a record, it notices no edit.
+
+A record is named after the path of its file in base64, split into folders if the name is long.
+"""
+
+TRUNCATED: Final = "{} was truncated after it was written: it is made again."
+"""What a person reads about a truncated file."""
+
+
+def find(places: Iterable[str]) -> list[str]:
+    """Return the truncated files among these files and in these folders."""
+    return [path for place in places for path in _files(place) if is_truncated(path)]
+
+
+def is_truncated(path: str) -> bool:
+    """Return whether a file lost its end or its content after it was written.
+
+    The format decides if it has a known end (`host.file_formats`), also for a file that somebody
+    copied over ours. Otherwise, the recorded length and start decide (`host.files.seal`): a
+    truncated file is shorter or begins with zeros. A file that was rewritten begins differently
+    and is not truncated.
+    """
+    try:
+        lacks_end = file_formats.lacks_end(Path(path))
+        if lacks_end is not None or (recorded_start := _recorded_start(path)) is None:
+            return bool(lacks_end)
+        size_bytes, head = recorded_start
+        with Path(path).open("rb") as file:
+            begins = file.read(HEAD_BYTES)
+            is_shorter = os.fstat(file.fileno()).st_size < size_bytes
+    except OSError:  # the file was removed
+        return False
+    return (is_shorter and head.startswith(begins)) or (any(head) and not any(begins))
+
+
+def _recorded_start(path: str) -> tuple[int, bytes] | None:
+    """Return the length and the first bytes that a file had when it was written."""
+    try:
+        size_bytes, head = os.getxattr(path, WRITTEN).split(b" ", 1)
+    except OSError:
+        return None
+    return int(size_bytes), head
+
+
+def with_truncated_record(folder: Path, places: Iterable[str]) -> list[str]:
+    """Return the files among or in these places whose record in a workflow's folder is truncated.
+
+    Do not call it beside a running workflow: a record that it is writing looks truncated.
+    """
+    records, starts = folder / RECORDS, tuple(f"{place}/" for place in places)
+    each = ((recorded(Path(path).relative_to(records)), path) for path in _files(str(records)))
+    return [
+        path
+        for path, record in each
+        if f"{path}/".startswith(starts)
+        and _is_truncated_record(Path(record))
+        and (folder / path).exists()
+    ]
+
+
+def _is_truncated_record(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except ValueError:
+        return True
+    except OSError:  # the record was removed
+        return False
+    return False
+
+
+def recorded(name: Path) -> str:
+    """Return the file that a record of Snakemake describes; "" if its name cannot be decoded."""
+    try:
+        return urlsafe_b64decode("".join(part.removeprefix("@") for part in name.parts)).decode()
+    except ValueError:
+        return ""
+
+
+def _files(place: str) -> Iterator[str]:
+    """Yield a place and all files in it, each once; folders may be links to another disk."""
+    yield place
+    seen: set[tuple[int, int]] = set()
+    for folder, folders, names in os.walk(place, followlinks=True):
+        try:
+            found = os.stat(folder)  # noqa: PTH116, of every cell at every start
+        except OSError:  # the folder was removed
+            continue
+        if (here := (found.st_dev, found.st_ino)) in seen:
+            folders.clear()
+            continue
+        seen.add(here)
+        yield from (f"{folder}/{name}" for name in names)
