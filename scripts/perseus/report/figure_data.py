@@ -17,7 +17,9 @@ import pandas as pd
 from matplotlib.lines import Line2D
 
 from perseus.report.links import on_line
+from perseus.report.numbers import significant
 from perseus.report.style import short
+from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.told_apart import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
@@ -34,6 +36,11 @@ DASHES: tuple[Dashes, ...] = (
 )
 LONGEST_MIX = 100
 """Characters of a load line's words on an axis."""
+
+
+def per_month(usd_per_hour: float) -> str:
+    """$34.7/month"""
+    return f"${significant(HOURS_PER_MONTH * usd_per_hour)}/month"
 
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
@@ -76,6 +83,14 @@ class FigureData:
         if len(mix) <= LONGEST_MIX:
             return mix
         return with_scenario(short(line), line["server"], line["scenario"])
+
+    def one_server(self, server: str, pricing: str) -> str:
+        """1 server of type cpu1, $34.7/month; without a price where there is none."""
+        costs = self.tables["costs"]
+        of_server = costs[(costs["server"] == server) & (costs["pricing"] == pricing)]
+        usd_per_hour = of_server["usd_per_hour"].dropna()
+        price = f", {per_month(usd_per_hour.iloc[0])}" if len(usd_per_hour) else ""
+        return f"1 server of type {server}{price}"
 
     @property
     def _has_several_groups(self) -> bool:

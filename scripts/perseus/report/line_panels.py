@@ -15,7 +15,9 @@ from perseus.report.figure_data import FigureData
 from perseus.report.style import nothing, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
-MOST_PANELS, COLUMNS = 12, 2
+MOST_PANELS, LEAST_MM = 12, 60.0
+"""Panels, and the width of one at least where two stand beside each other."""
+
 LINE = ("server", "scenario", "load_line")
 
 
@@ -48,10 +50,15 @@ def by_line(
         for (_, row), known in zip(results.peaks.iloc[:looked_at].iterrows(), has, strict=False)
         if not known
     ]
-    columns = min(COLUMNS, len(shown))
+    columns = columns_of(style, len(shown))
     figure, axes = panels(style, len(shown), columns, 44, 16, **shared)
     remainder(figure, looked_at, len(has), "load lines", "the raw results of their cells", empty)
     return shown, figure, axes
+
+
+def columns_of(style: FigureTask, count: int) -> int:
+    """How many of so many panels stand beside each other."""
+    return min(2 if style.width_mm >= 2 * LEAST_MM else 1, count)
 
 
 def title(results: FigureData, row: pd.Series) -> str:

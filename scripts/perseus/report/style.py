@@ -22,6 +22,10 @@ from perseus.report.svg import compact
 from perseus.study.experiments.peak import DEMANDED
 from perseus.study.tasks.figure import FigureTask
 
+FAMILIES: Final = {"sans": "DejaVu Sans", "serif": "STIXGeneral"}
+MATHEMATICS: Final = {"sans": "dejavusans", "serif": "stix"}
+"""Fonts that come with matplotlib, so that figures are the same on each machine."""
+
 GREY, DARK = "#999999", "#222222"
 NOTHING: Final = "nothing-to-draw"
 MM = 1 / 25.4
@@ -33,6 +37,7 @@ MOST_LINES = 5  # of the name of a row
 TICKS = 0.9  # of the font's size, at which ticks and names of rows are written
 SMALL = 0.833  # of it, at which matplotlib writes small words
 MOST_HELD, LONGEST_HELD = 2, 40  # tenants that stay, which are named one by one; and characters
+MOST_WEIGHTS = 4  # of a mix, that are written one by one where they are equal
 MOST_NAMED = 12  # that a figure has nothing to show of
 
 
@@ -68,7 +73,8 @@ def wrapped_title(
 ) -> Text:
     """Above a panel of so many beside each other, in lines that are no wider."""
     width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
-    return axes.set_title(textwrap.fill(text, width), loc="left", pad=pad_pt)
+    lines = textwrap.fill(text, width, break_long_words=False)
+    return axes.set_title(lines, loc="left", pad=pad_pt)
 
 
 def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
@@ -90,9 +96,12 @@ def short(row: pd.Series) -> str:
     if row["load_line"] == DEMANDED:
         return "the demand's mix"
     weights = str(row["weights"])
+    each = weights.split(" : ")
+    if row["kind"] == "mix" and len(each) > MOST_WEIGHTS and set(each) == {"1"}:
+        return f"equal mix of {len(each)}"
     if row["kind"] == "mix":
         # Of some of many tenants, the names say more than ones among zeros.
-        return str(row["mix"]) if "0" in weights.split(" : ") else f"mix {weights}"
+        return str(row["mix"]) if "0" in each else f"mix {weights}"
     searched, _, held = str(row["mix"]).partition(" beside ")
     names, _, at = held.partition(" held at ")
     return held if few(names) == names else f"{searched} beside {few(names)} at {at}"
@@ -151,7 +160,42 @@ def remainder(
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
-    figure.legend(handles=list(handles), loc="outside upper center", ncols=columns, frameon=False)
+    """A legend above all panels, in at most so many columns: as many as fit into the width."""
+    for count in range(columns, 0, -1):
+        drawn = figure.legend(
+            handles=list(handles), loc="outside upper center", ncols=count, frameon=False
+        )
+        if count == 1 or drawn.get_window_extent().width <= figure.bbox.width:
+            return
+        drawn.remove()
+
+
+def fit(figure: Figure) -> None:
+    """Break titles and axis labels of panels into lines that stay in the panel's own cell."""
+    figure.draw_without_rendering()
+    panel: Any  # whose title on the left has no public name
+    for panel in figure.axes:
+        place = panel.get_subplotspec()
+        if place is None:
+            continue
+        columns = place.get_gridspec().ncols
+        left, right = (edge * figure.bbox.width / columns for edge in
+                       (place.colspan.start, place.colspan.stop))  # fmt: skip
+        box = panel.get_window_extent()
+        middle = (box.x0 + box.x1) / 2
+        _wrap(panel.xaxis.label, 2 * min(middle - left, right - middle))
+        _wrap(panel._left_title, right - box.x0)
+
+
+def _wrap(text: Text, width: float) -> None:
+    """In lines of at most so many pixels; words stay whole."""
+    words = text.get_text()
+    longest = max(words.splitlines(), key=len, default="")
+    extent = text.get_window_extent().width
+    if longest and extent > width > 0:
+        most = max(int(len(longest) * width / extent), 1)
+        lines = [textwrap.wrap(line, most, break_long_words=False) for line in words.splitlines()]
+        text.set_text("\n".join(line for wrapped in lines for line in wrapped))
 
 
 def nothing(style: FigureTask, text: str) -> Figure:
@@ -168,6 +212,8 @@ def drawing(style: FigureTask) -> Iterator[None]:
     """Matplotlib's settings while a figure is made and written: its own defaults and these, without
     those of a user's matplotlibrc."""
     settings: dict[Any, Any] = {
+        "font.family": FAMILIES[style.font],
+        "mathtext.fontset": MATHEMATICS[style.font],
         "font.size": style.font_pt,
         "text.hinting": "none",  # hinted, words of a PNG are not as wide as the layout has them
         "axes.titlesize": style.font_pt,
@@ -197,6 +243,7 @@ def drawing(style: FigureTask) -> Iterator[None]:
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
     """Both formats, laid out once; the SVG is the same each time it is drawn. What it has as images
     is as sharp as the other."""
+    fit(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", dpi=style.dpi, metadata={"Date": None})
     figure.set_layout_engine("none")

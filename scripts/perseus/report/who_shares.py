@@ -9,14 +9,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import is_known
+from perseus.report.style import MM, is_known
+from perseus.study.tasks.figure import FigureTask
 
-COLUMN_PT = 11.0
-"""Width of a tenant's column, and of the mark of who has most of a line."""
+COLUMN_PT, COLUMNS_SHARE = 11.0, 0.35
+"""Width of a tenant's column, and of the mark of who has most of a line: less where all columns
+would be more than this share of the figure's width."""
 GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
-def beside(panel: Axes, results: FigureData, lines: pd.DataFrame) -> None:
+def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
     """To the right of a panel whose rows are these load lines, in this order.
 
     The area of a mark is the tenant's share of the load that rises, in units of dedicated peaks; a
@@ -25,25 +27,28 @@ def beside(panel: Axes, results: FigureData, lines: pd.DataFrame) -> None:
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))
+    columns_pt = COLUMNS_SHARE * 72 * style.width_mm * MM
+    column_pt = min(COLUMN_PT, columns_pt / len(names))
     for y, rows in enumerate(tenants):
         in_peaks = (rows["direction_rps"] / rows["dedicated_rps"]).fillna(0.0)
         for name, share, base_rps in zip(rows["tenant"], in_peaks, rows["base_rps"], strict=True):
             look = {"color": results.colour(name), "va": "center"}
             if share > 0:
-                size = COLUMN_PT * sqrt(share / in_peaks.max())
-                _put(panel, GONE_UP, names.index(name), y, size, **look)
+                size = column_pt * sqrt(share / in_peaks.max())
+                _put(panel, GONE_UP, column_pt * (names.index(name) + 1), y, size, **look)
             elif is_known(base_rps) and base_rps > 0:
-                _put(panel, STAYS, names.index(name), y, COLUMN_PT, **look)
+                _put(panel, STAYS, column_pt * (names.index(name) + 1), y, column_pt, **look)
     for column, name in enumerate(names):
-        _put(panel, name, column, -0.6, "small", rotation=90, va="bottom")
+        x_pt = column_pt * (column + 1)
+        _put(panel, name, x_pt, -0.6, "small", rotation=90, va="bottom")
 
 
-def _put(panel: Axes, text: str, column: int, y: float, size: float | str, **look: Any) -> None:
+def _put(panel: Axes, text: str, x_pt: float, y: float, size: float | str, **look: Any) -> None:
     panel.annotate(
         text,
         (1.0, y),
         xycoords=("axes fraction", "data"),
-        xytext=(COLUMN_PT * (column + 1), 0),
+        xytext=(x_pt, 0),
         textcoords="offset points",
         ha="center",
         fontsize=size,

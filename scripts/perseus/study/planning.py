@@ -307,6 +307,7 @@ def figure_task(study: Study) -> FigureTask:
     style = study.definition.figures
     return FigureTask(
         width_mm=style.width_mm,
+        font=style.font,
         font_pt=style.font_pt,
         dpi=style.dpi,
         pricing=study.definition.costs.pricing[0],

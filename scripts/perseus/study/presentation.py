@@ -9,6 +9,7 @@ from pydantic import Field
 from perseus.study.base import Different, Part, Real, Text, Whole
 
 Pricing = Literal["on_demand", "spot", "committed"]
+Font = Literal["sans", "serif"]
 CURRENCY: Final = r"^[A-Z]{3}$"
 DATE: Final = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 
@@ -54,7 +55,12 @@ class FigureStyle(Part):
     """The style of the figures."""
 
     width_mm: Annotated[Real, Field(ge=60, le=400)] = Field(
-        default=160.0, description="Width of a figure on paper."
+        default=160.0,
+        description="Width of a figure on paper; in papers of two columns 84.6 (3.33 inches) for"
+        " one and 177.8 (7 inches) for both.",
+    )
+    font: Font = Field(
+        default="sans", description="The letters: `serif` is like Times, which papers are set in."
     )
     font_pt: Annotated[Real, Field(ge=5, le=24)] = Field(
         default=9.0, description="Size of the labels."

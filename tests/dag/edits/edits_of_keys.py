@@ -290,7 +290,11 @@ GROUPS = {
     "figures": Group(
         {},
         rows(
-            {"figures.font_pt": 8}, {"figures.dpi": 150}, {"figures.width_mm": 120}, run={FIGURES}
+            {"figures.font_pt": 8},
+            {"figures.font": "serif"},
+            {"figures.dpi": 150},
+            {"figures.width_mm": 120},
+            run={FIGURES},
         ),
     ),
     "track": Group({}, rows({"track.mlflow": "http://127.0.0.1:5000"}, run={("track",)})),

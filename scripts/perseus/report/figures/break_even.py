@@ -21,6 +21,8 @@ CAPTION = (
 ALSO = ("crossings",)
 
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
+FLAT = 0.2
+"""Of the demand up to which one server is enough, where the axis begins."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -68,9 +70,17 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
         axis.set_major_formatter("{x:g}")
     panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     panel.yaxis.set_minor_formatter(NullFormatter())
-    panel.set_xlim(rows["total_rps"].min(), rows["total_rps"].max())
+    panel.set_xlim(_first_shown(rows), rows["total_rps"].max())
     panel.set_xlabel("requests/s, all models together")
     panel.set_ylabel("USD per hour")
+
+
+def _first_shown(rows: pd.DataFrame) -> float:
+    """A part of the least demand at which a cost changes: all lines are flat before."""
+    firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
+    changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
+    least = float(rows["total_rps"].min())
+    return max(least, FLAT * float(changed.min())) if len(changed) else least
 
 
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:

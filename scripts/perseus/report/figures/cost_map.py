@@ -121,7 +121,7 @@ def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
         panel.text(x[column], y[row], f"{count:.0f}", color=ink, ha="center", va="center")
     first = rows.iloc[0]
     price = significant(first["usd_per_month"])
-    panel.set_title(f"{first['server']}: {price} USD per month each", loc="left")
+    panel.set_title(f"servers of type {first['server']}, ${price}/month each", loc="left")
     panel.set_xlabel(f"requests/s of {first['first']}")
     panel.set_ylabel(f"requests/s of {first['second']}")
     panel.grid(visible=False)

@@ -51,8 +51,8 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         first = frame.iloc[0]
         panel.set_title(
-            f"server {server}\n{bought(first)} in {first['region']},"
-            f" {first['usd_per_hour']:g} USD/h {style.pricing.replace('_', '-')}",
+            f"{results.one_server(server, style.pricing)}\n{bought(first)} in {first['region']},"
+            f" {style.pricing.replace('_', '-')}",
             loc="left",
         )
         _prices(panel, frame, limit)

@@ -56,7 +56,7 @@ def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     heights = [12 + rows_mm(of_rows, style) for of_rows in names]
     figure, axes = panels(style, len(shown), 1, heights, around_mm=16, sharex=True)
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
-        panel.set_title(f"server {server}", loc="left")
+        panel.set_title(results.one_server(server, style.pricing), loc="left")
         _bars(panel, frame)
         name_rows(panel, of_rows)
     axes[-1].set_xlabel("mean latency, ms")

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from perseus.report import who_shares
 from perseus.report.figure_data import FigureData
@@ -49,13 +51,19 @@ CAPTION = (
     " Of three tenants and more a row is a mix, the best on top; the larger a mark beside it, the"
     " more of the load is that tenant's."
 )
-ALSO = ("tenants",)
+ALSO = ("tenants", "costs")
 
-BLUE = "#0072B2"
+BLUE, AREA = "#0072B2", "#dcebf5"
 FAR = 10.0
 """Times an estimate lies beyond the axes: where an interval ends that is open above."""
 
-PLANE_MM = 100.0
+PLANE_MM, HEIGHT = 100.0, 0.8
+"""The height of a plane, at most, and as a share of its width."""
+
+LEGEND_MM = 12.0
+EDGE = 1.05
+"""How far the axes of a plane reach beyond all that is drawn, and intervals beyond the marks."""
+LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # from what is below a title
 MOST_SAID = 6  # load lines without an estimate
 SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))
@@ -85,26 +93,29 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     parts = [of[name] for name in shown]
     are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
     columns = min(2, len(shown)) if all(are_planes) else 1
-    heights = [0.8 * PLANE_MM] * -(-len(shown) // 2)
+    plane_mm = min(PLANE_MM, HEIGHT * style.width_mm / columns)
+    heights = [plane_mm] * -(-len(shown) // 2)
     if columns == 1:
         planes = zip(parts, are_planes, strict=True)
-        heights = [PLANE_MM if plane else _ratios_mm(*part, style) for part, plane in planes]
-    figure, axes = panels(style, len(shown), columns, heights)
-    for panel, scenario, (lines, tenants) in zip(axes, shown, parts, strict=True):
+        heights = [plane_mm if plane else _ratios_mm(*part, style) for part, plane in planes]
+    figure, axes = panels(style, len(shown), columns, heights, LEGEND_MM)
+    for panel, (lines, tenants) in zip(axes, parts, strict=True):
         if tenants["tenant"].nunique() == 2:
-            wrapped_title(panel, scenario, style, columns)
+            wrapped_title(panel, _title(results, lines, style), style, columns)
             _plane(panel, results, lines, tenants, style, columns)
         else:
             many = f": {MOST_ROWS} of {len(lines)} load lines" if len(lines) > MOST_ROWS else ""
             above_pt = TITLE_PT + _names_mm(tenants, style) * 72 * MM
-            wrapped_title(panel, f"{scenario}{many}", style, columns, above_pt)
+            title = f"{_title(results, lines, style)}{many}"
+            wrapped_title(panel, title, style, columns, above_pt)
             _ratios(panel, results, _best(lines), style)
-    handles = [
+    handles: list[Artist] = [
         Line2D([], [], color=GREY, linestyle="--", label="dedicated servers, same cost (ratio 1)"),
         Line2D([], [], marker="o", color=BLUE, label="estimate, 95 % interval"),
         Line2D([], [], **CERTIFIED, label="certified"),
     ]
     if any(are_planes):
+        handles.append(Patch(color=AREA, label="carried by one shared server"))
         handles.append(Line2D([], [], **FAILING, linestyle="none", label="first failing"))
     if (shared["verdict"] == "predicted").any():
         handles.append(Line2D([], [], **PREDICTED, linestyle="none", label="predicted"))
@@ -112,6 +123,15 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     empty = [name for name in of if name not in scenarios]
     remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv", empty)
     return figure
+
+
+def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
+    """The server, and the scenario where the study has several on it."""
+    server, scenario = lines.iloc[0][["server", "scenario"]]
+    shared = results.peaks[results.peaks["kind"] != "dedicated"]
+    several = shared[shared["server"] == server]["scenario"].nunique() > 1
+    name = f"{scenario.removeprefix(f'{server}.')}: " if several else ""
+    return f"{name}{results.one_server(server, style.pricing)}"
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:
@@ -170,8 +190,10 @@ def _plane(
             reach[np.isinf(reach)] = np.nan
             named.append((short(row).removeprefix("mix "), base + np.outer(reach, step)))
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    reached = np.vstack([np.array(capacity), *(point for point, _ in marks)])
-    limit = np.nanmax(np.where(np.isfinite(reached), reached, np.nan), axis=0) * (1.25, 1.15)
+    _area(axes, [point for point, look in marks if look in ("o", "p")])
+    reached = _furthest([np.array(capacity), *(point for point, _ in marks)])
+    ends = _furthest([reached, *(ends[-1] for ends in intervals)])
+    limit = EDGE * np.minimum(ends, LONGEST_INTERVAL * reached)
     axes.set_xlim(0, limit[0])
     axes.set_ylim(0, limit[1])
     for ends in intervals:
@@ -204,6 +226,19 @@ def _plane(
             fontsize="small",
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 1},
         )
+
+
+def _furthest(points: list[np.ndarray]) -> np.ndarray:
+    """The largest finite value along each axis."""
+    every = np.vstack(points)
+    return np.asarray(np.nanmax(np.where(np.isfinite(every), every, np.nan), axis=0))
+
+
+def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
+    """Fill the rates below the estimates, from one tenant alone over the mixes to the other."""
+    known = [point for point in estimates if np.isfinite(point).all()]
+    around = sorted(known, key=lambda point: float(np.arctan2(point[1], point[0])))
+    axes.fill(*np.vstack([np.zeros(2), *around]).T, color=AREA, zorder=0)
 
 
 def _speed(row: pd.Series, tenants: pd.DataFrame) -> float:
@@ -270,4 +305,4 @@ def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureT
     axes.set_yticks(range(len(lines)), rows)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlabel("sharing ratio:\ndedicated servers replaced by one shared server")
-    who_shares.beside(axes, results, lines)
+    who_shares.beside(axes, results, lines, style)

@@ -12,8 +12,8 @@ from matplotlib.typing import FillStyleType as FillStyle
 
 from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
-    COLUMNS,
     by_line,
+    columns_of,
     folders,
     of_lines,
     plain_ticks,
@@ -60,10 +60,10 @@ def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
     if not axes:
         return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        wrapped_title(panel, title(results, row), style, min(COLUMNS, len(axes)))
+        wrapped_title(panel, title(results, row), style, columns_of(style, len(axes)))
         _against_rate(panel, results, row, of_line(windows, row))
     figure.supylabel("latency at the SLA's percentile (ms)", fontsize=style.font_pt)
-    for panel in axes[-COLUMNS:]:
+    for panel in axes[-columns_of(style, len(axes)) :]:
         panel.set_xlabel("offered rate, all tenants (requests/s)")
     handles = [
         *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)

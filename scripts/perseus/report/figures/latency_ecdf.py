@@ -12,8 +12,8 @@ from perseus.peak.durations import grace_s
 from perseus.peak.stats import Floats
 from perseus.report.figure_data import FigureData, of_line
 from perseus.report.line_panels import (
-    COLUMNS,
     by_line,
+    columns_of,
     folders,
     of_lines,
     plain_ticks,
@@ -42,10 +42,10 @@ def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
     if not axes:
         return figure
     for panel, (_, row) in zip(axes, shown.iterrows(), strict=True):
-        wrapped_title(panel, title(results, row), style, min(COLUMNS, len(axes)))
+        wrapped_title(panel, title(results, row), style, columns_of(style, len(axes)))
         _distributions(panel, results, of_line(points, row))
     figure.supylabel("share of requests", fontsize=style.font_pt)
-    for panel in axes[-COLUMNS:]:
+    for panel in axes[-columns_of(style, len(axes)) :]:
         panel.set_xlabel("latency from the intended send (ms)")
     handles = [
         *(Line2D([], [], **results.look(n), linestyle=results.dashes(n), label=n)

@@ -33,7 +33,7 @@ CAPTION = (
     "A shared bar that ends right of its vertical tick carries more than dedicated servers "
     "would for the same money. An arrow: the interval goes on."
 )
-ALSO = ("tenants",)
+ALSO = ("tenants", "costs")
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
@@ -48,7 +48,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         _bars(panel, results, frame, limit)
         name_rows(panel, of_rows)
-        panel.set_title(f"server {server}", loc="left")
+        panel.set_title(results.one_server(server, style.pricing), loc="left")
     axes[0].set_xlim(
         0, 1.04 * axes[0].get_xlim()[1]
     )  # shared, and only now: it ends the scaling to what is drawn
