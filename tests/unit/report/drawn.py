@@ -10,6 +10,6 @@ from perseus.study.tasks.figure import FigureTask
 STYLE = FigureTask(width_mm=160, font_pt=9, dpi=60, pricing="on_demand")
 
 
-def figure_of(name: str, results: FigureData) -> Figure:
-    with drawing(STYLE):
-        return module_of(name).draw(data_of(name, results), results, STYLE)
+def figure_of(name: str, results: FigureData, style: FigureTask = STYLE) -> Figure:
+    with drawing(style):
+        return module_of(name).draw(data_of(name, results), results, style)

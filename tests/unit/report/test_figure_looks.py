@@ -172,7 +172,9 @@ def test_more_load_lines_than_a_panel_holds_are_told():
     truth = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, repeats=1, bootstraps=20)
     mixes = [(i, j, 1) for i in range(1, 7) for j in range(1, 7)]
     drawn = figure_of("frontier", results_of(synthetic.records(truth, mixes=mixes, holds=())))
-    assert drawn.axes[0].get_title(loc="left") == "cpu1.shared: 30 of 36 load lines"
+    assert drawn.axes[0].get_title(loc="left") == (
+        "1 server of type cpu1, $34.7/month: 30 of 36 load lines"
+    )
     assert len(drawn.axes[0].get_yticks()) == 30
     assert drawn.get_size_inches()[1] > 6
 

@@ -188,10 +188,11 @@ def test_a_plane_without_a_dedicated_peak_is_not_drawn_empty(barren, study):
     other = frames_with(study, [])
     both = {
         name: pd.concat([frames[name].replace({"scenario": {"cpu1.shared": "x"}}), other[name]])
-        for name in ("peaks", "tenants")
+        for name in ("peaks", "tenants", "costs")
     }
     drawn = figure_of("frontier", FigureData(both))
-    assert [panel.get_title("left") for panel in drawn.axes] == ["cpu1.shared"]
+    titles = [panel.get_title("left") for panel in drawn.axes]
+    assert titles == ["shared: 1 server of type cpu1, $34.7/month"]
     assert "Nothing to show of x" in drawn.get_supxlabel()
     remainder(drawn, 1, 1, "", "", [f"x{i}" for i in range(500)])
     assert drawn.get_supxlabel().endswith("x10, x11, 488 more")
@@ -522,7 +523,10 @@ def test_the_figure_of_costs_says_which_part_of_what_is_bought():
     data = FigureData({name: table.to_pandas() for name, table in tables.items()})
     (axes,) = figure_of("costs", data).axes
     title = axes.get_title(loc="left")
-    assert "0.25 of n1-standard-4 with T4:1 in us-central1, 0.0475 USD/h on-demand" in title
+    assert title == (
+        "1 server of type cpu1, $34.7/month\n"
+        "0.25 of n1-standard-4 with T4:1 in us-central1, on-demand"
+    )
 
 
 def test_an_open_end_is_an_arrow():

@@ -21,6 +21,7 @@ CAPTION = (
 ALSO = ("crossings",)
 
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
+MOST_MODELS = 4  # that a title names
 FLAT = 0.2
 """Of the demand up to which one server is enough, where the axis begins."""
 
@@ -42,7 +43,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         models = str(rows["models"].iloc[0])
         _costs(panel, rows, servers)
         _shade(panel, rows, crossings[crossings["models"] == models])
-        wrapped_title(panel, models, style, columns)
+        wrapped_title(panel, _title(models), style, columns)
     handles = [
         *(Line2D([], [], color=COLOURS[i], label=name) for i, name in enumerate(servers)),
         Line2D([], [], color=DARK, linestyle="--", label="dedicated"),
@@ -52,6 +53,14 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     remainder(figure, len(shown), len(groups), "groups of models", "break_even.csv")
     remainder(figure, len(servers), len(every), "servers", "break_even.csv")
     return figure
+
+
+def _title(models: str) -> str:
+    """The names of the models; of many the first ones, which leave room for the panel."""
+    names = models.split(" + ")
+    if len(names) <= MOST_MODELS:
+        return models
+    return f"{' + '.join(names[:MOST_MODELS])} + {len(names) - MOST_MODELS} more"
 
 
 def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
