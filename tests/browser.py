@@ -6,13 +6,17 @@ import html
 import json
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+MOST_S = 100.0
+"""A page has so long to tell what it finds."""
 
 CHROMIUM = shutil.which("chromium")
 needs_chromium = pytest.mark.skipif(
@@ -66,7 +70,9 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
         file.write_text(f"<!doctype html>{views}<script>{script}</script>", encoding="utf-8")
         said = folder / "console.txt"
         with said.open("w") as console, started(file.as_uri(), stderr=console):
-            listener.handle_request()
+            threading.Thread(target=listener.serve_forever, daemon=True).start()
+            listener.told.wait(MOST_S)
+            listener.shutdown()
     assert listener.found, "the browser told nothing in time"
     found = json.loads(listener.found)
     assert "error" not in found, found["error"]
@@ -74,11 +80,16 @@ def look(page: str, folder: Path, widths: tuple[int, ...], ask: str = "null") ->
     return found | {"console": [line for line in lines if "CONSOLE" in line]}
 
 
-class Listener(HTTPServer):
-    """Takes what one page tells."""
+class Listener(ThreadingHTTPServer):
+    """Takes what one page tells; a browser may open connections that it does not use."""
 
-    timeout = 100
+    daemon_threads = True
+    block_on_close = False
     found = ""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.told = threading.Event()
 
 
 class Told(BaseHTTPRequestHandler):
@@ -91,6 +102,7 @@ class Told(BaseHTTPRequestHandler):
         self.server.found = self.rfile.read(length).decode()
         self.send_response(204)
         self.end_headers()
+        self.server.told.set()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Tests print nothing."""
@@ -103,7 +115,7 @@ def started(*arguments: str, **streams: Any) -> Iterator[None]:
         try:
             yield
         finally:
-            browser.terminate()
+            browser.kill()
 
 
 def command(*arguments: str) -> list[str]:

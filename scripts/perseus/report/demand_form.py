@@ -29,8 +29,8 @@ POINT: Final = ["scenario", "load_line", "preset"]
 @dataclass(frozen=True)
 class DemandForm:
     """`points` are rows of operating_points, `draws` of operating_point_draws, and `dedicated` the
-    load lines of one model alone. The settings at first are those of the study's demand, else half
-    of what a dedicated server carries."""
+    load lines of one model alone. The settings at first are those of the study's demand, else a
+    third of what a dedicated server carries."""
 
     points: pd.DataFrame
     draws: pd.DataFrame
@@ -95,7 +95,7 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
         points=points,
         draws=tables["operating_point_draws"],
         dedicated=set(alone[POINT].itertuples(index=False, name=None)),
-        rps=_of_study(tables) or _halves(points),
+        rps=_of_study(tables) or _thirds(points),
         headroom=demand.headroom if demand else 0.0,
         min_servers=demand.min_servers if demand else 1,
     )
@@ -113,9 +113,9 @@ def _of_study(tables: Tables) -> dict[str, float]:
     return {model: float(asked.get(model, 0.0)) for model in everyone}
 
 
-def _halves(points: pd.DataFrame) -> dict[str, float]:
+def _thirds(points: pd.DataFrame) -> dict[str, float]:
     return {
-        str(m): _round(rps / 2) for m, rps in points.groupby("model")["lower_rps"].max().items()
+        str(m): _round(rps / 3) for m, rps in points.groupby("model")["lower_rps"].max().items()
     }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from perseus.report.charts import Chart, of_windows
 from perseus.report.evidence import CellEvidence, PageEvidence
 from perseus.report.numbers import percent, significant
 from perseus.report.shown import Row, rows_of, span, words
@@ -21,6 +22,7 @@ class LineEvidence:
     title: str
     result: str
     facts: Mapping[str, str]
+    charts: Sequence[Chart]
     cells: Sequence[CellEvidence]
 
 
@@ -34,11 +36,14 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
         scenario, run = line
         row = found.get(line)
         windows = [evidence.windows[cell.name] for cell in cells if cell.name in evidence.windows]
+        all_windows = pd.concat(windows) if windows else None
+        charts = [] if all_windows is None else of_windows(all_windows, f"{scenario}.{run}")
         yield LineEvidence(
             id=f"evidence-{scenario}.{run}",
             title=f"{row['mix']} on {row['server']}" if row else f"{run} of {scenario}",
             result=_result(row) if row else ", ".join(dict.fromkeys(c.outcome for c in cells)),
-            facts=_facts(pd.concat(windows), row) if windows else {},
+            facts={} if all_windows is None else _facts(all_windows, row),
+            charts=list(charts),
             cells=cells,
         )
 

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
-from perseus.report import configuration, main_tables
+from perseus.report import charts, configuration, main_tables
 from perseus.report.answers import answers
 from perseus.report.demand_form import demand_form
 from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
@@ -107,6 +107,7 @@ def render(
         tables=list(main_tables.tables(tables, evidence)),
         figures=[each for each in figures if each is not first],
         empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
+        charts=list(charts.of_costs(tables["break_even"])),
         evidence=evidence,
         lines=list(lines(evidence, tables["peaks"])),
         window_columns=WINDOW_COLUMNS,
