@@ -142,8 +142,7 @@ fi
 endef
 
 # Held equal to the code by a test, as config/README.md is.
-.PHONY: docs/data.md docs/reference/data.md
-docs/data.md: docs/reference/data.md
+.PHONY: docs/reference/data.md
 docs/reference/data.md: | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.results.dictionary > $@.new
 	mv $@.new $@
