@@ -45,6 +45,10 @@ _HINTS = (
         "Hint: /dev/shm is too small for the instances; enlarge it.",
     ),
     (
+        r"failed to map segment from shared object",
+        "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder.",
+    ),
+    (
         r"error while loading shared libraries",
         "Hint: a system library is missing; install it, or reinstall nvidia-pytriton.",
     ),
