@@ -67,6 +67,7 @@ class Server:
     shares: tuple[float, ...] = (1.0,)
     discipline: Discipline = departures_s
     instances: bool = False
+    interference: float = 0.0
     alone_works: float = 1.0
     host: Host | RecordedHost | None = None
     lag_per_request_s: float = 0.0
@@ -78,7 +79,11 @@ class Server:
 
     def simulated(self, rng: np.random.Generator) -> SimulatedServer:
         return SimulatedServer(
-            self.services, rng, discipline=self.discipline, instances=self.instances
+            self.services,
+            rng,
+            discipline=self.discipline,
+            instances=self.instances,
+            interference=self.interference,
         )
 
     def unloaded_ms(self, rng: np.random.Generator) -> list[Floats]:

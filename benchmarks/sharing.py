@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -20,6 +20,7 @@ from benchmarks.servers import P50, QUICK, Server, jittered, limit_rps
 from benchmarks.serving import SEED, Place, Say
 from benchmarks.simulation import (
     STEP_S,
+    Discipline,
     Host,
     RecordedHost,
     Service,
@@ -28,13 +29,15 @@ from benchmarks.simulation import (
     even,
     exponential,
 )
+from perseus.peak.lindley import departures_s
 from perseus.peak.load_line import load_line
 from perseus.peak.search import find_peak
-from perseus.results.records import Line, PeakRecord
-from perseus.results.repeats import Quantity, combine, sharing_ratio
+from perseus.results.paired import paired_peaks
+from perseus.results.records import Line, ModelRecord, PeakRecord, RoundRecord
+from perseus.results.repeats import Quantity, group, key, sharing_ratio
 from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.sla import Sla
-from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
+from perseus.study.tasks.measure import MeasuredServer, MeasuredTenant, MeasureTask
 
 BENCHMARK = "sharing"
 STUDIES = 100
@@ -44,6 +47,7 @@ BETWEEN_S = 60.0
 STUDY_S = 2000.0
 """More than a study takes."""
 
+SERVER = MeasuredServer.model_construct(name="simulated")
 NAMES = ("first", "second")
 MIX = Run.mix((1, 1))
 
@@ -56,6 +60,8 @@ class Pair:
     services: tuple[Service, Service]
     slas: tuple[Sla, Sla]
     instances: bool = False
+    interference: float = 0.0
+    discipline: Discipline = departures_s
 
     def server(self, *tenants: int) -> Server:
         """That of these tenants."""
@@ -65,6 +71,8 @@ class Pair:
             100,
             (1 / len(tenants),) * len(tenants),
             instances=self.instances,
+            interference=self.interference,
+            discipline=self.discipline,
         )
 
     @cached_property
@@ -151,7 +159,7 @@ def study(pair: Pair, host: Host | RecordedHost | None, seed: int) -> Studied:
         return Studied(nothing, nothing)
     shared, _ = searched(pair, (0, 1), dedicated_rps, rng, slowness, clock_s + BETWEEN_S)
     records = (shared, *alone)
-    return Studied(ratio_of(records), ratio_of([without_looks(each) for each in records]))
+    return Studied(ratio_of(records), ratio_of([without_pairs(each) for each in records]))
 
 
 def searched(
@@ -182,6 +190,8 @@ def searched(
     record = PeakRecord.model_construct(
         task=MeasureTask.model_construct(
             scenario="+".join(names),
+            server=SERVER,
+            preset="quick",
             run=of_cell,
             tenants=tuple(MeasuredTenant.model_construct(name=name) for name in names),
         ),
@@ -190,15 +200,20 @@ def searched(
         estimate_scale=peak.estimate,
         posterior_scales=tuple(peak.posterior),
         speeds_rps=dict(zip(names, peak.speeds_rps, strict=False)),
+        rounds=tuple(RoundRecord(**asdict(each)) for each in peak.rounds),
+        model=ModelRecord(**asdict(peak.model)),
     )
     return record, system.clock_s
 
 
-def without_looks(record: PeakRecord) -> PeakRecord:
-    return record.model_copy(update={"speeds_rps": {}})
+def without_pairs(record: PeakRecord) -> PeakRecord:
+    return record.model_copy(
+        update={"speeds_rps": {}, "rounds": (), "model": ModelRecord(alone_rps=())}
+    )
 
 
 def ratio_of(records: Sequence[PeakRecord]) -> Quantity:
     """That of a shared cell and the dedicated ones of its tenants."""
-    shared, *alone = (combine([record], SEED) for record in records)
+    peaks = paired_peaks(group(records, SEED), SEED)
+    shared, *alone = (peaks[key(record.task)] for record in records)
     return sharing_ratio(shared, alone)

@@ -165,21 +165,29 @@ def _in_batches(
     return done
 
 
-def one_core(arrival: Floats, work: Floats, tenant: NDArray[np.int64]) -> Floats:
-    """An instance for each tenant, first come, first served; those at work share a core equally."""
+def one_core(
+    arrival: Floats, work: Floats, tenant: NDArray[np.int64], interference: float = 0.0
+) -> Floats:
+    """An instance for each tenant, first come, first served; those at work share a core equally,
+    and their work takes longer by `interference` while there are others."""
     done = np.empty(len(arrival))
     queues: dict[int, deque[int]] = defaultdict(deque)
     ends: list[tuple[float, int]] = []  # of the requests at work: (work each gets until then, i)
     now_s, each_s, coming = 0.0, 0.0, 0
+
+    def slices() -> float:
+        """Seconds in which each of those at work gets one second of work done."""
+        return len(ends) * (1 + interference) if len(ends) > 1 else len(ends)
+
     while coming < len(arrival) or ends:
         next_s = arrival[coming] if coming < len(arrival) else np.inf
-        if ends and (end_s := now_s + (ends[0][0] - each_s) * len(ends)) <= next_s:
+        if ends and (end_s := now_s + (ends[0][0] - each_s) * slices()) <= next_s:
             now_s, (each_s, i) = end_s, heapq.heappop(ends)
             done[queues[i].popleft()] = now_s
             if queues[i]:
                 heapq.heappush(ends, (each_s + work[queues[i][0]], i))
         else:
-            each_s += (next_s - now_s) / len(ends) if ends else 0
+            each_s += (next_s - now_s) / slices() if ends else 0
             now_s, i = next_s, int(tenant[coming])
             queues[i].append(coming)
             if len(queues[i]) == 1:
@@ -208,6 +216,7 @@ class SimulatedServer:
     rng: np.random.Generator
     discipline: Discipline = departures_s
     instances: bool = False
+    interference: float = 0.0
     leak: float = 0.0
     stall: tuple[float, float] = (0.0, 0.0)
     slowness: Slowness = even
@@ -285,7 +294,9 @@ class SimulatedServer:
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
         if self.instances:
-            done[order] = one_core(arrived[order], work[order], owner[order])
+            done[order] = one_core(
+                arrived[order], work[order], owner[order], self.interference
+            )
         else:
             done[order] = self.discipline(arrived[order], work[order])
         done += length_s * (done > stall_s)

@@ -179,6 +179,8 @@ def _repeats(
                     name: [SPARE * speed * truth.capacities[name]] * 4 for name in names
                 },
                 "work_ms": {},
+                "rounds": [],
+                "model": {},
                 "posterior_scales": (estimate * scatter).tolist(),
                 "dedicated_rps": dict(peaks),
             }

@@ -9,6 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from perseus.peak import stats
+from perseus.peak.paired import UNKNOWN_LIMITS, ModelLimits, Round
 from perseus.peak.speed import Speed, change
 from perseus.peak.verdict import QUIET, TenantWindow, Verdict, used_by_others
 from perseus.peak.window import Phase, Window
@@ -52,7 +53,8 @@ class Peak:
     host's speed wandered, too. `others` says what other processes took of the host meanwhile, and
     is empty where it was little. `speeds_rps` has, per tenant, what the busy server answered it
     alone each time that this was looked at, NaN without load, and `work_s` what a request cost it
-    then (`peak.speed.work_s`), shape (parts,). `cliff` says where latency leaps from
+    then (`peak.speed.work_s`), shape (parts,). `rounds` have what it answered them in turn, alone
+    and together, and `model` what a simulated server carries that does the same work. `cliff` says where latency leaps from
     within the SLA to far beyond it, and is empty where it rises with the load.
     """
 
@@ -65,6 +67,8 @@ class Peak:
     posterior: stats.Floats
     speeds_rps: tuple[tuple[float, ...], ...]
     work_s: tuple[stats.Floats, ...]
+    rounds: tuple[Round, ...]
+    model: ModelLimits
     cliff: str
     others: str
     windows: tuple[Window, ...]
@@ -73,7 +77,7 @@ class Peak:
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), "", "", tuple(windows))
+    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), (), UNKNOWN_LIMITS, "", "", tuple(windows))
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:

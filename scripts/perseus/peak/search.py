@@ -44,8 +44,9 @@ from perseus.peak.outcome import (
     why_uncertified,
     why_unsteady,
 )
+from perseus.peak.paired import ModelLimits, Round, TenantWork, model_limits
 from perseus.peak.slowed import UsualSpeed, slowed
-from perseus.peak.speed import IN_FLIGHT, Speed
+from perseus.peak.speed import IN_FLIGHT, NO_SPEED, Speed
 from perseus.peak.steadiness import Steadiness, of_each_tenant
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
@@ -56,12 +57,20 @@ from perseus.study.presets import SearchSettings
 from perseus.study.sla import Sla
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
+BELOW_MODEL, MODEL_STEP = 0.92, 1.22
+"""Where a search begins, as a part of the limit of a queue that does the work that was seen, and by
+which factor it goes on from there: to both sides of that limit."""
+MODEL_ERROR = 0.05
+"""Of the logarithm of that limit."""
 LEAP = 4.0  # down, where even a twentieth of the first load is too much: requests are seldom slow
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
 
 NARROW = 0.35
 """Width of an interval of the limit, as a share of it, that asks for no more windows around it."""
+
+AGREEING = 0.6
+"""Width of one that has the limit of the model: wider ones have anything."""
 
 LOOKS_S = 1.0  # between looks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
@@ -93,15 +102,17 @@ def find_peak(
     if problem := search.warm_up():
         return no_peak(Outcome.UNSTEADY, problem, search.windows)
     search.look_at_speed()
+    search.start_near_model()
     low, high = search.bracket()
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
     search.look_at_speed()
     if server_failed_above(search.on_the_line, low):
-        near, _ = search.estimate(search.near_root(low, high))
+        near, posterior = search.estimate(search.near_root(low, high))
         search.look_at_speed()
-        certified = search.certify([near * share for share in CERTIFY_AT])
+        likely = search.with_model(near, posterior)
+        certified = search.certify([likely * share for share in CERTIFY_AT])
         estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
@@ -128,6 +139,8 @@ class _Search:
     def __post_init__(self) -> None:
         self.windows: list[Window] = []
         self.speeds: list[tuple[Speed, ...]] = []
+        self.rounds: list[Round] = []
+        self.growth = GROWTH
         self.usual: UsualSpeed | None = None
         self.tolerance = QUIET
         self.never_quiet = False
@@ -152,22 +165,83 @@ class _Search:
         )
 
     def look_at_speed(self) -> None:
-        """How fast the busy server answers each tenant alone."""
-        found = [Speed(np.nan, np.nan)] * len(self.slas)
-        for i in self.loaded:
-            alone = tuple(IN_FLIGHT if j == i else 0 for j in range(len(self.slas)))
-            counted_s = speed.duration_s(self.unloaded_ms[i])
-            settle_s = counted_s / 5
-            looks_s = (settle_s + counted_s,)
-            plan = WindowPlan(
-                Phase.SPEED, np.nan, (), settle_s, looks_s, self.tolerance, in_flight=alone
-            )
-            seen = self._window(plan, lambda window: True).seen
-            settled_ns = seen.start_ns + round(settle_s * 1e9)
-            found[i] = speed.speed(seen.requests[i], settled_ns)
-        self.speeds.append(tuple(found))
+        """How fast the busy server answers each tenant alone; of several, in turn with all of them
+        together, in rounds whose order is turned."""
+        if len(self.loaded) > 1:
+            seen = [self._round() for _ in range(self.settings.rounds)]
+            looks = tuple(map(speed.combined, zip(*seen, strict=True)))
+        else:
+            (only,) = self.loaded
+            looks = self._at_saturation([only], speed.duration_s(self.unloaded_ms[only]))
+        self.speeds.append(looks)
         warm_up = next(w for w in reversed(self.windows) if w.phase is Phase.WARM_UP)
         self.usual = UsualSpeed.of(self.speeds, warm_up.seen)
+
+    def _round(self) -> tuple[Speed, ...]:
+        """Each tenant alone, and all of them at once between them."""
+        counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
+        order: list[int | None] = [*self.loaded]
+        order.insert(len(order) // 2, None)  # all of them
+        if len(self.rounds) % 2:
+            order.reverse()
+        alone = [NO_SPEED] * len(self.slas)
+        together = alone
+        for i in order:
+            if i is None:
+                together = list(self._at_saturation(self.loaded, counted_s))
+            else:
+                alone[i] = self._at_saturation([i], counted_s)[i]
+        self.rounds.append(
+            Round(tuple(map(speed.mean_rps, alone)), tuple(map(speed.mean_rps, together)))
+        )
+        return tuple(alone)
+
+    def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
+        """What the server answers these tenants, each with requests always in flight."""
+        in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
+        settle_s = counted_s / 5
+        plan = WindowPlan(
+            Phase.SPEED, np.nan, (), settle_s, (settle_s + counted_s,), self.tolerance, in_flight
+        )
+        window = self._window(plan, lambda window: True)
+        settled_ns = window.seen.start_ns + round(settle_s * 1e9)
+        return tuple(
+            speed.speed(window.seen.requests[i], settled_ns) if i in tenants else NO_SPEED
+            for i in range(len(self.slas))
+        )
+
+    def start_near_model(self) -> None:
+        """Where tenants share, begin just below the limit of a queue that does the work seen."""
+        scale = self.shared_model_scale
+        if scale > self.start / GROWTH**4:  # else it is of no use: a tenant is held at its peak
+            self.start, self.growth = scale * BELOW_MODEL, MODEL_STEP
+
+    @property
+    def shared_model_scale(self) -> float:
+        """The limit by the model, where several tenants have load; NaN elsewhere."""
+        return self.model_limits.scale if len(self.loaded) > 1 else np.nan
+
+    @property
+    def model_limits(self) -> ModelLimits:
+        """What a simulated server carries that does the work of this one."""
+        works = []
+        for sla, alone_ms, seen in zip(
+            self.slas, self.unloaded_ms, zip(*self.speeds, strict=True), strict=True
+        ):
+            work_s = speed.work_s(seen)
+            usual_s = float(np.median(work_s)) if len(work_s) else 0.0
+            away_s = max(0.0, float(np.median(alone_ms)) / 1000 - usual_s)
+            works.append(TenantWork(sla, work_s, away_s))
+        return model_limits(self.model, works, self.rounds)
+
+    def with_model(self, near: float, posterior: stats.Floats) -> float:
+        """The limit by the windows near a scale and by the model, as the errors of both weigh."""
+        scale = self.shared_model_scale
+        if not (np.isfinite(scale) and len(posterior)):
+            return near
+        by_windows, by_model = np.var(np.log(posterior)), MODEL_ERROR**2
+        part = by_windows / (by_windows + by_model)
+        return float(np.exp((1 - part) * np.log(near) + part * np.log(scale)))
 
     @property
     def speed_change(self) -> float:
@@ -176,12 +250,13 @@ class _Search:
 
     def bracket(self) -> tuple[float, float]:
         """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
-        low, high, scale = 0.0, np.inf, self.start
+        low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
-                low, scale = scale, scale * GROWTH
+                low, scale = scale, scale * growth
             else:
-                high, scale = scale, scale / (GROWTH if scale > self.start / 20 else LEAP)
+                high, scale = scale, scale / (growth if scale > self.start / 20 else LEAP)
+            growth = GROWTH
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
@@ -206,8 +281,10 @@ class _Search:
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
         not spoil the rest. A third of them does where they show the work of each request, and the
-        interval is narrow; where it stays wide there are more.
+        interval is narrow, or where it has the limit of the model; where it stays wide there are
+        more.
         """
+        by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
         for i in range(MOST_ROOT * usual):
@@ -215,6 +292,8 @@ class _Search:
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
+            if enough and found.agrees_with(by_model, AGREEING):
+                break
             if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break
             if self.never_quiet:
@@ -268,6 +347,8 @@ class _Search:
                 for of_tenant in zip(*self.speeds, strict=True)
             ),
             work_s=tuple(map(speed.work_s, zip(*self.speeds, strict=True))),
+            rounds=tuple(self.rounds),
+            model=self.model_limits,
             cliff=cliff(self.on_the_line, self.names),
             others=taken_by_others(self.on_the_line),
             windows=tuple(self.windows),

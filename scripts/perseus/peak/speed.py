@@ -21,6 +21,9 @@ IN_FLIGHT = 4
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
 """Of a window that sees the speed: so many seconds, or requests one after another."""
 
+ROUND_S, ROUND_REQUESTS = 0.7, 20
+"""Of a window of a round in which tenants take turns: so many seconds at least, or requests."""
+
 SURE = 4.0
 """Standard errors by which two speeds differ that are not the same: they are of few batches, and
 of a fast model with exponential work still less than a change that counts."""
@@ -45,6 +48,10 @@ class Speed:
     gaps_s: Floats = field(default_factory=lambda: np.empty(0), compare=False)
 
 
+NO_SPEED = Speed(np.nan, np.nan)
+"""Of a tenant without load."""
+
+
 def speed(requests: Requests, from_ns: int) -> Speed:
     """That of a closed loop, by what was answered after `from_ns`.
 
@@ -56,9 +63,25 @@ def speed(requests: Requests, from_ns: int) -> Speed:
     steps_s = [float(part.mean()) for part in stats.batches(gaps_s, stats.BATCHES)]
     usual_s = float(np.median(steps_s)) if steps_s else 0.0
     if usual_s == 0:
-        return Speed(np.nan, np.nan)
+        return NO_SPEED
     error = float(np.std(steps_s, ddof=1)) if len(steps_s) > 1 else usual_s
     return Speed(1 / usual_s, MEDIAN * error / usual_s / np.sqrt(len(steps_s)), gaps_s)
+
+
+def mean_rps(seen: Speed) -> float:
+    """Of all answers in its window; NaN where there are none."""
+    return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
+
+
+def combined(seen: Sequence[Speed]) -> Speed:
+    """That of several windows: their median rate; NaN where none has one."""
+    known = [each for each in seen if np.isfinite(each.rate_rps)]
+    if not known:
+        return NO_SPEED
+    rate_rps = float(np.median([each.rate_rps for each in known]))
+    squares = np.mean(np.square([each.log_error for each in known]))
+    error = float(np.sqrt(squares / len(known)))
+    return Speed(rate_rps, error, np.concatenate([each.gaps_s for each in known]))
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
@@ -75,6 +98,12 @@ def duration_s(unloaded_ms: Floats) -> float:
     """How long a window lasts that sees the speed, by latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
+
+
+def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
+    """How long each window of a round lasts: the same for all, by the slowest tenant."""
+    slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
+    return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:

@@ -66,8 +66,20 @@ class Limit:
         """Of the 95 % interval, as a share of the limit; infinite without draws."""
         if len(self.scales) == 1:
             return np.inf
-        low, high = np.quantile(self.scales[1:], [0.025, 0.975])
+        low, high = self._interval
         return float((high - low) / self.scales[0])
+
+    def agrees_with(self, scale: float, widest: float) -> bool:
+        """Whether its 95 % interval has a scale, and is no wider than that."""
+        if self.width > widest:
+            return False
+        low, high = self._interval
+        return bool(low <= scale <= high)
+
+    @property
+    def _interval(self) -> tuple[float, float]:
+        low, high = np.quantile(self.scales[1:], [0.025, 0.975])
+        return float(low), float(high)
 
 
 def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws) -> Limit:

@@ -193,6 +193,22 @@ class Line(BaseModel):
     direction_rps: tuple[Number, ...]
 
 
+class RoundRecord(BaseModel):
+    """One round of a shared cell at saturation."""
+
+    alone_rps: tuple[Number, ...]
+    together_rps: tuple[Number, ...]
+
+
+class ModelRecord(BaseModel):
+    """Limits of a simulated server; empty and NaN where the work of requests was not seen."""
+
+    alone_rps: tuple[Number, ...] = ()
+    scale: Number = float("nan")
+    scale_error: Number = float("nan")
+    utilisation: Number = float("nan")
+
+
 class PeakRecord(Record):
     """What a search found; points of the load line are values of s, NaN where there is none."""
 
@@ -233,6 +249,18 @@ class PeakRecord(Record):
         description="per tenant, what a request alone cost the busy server: the times between its"
         " answers when its speed was looked at, in order, and of each hundredth of them the mean,"
         " ms",
+    )
+    rounds: tuple[RoundRecord, ...] = Field(
+        default=(),
+        description="what the saturated server answered in each round, requests/s per tenant:"
+        " `alone_rps` to each tenant alone, `together_rps` to all at once; null without load",
+    )
+    model: ModelRecord = Field(
+        default=ModelRecord(),
+        description="limits of a simulated queue that does the work that was seen in this cell:"
+        " `alone_rps` of each tenant alone, requests/s; `scale` of the load line, `scale_error` the"
+        " standard deviation of its logarithm where the queueing discipline is not clear, and"
+        " `utilisation` the share of its time that the server works at that scale",
     )
     posterior_scales: tuple[float, ...] = Field(
         description="draws from the posterior of the estimate of s"

@@ -174,6 +174,13 @@ class RepeatedPeak:
         with_limit = [each for each in self.records if each.has_limit]
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
+    def model_alone_rps(self, tenant: str) -> float:
+        """The limit of a tenant alone by a simulated queue with the work that was seen, the mean of
+        the repeats; NaN where there is none."""
+        place = self.tenants.index(tenant)
+        limits = [r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps]
+        return float(np.mean(limits)) if limits else np.nan
+
     @property
     def utilisation(self) -> float:
         """Of a dedicated peak, over what the busy server answered; NaN where that was not seen."""
@@ -323,9 +330,7 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     known = known_peaks([alone[i] for i in loaded])
     if len(known) < len(loaded) or not peak.is_known:
         return NOTHING
-    changes = limit_changes(peak, known)
-    capacity = changes * np.array([each.rates_rps[0] for each in known])
-    capacity_draws = changes * np.column_stack([each.rates_draws_rps[:, 0] for each in known])
+    capacity, capacity_draws = capacities(peak, alone)
     taken = np.broadcast_to(weights, peak.rates_rps.shape)[loaded]
     return Quantity(
         float((taken * peak.rates_rps[loaded] / capacity).sum()),
@@ -335,6 +340,15 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
     )
 
 
+def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
+    """The dedicated peaks of its loaded tenants at the speed of its own servers: requests/s, shape
+    (loaded,), and draws, (draws, loaded). All must be known."""
+    known = known_peaks([alone[i] for i in peak.loaded])
+    changes = limit_changes(peak, known)
+    rates = np.array([each.rates_rps[0] for each in known])
+    return changes * rates, changes * np.column_stack([p.rates_draws_rps[:, 0] for p in known])
+
+
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
     """How many times as fast the server was as when each of these tenants was measured alone."""
     named = [(each.tenants[0], each) for each in alone]
@@ -342,6 +356,15 @@ def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """How many times as high the dedicated peak of each of them would have been at that speed."""
-    at_speeds = zip(speed_changes(peak, alone), alone, strict=True)
-    return np.array([limit_change(change, each.utilisation) for change, each in at_speeds])
+    """How many times as high the dedicated peak of each of them would have been at that speed.
+
+    By the limits of the same simulated queue with the work that was seen in both cells; where one
+    is not known, by their speeds.
+    """
+    found = []
+    for change, each in zip(speed_changes(peak, alone), alone, strict=True):
+        now, then = peak.model_alone_rps(each.tenants[0]), each.model_alone_rps(each.tenants[0])
+        by_model = now / then
+        known = np.isfinite(by_model)
+        found.append(by_model if known else limit_change(change, each.utilisation))
+    return np.array(found)

@@ -32,6 +32,7 @@ class SearchSettings:
     root_windows: int
     confirmations: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
+    rounds: int  # of a shared server at saturation, each time that its speed is seen
     max_windows: int = 16  # of bracketing and bisection, without those tried again
 
 
@@ -57,6 +58,7 @@ PRESETS = {
             root_windows=2,
             confirmations=1,
             ratio=1.6,  # the bracket itself, nothing to bisect
+            rounds=1,
         ),
         repeats=1,
     ),
@@ -72,6 +74,7 @@ PRESETS = {
             root_windows=3,
             confirmations=1,
             ratio=1.25,
+            rounds=4,
         ),
         repeats=1,
     ),
@@ -87,6 +90,7 @@ PRESETS = {
             root_windows=6,
             confirmations=1,
             ratio=1.15,
+            rounds=8,
         ),
         repeats=3,
     ),
@@ -102,6 +106,7 @@ PRESETS = {
             root_windows=6,
             confirmations=2,
             ratio=1.15,
+            rounds=8,
         ),
         repeats=5,
     ),

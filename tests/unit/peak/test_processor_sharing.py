@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from perseus.peak.lindley import departures_s
-from perseus.peak.predicted.processor_sharing import _of_any, served
+from perseus.peak.processor_sharing import _of_any, served
 
 
 def test_two_at_once_take_twice_as_long_until_one_is_done():
     arrivals_s, work_s = [np.zeros(1), np.zeros(1)], [np.array([1.0]), np.array([2.0])]
-    first, second = served(arrivals_s, work_s)(1)
+    first, second = served(arrivals_s, work_s)
     # Half the speed each for 2 s, then 1 s of work is left for the second.
     assert (first, second) == (pytest.approx([2.0]), pytest.approx([3.0]))
 
@@ -17,7 +17,7 @@ def test_two_at_once_take_twice_as_long_until_one_is_done():
 def test_a_tenant_serves_its_own_requests_one_after_another():
     first, second = served(
         [np.array([0.0, 0.5]), np.array([1.0])], [np.array([1.0, 1.0]), np.array([0.5])]
-    )(1)
+    )
     # 0 to 1 alone; from 1 both at half the speed, until the second is done at 2; 0.5 s are left.
     assert first == pytest.approx([1.0, 2.0])
     assert second == pytest.approx([1.0])
@@ -26,7 +26,7 @@ def test_a_tenant_serves_its_own_requests_one_after_another():
 def test_of_one_tenant_it_is_a_first_come_first_served_queue():
     rng = np.random.default_rng(1)
     arrivals_s, work_s = np.cumsum(rng.exponential(1, 2000)), rng.exponential(0.8, 2000)
-    (latency_s,) = served([arrivals_s], [work_s])(1)
+    (latency_s,) = served([arrivals_s], [work_s])
     assert latency_s == pytest.approx(departures_s(arrivals_s, work_s) - arrivals_s)
 
 
@@ -35,7 +35,7 @@ def test_no_work_is_lost_and_none_is_done_twice():
     rng = np.random.default_rng(2)
     arrivals_s = [np.cumsum(rng.exponential(gap, 500)) for gap in (1, 2, 3)]
     work_s = [rng.uniform(0, 0.7, 500) for _ in arrivals_s]
-    latency_s = served(arrivals_s, work_s)(1)
+    latency_s = served(arrivals_s, work_s)
     ends_s = np.concatenate([a + late for a, late in zip(arrivals_s, latency_s, strict=True)])
     times_s, works_s = np.concatenate(arrivals_s), np.concatenate(work_s)
     order = np.argsort(times_s)
@@ -52,7 +52,7 @@ def test_equal_tenants_of_exponential_work_wait_as_in_theory():
     rng = np.random.default_rng(3)
     arrivals_s = [np.cumsum(rng.exponential(2 / 0.7, 40_000)) for _ in range(2)]
     work_s = [rng.exponential(1, 40_000) for _ in range(2)]
-    mean_s = [float(each.mean()) for each in served(arrivals_s, work_s)(1)]
+    mean_s = [float(each.mean()) for each in served(arrivals_s, work_s)]
     assert mean_s == pytest.approx([1 / 0.3] * 2, rel=0.08)
 
 
@@ -64,7 +64,7 @@ def test_a_pair_is_served_as_two_of_any_number_are(seed, step_s):
     for work_s in ([rng.exponential(0.05, len(each)) for each in arrivals_s],
                    [np.full(len(each), 0.05) for each in arrivals_s]):  # fmt: skip
         for pace in (0.5, 1, 2):
-            together = served(arrivals_s, work_s)(pace)
-            one_by_one = _of_any([each / pace for each in arrivals_s], work_s)
+            paced_s = [each / pace for each in arrivals_s]
+            together, one_by_one = served(paced_s, work_s), _of_any(paced_s, work_s, 1.0)
             for mine, theirs in zip(together, one_by_one, strict=True):
                 assert mine == pytest.approx(theirs)

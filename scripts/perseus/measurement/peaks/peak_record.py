@@ -34,6 +34,8 @@ def peak_record(
             name: np.round(1000 * work_s, 4).tolist()
             for name, work_s in zip(names, peak.work_s, strict=False)
         },
+        "rounds": [asdict(each) for each in peak.rounds],
+        "model": asdict(peak.model),
         "posterior_scales": [round(scale, 6) for scale in peak.posterior.tolist()],
     }
 

@@ -1,0 +1,223 @@
+"""Tenants of one server, alone and together in turn (docs/method.md, "Sharing ratio").
+
+A host changes its speed within minutes, and with it whatever is measured minutes apart. So a shared
+server is loaded to saturation in short windows, each tenant alone and all together, again and again
+in another order: what is compared lies within seconds, as in duet benchmarking (Bulej et al., ICPE
+2020). A simulated queue leads from saturation to the limits that keep the SLAs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from perseus.peak.line_model import LineModel
+from perseus.peak.queue_limit import Discipline, Precision, limit_scale
+from perseus.peak.stats import Floats
+from perseus.study.sla import Sla
+
+FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
+"""Of the limits that are compared: their ratio scatters by about 0.3 %."""
+
+LIKELY = 0.02
+"""Probability of a discipline below which it is not simulated."""
+
+OUTLYING, LEAST = 5.0, 0.005
+"""Median absolute deviations from the median beyond which a round is left out, and the least that
+counts as one: of normal values 1 in 1,300 lies as far."""
+
+NEAR = 0.25
+"""How far the exponent that tells the disciplines apart may lie from that of either."""
+
+
+@dataclass(frozen=True)
+class Round:
+    """What a saturated server answered, requests/s per tenant: to each alone, and to all together.
+
+    NaN where a tenant has no load, or its window was invalid.
+    """
+
+    alone_rps: tuple[float, ...]
+    together_rps: tuple[float, ...]
+
+    @property
+    def shares(self) -> Floats:
+        """Of what it answers each tenant alone, the part that it answers beside the others."""
+        return np.array(self.together_rps) / np.array(self.alone_rps)
+
+    @property
+    def ratio(self) -> float:
+        """The sharing ratio at saturation; NaN where a window was invalid."""
+        shares = self.shares
+        loaded = ~np.isnan(self.together_rps)
+        return float(shares[loaded].sum()) if loaded.any() else np.nan
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The logarithm of a quantity, and its standard error."""
+
+    log: float
+    error: float
+
+
+def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
+    """By the mean rates of all rounds, and its jackknife error; infinite below three rounds.
+
+    Rounds that lie far from the median are left out: something else on the host met them.
+    """
+    ratios = np.array([each.ratio for each in rounds])
+    logs = np.log(np.where(ratios > 0, ratios, np.nan))
+    known = np.flatnonzero(np.isfinite(logs))
+    if not len(known):
+        return Estimate(0.0, np.inf)
+    far = np.abs(logs[known] - np.median(logs[known]))
+    usual = known[far <= OUTLYING * max(float(np.median(far)), LEAST)]
+    alone, together = (
+        np.array([values(rounds[i]) for i in usual])
+        for values in (lambda each: each.alone_rps, lambda each: each.together_rps)
+    )
+
+    def log_ratio(chosen: Floats) -> float:
+        return float(np.log(np.nansum(chosen @ together / (chosen @ alone))))
+
+    every = np.ones(len(usual))
+    found = log_ratio(every)
+    if len(usual) < 3:
+        return Estimate(found, np.inf)
+    without = np.array([log_ratio(every - one) for one in np.eye(len(usual))])
+    n = len(usual)
+    error = np.sqrt((n - 1) / n * np.sum((without - without.mean()) ** 2))
+    t = special.stdtrit(n - 1, 0.975) / special.ndtri(0.975)
+    return Estimate(found, float(t * error))
+
+
+def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> float:
+    """How likely the server takes requests as they come, instead of serving all tenants at once.
+
+    With as many requests of each tenant in flight the former answers all tenants as many, and the
+    latter all tenants an equal part of what it answers them alone: that part is proportional to the
+    work of a request to the power of 1 or 0. One half where work is equal, and both are the same.
+    """
+    valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
+    if not valid:
+        return 0.5
+    shares = np.nanmean(np.log(valid), axis=0)
+    loaded = np.isfinite(shares)
+    works = np.log(np.array(work_s)[loaded])
+    apart = works - works.mean()
+    squares = float(apart @ apart)
+    if len(works) < 2 or squares < 1e-4:
+        return 0.5
+    exponent = float(apart @ shares[loaded]) / squares
+    scatter = 0.05 / np.sqrt(squares)  # of the shares, by what hosts were seen to do
+    spread = np.hypot(NEAR, scatter)
+    odds = 0.5 * (((exponent - 0) / spread) ** 2 - ((exponent - 1) / spread) ** 2)
+    return float(special.expit(odds))
+
+
+@dataclass(frozen=True)
+class TenantWork:
+    """What a tenant's requests cost the server alone (see `queue_limit.Work`)."""
+
+    sla: Sla
+    work_s: Floats
+    away_s: float
+
+
+@dataclass(frozen=True)
+class ModelLimits:
+    """What a simulated server carries that does the work of a cell's server, at its speed.
+
+    `alone_rps` is each tenant's limit alone, NaN without load; `scale` is the limit of the load
+    line, `scale_error` the deviation of its logarithm by what is not known of the discipline, and
+    `utilisation` the part of its time that the server works there.
+    """
+
+    alone_rps: tuple[float, ...]
+    scale: float
+    scale_error: float
+    utilisation: float
+
+
+UNKNOWN_LIMITS = ModelLimits((), np.nan, np.nan, np.nan)
+
+
+def model_limits(
+    model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
+) -> ModelLimits:
+    """By the work of each tenant of the line alone, and what they did together in the rounds.
+
+    All works are as long, by one factor, as makes the tenants answer as much at saturation as they
+    did together. NaN where the work of a tenant with load was not seen.
+    """
+    rates_rps = np.array(model.line.rates_rps(1.0))
+    loaded = np.flatnonzero(rates_rps).tolist()
+    if not all(len(works[i].work_s) for i in loaded):
+        return UNKNOWN_LIMITS
+    alone_rps = [np.nan] * len(works)
+    for i in loaded:
+        alone_rps[i] = _limit(model, [works[i]], [i], lambda scale: [scale], Discipline.FIRST_COME)
+    if len(loaded) == 1:
+        (only,) = loaded
+        base, step = model.line.base_rps[only], model.line.direction_rps[only]
+        rate = alone_rps[only]
+        return ModelLimits(
+            tuple(alone_rps), (rate - base) / step, 0.0, rate * works[only].work_s.mean()
+        )
+    slower = float(np.exp(-ratio_at_saturation(rounds).log))
+    together = [works[i] for i in loaded]
+    means_s = [float(each.work_s.mean()) if len(each.work_s) else np.nan for each in works]
+    probability = first_come_probability(rounds, means_s)
+    logs, weights = [], []
+    for discipline, likely in (
+        (Discipline.FIRST_COME, probability),
+        (Discipline.PROCESSOR_SHARING, 1 - probability),
+    ):
+        if likely > LIKELY:
+            scale = _limit(
+                model,
+                together,
+                loaded,
+                lambda scale: [model.line.rates_rps(scale)[i] for i in loaded],
+                discipline,
+                slower,
+            )
+            logs.append(np.log(scale))
+            weights.append(likely)
+    mean = float(np.average(logs, weights=weights))
+    error = float(np.sqrt(np.average((np.array(logs) - mean) ** 2, weights=weights)))
+    rates = np.array(model.line.rates_rps(float(np.exp(mean))))[loaded]
+    utilisation = float(rates @ [slower * each.work_s.mean() for each in together])
+    return ModelLimits(tuple(alone_rps), float(np.exp(mean)), error, utilisation)
+
+
+def _limit(
+    model: LineModel,
+    works: Sequence[TenantWork],
+    loaded: Sequence[int],
+    rates_rps: Callable[[float], Sequence[float]],
+    discipline: Discipline,
+    slower: float = 1.0,
+) -> float:
+    """With the streams of these tenants, up to where the server is busy all the time."""
+    means_s = np.array([each.work_s.mean() for each in works])
+
+    def utilisation(scale: float) -> float:
+        return float(means_s @ np.array(rates_rps(scale)))
+
+    idle = utilisation(0.0)
+    high = max(1 - idle, 1e-3) / (utilisation(1.0) - idle) / min(slower, 1.0)
+    return limit_scale(
+        works,
+        rates_rps,
+        model.arrivals,
+        discipline,
+        high=high,
+        precision=FINE,
+        slower=slower,
+        streams=loaded,
+    )

@@ -1,0 +1,110 @@
+"""The load at which a simulated server first misses an SLA, by how it divides itself among tenants.
+
+Every simulation draws the same random numbers for the same tenant, so that limits of different
+lines, disciplines and speeds differ by these alone (common random numbers: Law, Simulation Modeling
+and Analysis, 5th ed., section 11.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+
+from perseus.peak.lindley import departures_s
+from perseus.peak.processor_sharing import served
+from perseus.peak.stats import Floats
+from perseus.study.sla import Sla
+from perseus.traffic.arrivals import Arrivals
+
+
+class Discipline(StrEnum):
+    """How tenants with waiting requests divide the server.
+
+    With `slower`, requests take so many times as long: on a shared processor while another tenant
+    has work, too, and where they are taken as they come always.
+    """
+
+    PROCESSOR_SHARING = "processor_sharing"
+    FIRST_COME = "first_come"
+
+
+class Work(Protocol):
+    """A tenant's requests: service times to draw from, shape (n,), and the time spent elsewhere."""
+
+    @property
+    def sla(self) -> Sla: ...
+    @property
+    def work_s(self) -> Floats: ...
+    @property
+    def away_s(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class Precision:
+    """Requests of a simulation, at least in all and of each tenant, at most in all; and how often
+    the range of the limit is halved."""
+
+    requests: int
+    of_each: int
+    most: int
+    halvings: int
+
+
+def limit_scale(
+    tenants: Sequence[Work],
+    rates_rps: Callable[[float], Sequence[float]],
+    arrivals: Arrivals,
+    discipline: Discipline,
+    *,
+    high: float,
+    precision: Precision,
+    slower: float = 1.0,
+    streams: Sequence[int] = (),
+) -> float:
+    """The scale in (0, high) above which some tenant misses its SLA.
+
+    `rates_rps` gives each tenant's rate at a scale, above 0. Tenant i draws from the random stream
+    streams[i], by default i.
+    """
+
+    spend_s = _SPENT_S[discipline]
+
+    def keeps_slas(scale: float) -> bool:
+        rates = rates_rps(scale)
+        wanted_s = max(precision.requests / sum(rates), precision.of_each / min(rates))
+        duration_s = min(wanted_s, precision.most / sum(rates))
+        times_s, work_s = [], []
+        for i, (tenant, rate_rps) in enumerate(zip(tenants, rates, strict=True)):
+            stream = streams[i] if streams else i
+            rng = np.random.default_rng([0, stream])
+            times_s.append(arrivals.times_s(rate_rps, duration_s, rng))
+            draw = np.random.default_rng([1, stream])
+            work_s.append(draw.choice(tenant.work_s, len(times_s[-1])))
+        return all(
+            np.mean(spent_s + tenant.away_s > tenant.sla.latency_ms / 1000) <= tenant.sla.allowed
+            for spent_s, tenant in zip(spend_s(times_s, work_s, slower), tenants, strict=True)
+        )
+
+    low = 0.0
+    for _ in range(precision.halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps_slas(middle) else (low, middle)
+    return (low + high) / 2
+
+
+def _in_turn(
+    arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float
+) -> list[Floats]:
+    """The same as `processor_sharing.served` on a server that takes requests as they come."""
+    times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
+    order = np.argsort(times_s, kind="stable")
+    spent_s = np.empty(len(order))
+    spent_s[order] = departures_s(times_s[order], works_s[order]) - times_s[order]
+    return np.split(spent_s, np.cumsum([len(each) for each in arrivals_s])[:-1])
+
+
+_SPENT_S = {Discipline.PROCESSOR_SHARING: served, Discipline.FIRST_COME: _in_turn}

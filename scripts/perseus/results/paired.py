@@ -1,0 +1,220 @@
+"""Sharing ratios by what was measured in turn on one server (docs/method.md, "Sharing ratio").
+
+The searched peaks of a mix and of its tenants lie minutes apart. What tenants did in turn, alone
+and together, within seconds gives the ratio at saturation, and a simulated queue that does the same
+work the ratio within the SLAs. The searched peaks correct it where they contradict it.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perseus.peak.outcome import Outcome
+from perseus.peak.paired import Estimate, Round, ratio_at_saturation
+from perseus.peak.stats import Floats
+from perseus.results.records import PeakRecord
+from perseus.results.repeats import (
+    Alone,
+    Quantity,
+    RepeatedPeak,
+    capacities,
+    dedicated_peaks,
+    each_alone,
+    sharing_ratio,
+)
+
+Key = tuple[str, str]
+
+STARTS = 0.02
+"""Scale of the half-normal prior on how the ratio at saturation differs from one start of a server
+to the next, of its logarithm. (Four starts on a host of two vCPUs: 0.019.)"""
+
+MODEL_ERROR = 0.015
+"""Standard deviation of the logarithm of the model's ratio around the true one, where the model
+fits. (Means of 23 studies on a real host differ from it by 0.000, -0.022 and -0.017.)"""
+
+INTERFERENCE = 0.1
+"""Part of the logarithm of the ratio at saturation that adds to it: how requests of several tenants
+slow each other down is known at saturation only."""
+
+MISFIT = 0.5
+"""Part that adds to it of how far a dedicated peak surely lies from the model's."""
+
+WRONG, FAR = 0.1, 0.25
+"""How likely the model does not fit at all, and the deviation of its logarithm then."""
+
+_DEVIATIONS = np.geomspace(1e-4, 8 * STARTS, 200)
+OVERSAMPLED = 8
+
+
+def paired_peaks(
+    peaks: Mapping[Key, RepeatedPeak], seed: int
+) -> dict[Key, RepeatedPeak]:
+    """The same peaks; of shared lines with the draws that follow from their paired ratios."""
+    dedicated = dedicated_peaks(list(peaks.values()))
+    pooled = _at_saturation(peaks.values(), seed)
+    found = {}
+    for of, peak in peaks.items():
+        rng = np.random.default_rng([seed, zlib.crc32(f"paired {of}".encode())])
+        alone = each_alone(peak, dedicated)
+        ratio = pooled.get(_server_of(peak))
+        found[of] = peak if ratio is None else _paired(peak, alone, ratio, rng)
+    return found
+
+
+def _server_of(peak: RepeatedPeak) -> tuple[str, tuple[int, ...]]:
+    return peak.task.scenario, tuple(peak.loaded.tolist())
+
+
+@dataclass(frozen=True)
+class AtSaturation:
+    """The logarithm of the ratio at saturation of usual servers: its mean and draws."""
+
+    log: float
+    draws: Floats
+
+
+def _at_saturation(peaks, seed: int) -> dict[tuple[str, tuple[int, ...]], AtSaturation]:
+    """By scenario and loaded tenants: all cells of their mixes, each on a server of its own."""
+    cells: dict[tuple[str, tuple[int, ...]], list[Estimate]] = {}
+    for peak in peaks:
+        if peak.is_dedicated or not peak.is_known:
+            continue
+        for record in _with_rounds(peak):
+            estimate = ratio_at_saturation(_rounds(record))
+            if np.isfinite(estimate.error):
+                cells.setdefault(_server_of(peak), []).append(estimate)
+    return {
+        of: _pooled(found, np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]))
+        for of, found in cells.items()
+    }
+
+
+def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
+    """Its repeats that found a limit and have what is needed."""
+    return [
+        record
+        for record in peak.records
+        if record.has_limit
+        and record.outcome != Outcome.PREDICTED
+        and record.rounds
+        and np.isfinite(record.model.scale)
+    ]
+
+
+def _rounds(record: PeakRecord) -> list[Round]:
+    return [Round(each.alone_rps, each.together_rps) for each in record.rounds]
+
+
+def _pooled(cells: Sequence[Estimate], rng: np.random.Generator, draws: int = 2000) -> AtSaturation:
+    """The mean of cells that differ by more than their errors: random effects, with a half-normal
+    prior of STARTS on their deviation (Gelman et al., Bayesian Data Analysis, 3rd ed., 5.4)."""
+    logs = np.array([each.log for each in cells])
+    variances = np.array([each.error for each in cells]) ** 2
+    weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)
+    centres = (weights * logs).sum(axis=1) / weights.sum(axis=1)
+    log_density = (
+        np.log(_DEVIATIONS)
+        - 0.5 * (_DEVIATIONS / STARTS) ** 2
+        + 0.5 * np.log(weights).sum(axis=1)
+        - 0.5 * np.log(weights.sum(axis=1))
+        - 0.5 * (weights * (logs - centres[:, None]) ** 2).sum(axis=1)
+    )
+    density = np.exp(log_density - log_density.max())
+    density /= density.sum()
+    at = rng.choice(len(density), draws, p=density)
+    drawn = centres[at] + rng.standard_normal(draws) / np.sqrt(weights.sum(axis=1)[at])
+    return AtSaturation(float(density @ centres), drawn)
+
+
+def _paired(
+    peak: RepeatedPeak, alone: Alone, saturation: AtSaturation, rng: np.random.Generator
+) -> RepeatedPeak:
+    searched = sharing_ratio(peak, alone)
+    records = _with_rounds(peak)
+    if not (searched.is_known and records):
+        return peak
+    by_model = [_model_log_ratio(record, peak, saturation) for record in records]
+    logs = np.mean([log for log, _ in by_model], axis=0)
+    spread = _spread(peak, alone, records)
+    ratio = _corrected(logs, spread, searched, rng)
+    return _with_ratio(peak, alone, ratio)
+
+
+def _model_log_ratio(record: PeakRecord, peak: RepeatedPeak, saturation: AtSaturation):
+    """Draws of the logarithm of sum(r_i / C_i), both by the model of this cell."""
+    own = ratio_at_saturation(_rounds(record)).log
+    model = record.model
+    power = 1 / max(min(model.utilisation, 1.0), 0.25)
+    scales = model.scale * np.exp(power * (saturation.draws - own))
+    loaded = peak.loaded
+    base = np.array(record.line.base_rps)[loaded]
+    direction = np.array(record.line.direction_rps)[loaded]
+    alone_rps = np.array(model.alone_rps)[loaded]
+    ratios = (base / alone_rps).sum() + scales * (direction / alone_rps).sum()
+    return np.log(ratios), own
+
+
+def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
+    """Standard deviation of the model's error, where it fits."""
+    at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
+    discipline = float(np.mean([each.model.scale_error for each in records]))
+    misfits = [0.0]
+    for i in peak.loaded:
+        one = alone[i]
+        if one is None:
+            continue
+        models = [r.model.scale for r in one.records if r.has_limit and np.isfinite(r.model.scale)]
+        if models and one.is_known:
+            off = np.log(one.scale_draws / np.mean(models))
+            misfits.append(max(0.0, abs(float(np.median(off))) - 2 * float(off.std())))
+    return float(
+        np.sqrt(
+            MODEL_ERROR**2
+            + (INTERFERENCE * at_saturation) ** 2
+            + discipline**2
+            + (MISFIT * max(misfits)) ** 2
+        )
+    )
+
+
+def _corrected(
+    logs: Floats, spread: float, searched: Quantity, rng: np.random.Generator
+) -> Quantity:
+    """The model's ratio as prior, which mostly fits and sometimes does not, times the likelihood of
+    the searched one."""
+    prior = np.tile(logs, OVERSAMPLED)
+    wrong = rng.random(len(prior)) < WRONG
+    prior = prior + rng.standard_normal(len(prior)) * np.where(wrong, FAR, spread)
+    of_search = np.log(searched.draws)
+    centre, deviation = float(np.median(of_search)), float(of_search.std())
+    density = np.exp(-0.5 * ((prior - centre) / deviation) ** 2) + 1e-300
+    drawn = rng.choice(prior, len(logs), p=density / density.sum())
+    return replace(searched, value=float(np.exp(np.median(drawn))), draws=np.exp(drawn))
+
+
+def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
+    """The peak whose shares of dedicated peaks add up to this ratio, draw by draw."""
+    loaded = peak.loaded
+    capacity, capacity_draws = capacities(peak, alone)
+    used = [record for record in peak.records if record.has_limit]
+    base = np.mean([record.line.base_rps for record in used], axis=0)
+    direction = np.mean([record.line.direction_rps for record in used], axis=0)
+
+    def scale(value, capacity_rps):
+        held = (base[loaded] / capacity_rps).sum(axis=-1)
+        return (value - held) / (direction[loaded] / capacity_rps).sum(axis=-1)
+
+    value = float(scale(ratio.value, capacity))
+    draws = np.maximum(scale(ratio.draws, capacity_draws), 1e-6)
+    return replace(
+        peak,
+        scale=value,
+        scale_draws=draws,
+        rates_rps=base + value * direction,
+        rates_draws_rps=base + draws[:, None] * direction,
+    )
