@@ -294,9 +294,7 @@ class SimulatedServer:
         arrived = arrival - np.clip(arrival - stall_s, 0, length_s)
         done = np.empty(len(arrival))
         if self.instances:
-            done[order] = one_core(
-                arrived[order], work[order], owner[order], self.interference
-            )
+            done[order] = one_core(arrived[order], work[order], owner[order], self.interference)
         else:
             done[order] = self.discipline(arrived[order], work[order])
         done += length_s * (done > stall_s)

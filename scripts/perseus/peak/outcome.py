@@ -54,8 +54,9 @@ class Peak:
     is empty where it was little. `speeds_rps` has, per tenant, what the busy server answered it
     alone each time that this was looked at, NaN without load, and `work_s` what a request cost it
     then (`peak.speed.work_s`), shape (parts,). `rounds` have what it answered them in turn, alone
-    and together, and `model` what a simulated server carries that does the same work. `cliff` says where latency leaps from
-    within the SLA to far beyond it, and is empty where it rises with the load.
+    and together, and `model` what a simulated server carries that does the same work. `cliff` says
+    where latency leaps from within the SLA to far beyond it, and is empty where it rises with the
+    load.
     """
 
     outcome: Outcome
@@ -77,7 +78,22 @@ class Peak:
 def no_peak(outcome: Outcome, reason: str, windows: Sequence[Window] = ()) -> Peak:
     """The result when there was nothing to search, or nothing that can be stated."""
     nan = float("nan")
-    return Peak(outcome, reason, nan, -1, nan, nan, np.empty(0), (), (), (), UNKNOWN_LIMITS, "", "", tuple(windows))
+    return Peak(
+        outcome,
+        reason,
+        nan,
+        -1,
+        nan,
+        nan,
+        np.empty(0),
+        (),
+        (),
+        (),
+        UNKNOWN_LIMITS,
+        "",
+        "",
+        tuple(windows),
+    )
 
 
 def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]) -> bool:

@@ -33,9 +33,7 @@ def served(
     return _of_any(arrivals_s, work_s, slower)
 
 
-def _of_two(
-    arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float
-) -> list[Floats]:
+def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
     """From one arrival to the next, which takes a sixth of the time of `_of_any`."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
@@ -100,9 +98,7 @@ class _Tenant:
         return times_s[last] + needed_s + longer_s - times_s[self.places]
 
 
-def _of_any(
-    arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float
-) -> list[Floats]:
+def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
     """Of any number of tenants, from one event to the next."""
     works = [work.tolist() for work in work_s]
     tenants = np.repeat(np.arange(len(works)), [len(each) for each in arrivals_s])

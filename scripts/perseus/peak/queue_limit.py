@@ -96,9 +96,7 @@ def limit_scale(
     return (low + high) / 2
 
 
-def _in_turn(
-    arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float
-) -> list[Floats]:
+def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
     """The same as `processor_sharing.served` on a server that takes requests as they come."""
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")

@@ -8,13 +8,15 @@ work the ratio within the SLAs. The searched peaks correct it where they contrad
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.paired import Estimate, Round, ratio_at_saturation
+from perseus.peak.predicted.solo import LEAST_UTILISATION
 from perseus.peak.stats import Floats
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import (
@@ -28,6 +30,10 @@ from perseus.results.repeats import (
 )
 
 Key = tuple[str, str]
+"""Of a load line (`repeats.key`)."""
+
+SharedServer = tuple[str, tuple[int, ...]]
+"""Its scenario, and the places of the tenants that have load."""
 
 STARTS = 0.02
 """Scale of the half-normal prior on how the ratio at saturation differs from one start of a server
@@ -44,16 +50,18 @@ slow each other down is known at saturation only."""
 MISFIT = 0.5
 """Part that adds to it of how far a dedicated peak surely lies from the model's."""
 
-WRONG, FAR = 0.1, 0.25
+WRONG, FAR = 0.05, 0.25
 """How likely the model does not fit at all, and the deviation of its logarithm then."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * STARTS, 200)
 OVERSAMPLED = 8
+"""Draws of the prior for each that is kept."""
+
+LEAST = 1e-6
+"""Part of the searched scale that is left where tenants that are held take all there is."""
 
 
-def paired_peaks(
-    peaks: Mapping[Key, RepeatedPeak], seed: int
-) -> dict[Key, RepeatedPeak]:
+def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
     """The same peaks; of shared lines with the draws that follow from their paired ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
@@ -66,21 +74,21 @@ def paired_peaks(
     return found
 
 
-def _server_of(peak: RepeatedPeak) -> tuple[str, tuple[int, ...]]:
+def _server_of(peak: RepeatedPeak) -> SharedServer:
     return peak.task.scenario, tuple(peak.loaded.tolist())
 
 
 @dataclass(frozen=True)
 class AtSaturation:
-    """The logarithm of the ratio at saturation of usual servers: its mean and draws."""
+    """The logarithm of the ratio at saturation of usual servers: draws, shape (draws,)."""
 
-    log: float
     draws: Floats
 
 
-def _at_saturation(peaks, seed: int) -> dict[tuple[str, tuple[int, ...]], AtSaturation]:
-    """By scenario and loaded tenants: all cells of their mixes, each on a server of its own."""
-    cells: dict[tuple[str, tuple[int, ...]], list[Estimate]] = {}
+def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, AtSaturation]:
+    """By all cells of the mixes of the same tenants, each on a server of its own."""
+    cells: dict[SharedServer, list[Estimate]] = {}
+    draws = {}
     for peak in peaks:
         if peak.is_dedicated or not peak.is_known:
             continue
@@ -88,8 +96,11 @@ def _at_saturation(peaks, seed: int) -> dict[tuple[str, tuple[int, ...]], AtSatu
             estimate = ratio_at_saturation(_rounds(record))
             if np.isfinite(estimate.error):
                 cells.setdefault(_server_of(peak), []).append(estimate)
+                draws[_server_of(peak)] = len(peak.scale_draws)
     return {
-        of: _pooled(found, np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]))
+        of: _pooled(
+            found, np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]), draws[of]
+        )
         for of, found in cells.items()
     }
 
@@ -110,7 +121,7 @@ def _rounds(record: PeakRecord) -> list[Round]:
     return [Round(each.alone_rps, each.together_rps) for each in record.rounds]
 
 
-def _pooled(cells: Sequence[Estimate], rng: np.random.Generator, draws: int = 2000) -> AtSaturation:
+def _pooled(cells: Sequence[Estimate], rng: np.random.Generator, draws: int) -> AtSaturation:
     """The mean of cells that differ by more than their errors: random effects, with a half-normal
     prior of STARTS on their deviation (Gelman et al., Bayesian Data Analysis, 3rd ed., 5.4)."""
     logs = np.array([each.log for each in cells])
@@ -128,7 +139,7 @@ def _pooled(cells: Sequence[Estimate], rng: np.random.Generator, draws: int = 20
     density /= density.sum()
     at = rng.choice(len(density), draws, p=density)
     drawn = centres[at] + rng.standard_normal(draws) / np.sqrt(weights.sum(axis=1)[at])
-    return AtSaturation(float(density @ centres), drawn)
+    return AtSaturation(drawn)
 
 
 def _paired(
@@ -138,25 +149,30 @@ def _paired(
     records = _with_rounds(peak)
     if not (searched.is_known and records):
         return peak
-    by_model = [_model_log_ratio(record, peak, saturation) for record in records]
-    logs = np.mean([log for log, _ in by_model], axis=0)
+    logs = np.mean([_model_log_ratio(each, peak.loaded, saturation) for each in records], axis=0)
     spread = _spread(peak, alone, records)
     ratio = _corrected(logs, spread, searched, rng)
     return _with_ratio(peak, alone, ratio)
 
 
-def _model_log_ratio(record: PeakRecord, peak: RepeatedPeak, saturation: AtSaturation):
-    """Draws of the logarithm of sum(r_i / C_i), both by the model of this cell."""
+def _model_log_ratio(
+    record: PeakRecord, loaded: NDArray[np.int64], saturation: AtSaturation
+) -> Floats:
+    """Draws of the logarithm of sum(r_i / C_i), all by the model of this cell.
+
+    Its limit is brought from the ratio at saturation of its own server to that of usual ones. A
+    limit lies a constant below what the busy server answers, so that it changes by the power 1 /
+    utilisation.
+    """
     own = ratio_at_saturation(_rounds(record)).log
-    model = record.model
-    power = 1 / max(min(model.utilisation, 1.0), 0.25)
-    scales = model.scale * np.exp(power * (saturation.draws - own))
-    loaded = peak.loaded
-    base = np.array(record.line.base_rps)[loaded]
-    direction = np.array(record.line.direction_rps)[loaded]
-    alone_rps = np.array(model.alone_rps)[loaded]
+    power = 1 / min(max(record.model.utilisation, LEAST_UTILISATION), 1.0)
+    scales = record.model.scale * np.exp(power * (saturation.draws - own))
+    base, direction, alone_rps = (
+        np.array(values)[loaded]
+        for values in (record.line.base_rps, record.line.direction_rps, record.model.alone_rps)
+    )
     ratios = (base / alone_rps).sum() + scales * (direction / alone_rps).sum()
-    return np.log(ratios), own
+    return np.log(ratios)
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
@@ -199,22 +215,24 @@ def _corrected(
 
 def _with_ratio(peak: RepeatedPeak, alone: Alone, ratio: Quantity) -> RepeatedPeak:
     """The peak whose shares of dedicated peaks add up to this ratio, draw by draw."""
-    loaded = peak.loaded
     capacity, capacity_draws = capacities(peak, alone)
     used = [record for record in peak.records if record.has_limit]
     base = np.mean([record.line.base_rps for record in used], axis=0)
-    direction = np.mean([record.line.direction_rps for record in used], axis=0)
+    above = peak.rates_rps - base  # what rises along the line
+    loaded = peak.loaded
 
-    def scale(value, capacity_rps):
+    def multiple(of: Floats | float, capacity_rps: Floats) -> Floats:
         held = (base[loaded] / capacity_rps).sum(axis=-1)
-        return (value - held) / (direction[loaded] / capacity_rps).sum(axis=-1)
+        rises = (above[loaded] / capacity_rps).sum(axis=-1)
+        return np.maximum((of - held) / rises, LEAST)
 
-    value = float(scale(ratio.value, capacity))
-    draws = np.maximum(scale(ratio.draws, capacity_draws), 1e-6)
+    value = float(multiple(ratio.value, capacity))
+    draws = multiple(ratio.draws, capacity_draws)
     return replace(
         peak,
-        scale=value,
-        scale_draws=draws,
-        rates_rps=base + value * direction,
-        rates_draws_rps=base + draws[:, None] * direction,
+        scale=value * peak.scale,
+        scale_draws=draws * peak.scale,
+        rates_rps=base + value * above,
+        rates_draws_rps=base + draws[:, None] * above,
+        correction=value,
     )

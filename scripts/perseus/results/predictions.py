@@ -24,6 +24,7 @@ from perseus.peak.predicted.left_out import (
 )
 from perseus.peak.predicted.solo import Solo
 from perseus.peak.stats import UNKNOWN, Interval
+from perseus.results.paired import paired_peaks
 from perseus.results.records import PeakRecord
 from perseus.results.repeats import (
     Dedicated,
@@ -153,7 +154,8 @@ class Predictions:
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
         """From the folders of raw results of cells that searched, and the records of exports: they
         say how much memory the models touch whose graph is known."""
-        peaks = list(group([PeakRecord.read(cell) for cell in searches], task.seed).values())
+        searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
+        peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
         return cls(task.study, tuple(found))
 

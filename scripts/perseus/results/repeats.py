@@ -91,6 +91,8 @@ class RepeatedPeak:
 
     `scale` and `rates_rps` (T,) are the means of the repeats that found a limit of the server, NaN
     if none did; `scale_draws` (draws,) and `rates_draws_rps` (draws, T) are then empty.
+    `correction` is the factor on the searched scales by what was measured in turn
+    (`results.paired`).
     """
 
     records: tuple[PeakRecord, ...]
@@ -98,6 +100,7 @@ class RepeatedPeak:
     scale_draws: Floats
     rates_rps: Floats
     rates_draws_rps: Floats
+    correction: float = 1.0
 
     @property
     def task(self) -> MeasureTask:
@@ -178,7 +181,9 @@ class RepeatedPeak:
         """The limit of a tenant alone by a simulated queue with the work that was seen, the mean of
         the repeats; NaN where there is none."""
         place = self.tenants.index(tenant)
-        limits = [r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps]
+        limits = [
+            r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
+        ]
         return float(np.mean(limits)) if limits else np.nan
 
     @property

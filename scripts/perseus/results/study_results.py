@@ -14,6 +14,7 @@ from perseus.results.fleets.attainment import attained
 from perseus.results.fleets.break_even import Cost, costs
 from perseus.results.fleets.operating_points import OperatingPoint, operating_points
 from perseus.results.fleets.plans import Plan, plans
+from perseus.results.paired import paired_peaks
 from perseus.results.records import Ceiling, PeakRecord, Record, Row, plain_record
 from perseus.results.repeats import (
     Alone,
@@ -66,7 +67,7 @@ class StudyResults:
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
         """One for each load line that was searched, by `repeats.key`."""
-        return group(self.searches, self.task.seed)
+        return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property
     def _sharing_ratios(self) -> dict[tuple[str, str], Quantity]:

@@ -14,6 +14,7 @@ from perseus.host.printable import printable
 from perseus.peak.stats import NORMAL_ENDS, Floats, Interval
 from perseus.results.compare.host_noise import HostNoise
 from perseus.results.compare.source import Source
+from perseus.results.paired import paired_peaks
 from perseus.results.repeats import (
     NOTHING,
     Alone,
@@ -120,7 +121,7 @@ def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, Compared
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
         of_server = [record for record in source.records if record.task.server.name == server]
-        peaks |= group(of_server, seed, noise.draws, deviations)
+        peaks |= paired_peaks(group(of_server, seed, noise.draws, deviations), seed)
     dedicated = dedicated_peaks(list(peaks.values()))
     found = (_line(row, source, peaks, dedicated) for _, row in source.tables["peaks"].iterrows())
     return {line.key: line for line in found}

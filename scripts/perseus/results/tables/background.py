@@ -112,7 +112,7 @@ def _row(record: BackgroundRecord, results: StudyResults) -> Row:
     alone, place = results.alone(peak), names.index(run.searched)
     searched = np.eye(len(names))[place]
     held_rps = np.array(record.line.base_rps) * (1 - searched)
-    at_limit = record.estimate_scale if record.has_limit else np.nan
+    at_limit = peak.correction * record.estimate_scale if record.has_limit else np.nan
     ratio, share = results.sharing_ratio(peak), sharing_ratio(peak, alone, searched)
     return {
         **cell(record.task),

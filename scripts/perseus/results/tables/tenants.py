@@ -108,7 +108,9 @@ def _of_cell(
         if row["phase"] == Phase.ALONE and row["offered_rps"] > 0
     }
     rates = record.rates_rps(record.certified_scale)
-    estimates = record.rates_rps(record.estimate_scale if record.has_limit else np.nan)
+    estimates = record.rates_rps(
+        peak.correction * record.estimate_scale if record.has_limit else np.nan
+    )
     limit = peak.point.interval()
     lowest, highest = (_rates_rps(record, end) for end in (limit.low, limit.high))
     for i, tenant in enumerate(record.task.tenants):
