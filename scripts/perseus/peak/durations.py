@@ -102,7 +102,7 @@ def window_s(
     if phase is Phase.WARM_UP:
         return USUAL_WARM_UP_S
     if phase is Phase.SPEED:
-        return speed.SHORTEST_S
+        return speed.SHORTEST_S if len(slas) == 1 else 1.2 * speed.ROUND_S
     overhead_s = settle_s(settings, slas) + grace_s(slas)
     return overhead_s + counted_s(phase, settings, slas, rates_rps)
 
@@ -115,7 +115,7 @@ def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
         Phase.BISECT: USUAL_COARSE,
         Phase.ROOT: settings.root_windows,
         Phase.CONFIRM: settings.confirmations + 1,
-        Phase.SPEED: SPEEDS * tenants,
+        Phase.SPEED: SPEEDS * (settings.rounds * (tenants + 1) if tenants > 1 else 1),
         Phase.ALONE: tenants if tenants > 1 else 0,
     }
 
@@ -169,5 +169,6 @@ def longest_s(settings: SearchSettings, slas: Sequence[Sla], rates_rps: Sequence
         return max(effort(phase, s).max_s, *around)
 
     windows_s = sum(count * (overhead_s + most_counted_s(phase)) for phase, count in most.items())
-    speeds_s = (SPEEDS + 1) * len(slas) * speed.LONGEST_S
+    rounds_s = s.rounds * (len(slas) + 1) * speed.ROUND_LONGEST_S
+    speeds_s = 1.2 * (SPEEDS + 1) * (rounds_s if len(slas) > 1 else speed.LONGEST_S)
     return 2 * s.warm_up_s + speeds_s + (ATTEMPTS + 1) * windows_s + PATIENCE_S

@@ -44,9 +44,11 @@ from perseus.peak.outcome import (
     why_uncertified,
     why_unsteady,
 )
-from perseus.peak.paired import ModelLimits, Round, TenantWork, model_limits
+from perseus.peak.paired import ModelLimits, Round, ratio_at_saturation
+from perseus.peak.shared_model import TenantWork, model_limits
 from perseus.peak.slowed import UsualSpeed, slowed
 from perseus.peak.speed import IN_FLIGHT, NO_SPEED, Speed
+from perseus.peak.stats import NORMAL_ENDS
 from perseus.peak.steadiness import Steadiness, of_each_tenant
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
@@ -71,6 +73,9 @@ NARROW = 0.35
 
 AGREEING = 0.6
 """Width of one that has the limit of the model: wider ones have anything."""
+
+ROUNDS_PART = 0.3
+"""Part of the wanted half-width of a sharing ratio that the error of its rounds may have."""
 
 LOOKS_S = 1.0  # between looks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
@@ -168,14 +173,23 @@ class _Search:
         """How fast the busy server answers each tenant alone; of several, in turn with all of them
         together, in rounds whose order is turned."""
         if len(self.loaded) > 1:
-            seen = [self._round() for _ in range(self.settings.rounds)]
-            looks = tuple(map(speed.combined, zip(*seen, strict=True)))
+            looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
         else:
             (only,) = self.loaded
             looks = self._at_saturation([only], speed.duration_s(self.unloaded_ms[only]))
         self.speeds.append(looks)
         warm_up = next(w for w in reversed(self.windows) if w.phase is Phase.WARM_UP)
         self.usual = UsualSpeed.of(self.speeds, warm_up.seen)
+
+    def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
+        """As many rounds as the preset has, or as make the ratio precise enough."""
+        seen = [self._round()]
+        while len(seen) < self.settings.rounds:
+            error = ratio_at_saturation(self.rounds).error
+            if NORMAL_ENDS * error < self.settings.ratio_within * ROUNDS_PART:
+                break
+            seen.append(self._round())
+        return seen
 
     def _round(self) -> tuple[Speed, ...]:
         """Each tenant alone, and all of them at once between them."""
@@ -280,9 +294,9 @@ class _Search:
         """A scale near the limit, from windows around it in random order.
 
         Each window is placed by what is known by then, so that a wrong turn of the bisection does
-        not spoil the rest. A third of them does where they show the work of each request, and the
-        interval is narrow, or where it has the limit of the model; where it stays wide there are
-        more.
+        not spoil the rest. A third of them is enough where they show the work of each request and
+        the interval is narrow, and two where the interval contains the limit of the model. Where
+        it stays wide there are more.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
@@ -292,7 +306,7 @@ class _Search:
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
-            if enough and found.agrees_with(by_model, AGREEING):
+            if i > 0 and enough and found.agrees_with(by_model, AGREEING):
                 break
             if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break

@@ -21,8 +21,9 @@ IN_FLIGHT = 4
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
 """Of a window that sees the speed: so many seconds, or requests one after another."""
 
-ROUND_S, ROUND_REQUESTS = 0.7, 20
-"""Of a window of a round in which tenants take turns: so many seconds at least, or requests."""
+ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
+"""Of a window of a round in which tenants take turns: so many seconds, or requests one after
+another."""
 
 SURE = 4.0
 """Standard errors by which two speeds differ that are not the same: they are of few batches, and
@@ -103,7 +104,7 @@ def duration_s(unloaded_ms: Floats) -> float:
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
     """How long each window of a round lasts: the same for all, by the slowest tenant."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
-    return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, LONGEST_S))
+    return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:

@@ -64,6 +64,12 @@ class Measurement(Part):
         default=None,
         description="Independent repeats with a restarted server. Default, the preset's.",
     )
+    ratio_within: Annotated[Real, Field(ge=0.01, le=0.5)] | None = Field(
+        default=None,
+        description="Target for half the width of the 95 % interval of a sharing ratio. A cell of"
+        " several tenants ends its saturation rounds as soon as they are precise enough for it."
+        " Default, the preset's (docs/explanation/sharing-ratio.md).",
+    )
     arrivals: ArrivalProcess = Field(
         default=ArrivalProcess(), description="The arrival process of the requests."
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from perseus.study.cells import Cell, Study, search_alone
 from perseus.study.demand import LEVELS, Demand
 from perseus.study.measurement import ArrivalProcess, ClientSettings
 from perseus.study.model import Model
-from perseus.study.presets import PRESETS
+from perseus.study.presets import PRESETS, SearchSettings
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.server import Server
 from perseus.study.setting import configured, in_words, of_ceiling
@@ -139,11 +140,20 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
         ),
         tenants=tuple(_measured(study, tenant) for tenant in of.scenario.tenants),
         preset=of.preset,
-        search=PRESETS[of.preset].settings,
+        search=_search(study, of),
         arrivals=_arrivals(arrivals),
         trace=arrivals.trace,
         client=client if of.run.offers_load else client.model_copy(update={"processes": None}),
     )
+
+
+def _search(study: Study, of: Cell) -> SearchSettings:
+    """The preset's; the wanted width of sharing ratios concerns cells of several tenants only."""
+    settings = PRESETS[of.preset].settings
+    wanted = study.definition.measurement.ratio_within
+    if wanted is None or len(of.scenario.tenants) < 2:
+        return settings
+    return replace(settings, ratio_within=wanted)
 
 
 def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:

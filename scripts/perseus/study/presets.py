@@ -32,7 +32,8 @@ class SearchSettings:
     root_windows: int
     confirmations: int  # fresh windows that must all pass
     ratio: float  # the bracket is narrow enough when high / low is at most this
-    rounds: int  # of a shared server at saturation, each time that its speed is seen
+    rounds: int  # of saturation windows on a shared server, at most, in each of four places
+    ratio_within: float  # half the width of the 95 % interval of a sharing ratio that is aimed at
     max_windows: int = 16  # of bracketing and bisection, without those tried again
 
 
@@ -59,6 +60,7 @@ PRESETS = {
             confirmations=1,
             ratio=1.6,  # the bracket itself, nothing to bisect
             rounds=1,
+            ratio_within=0.1,
         ),
         repeats=1,
     ),
@@ -74,7 +76,8 @@ PRESETS = {
             root_windows=3,
             confirmations=1,
             ratio=1.25,
-            rounds=4,
+            rounds=3,
+            ratio_within=0.05,
         ),
         repeats=1,
     ),
@@ -91,6 +94,7 @@ PRESETS = {
             confirmations=1,
             ratio=1.15,
             rounds=8,
+            ratio_within=0.04,
         ),
         repeats=3,
     ),
@@ -106,7 +110,8 @@ PRESETS = {
             root_windows=6,
             confirmations=2,
             ratio=1.15,
-            rounds=8,
+            rounds=16,
+            ratio_within=0.03,
         ),
         repeats=5,
     ),

@@ -246,6 +246,7 @@ GROUPS = {
         {"measurement": {"preset": "quick", "repeats": 1, "arrivals": {"process": "gamma"}}},
         (
             ({"measurement.preset": "standard"}, ALL_CELLS | {AFTER}),
+            ({"measurement.ratio_within": 0.02}, {MIX, AFTER}),
             *rows(
                 {"measurement.arrivals.process": "poisson"},
                 {"measurement.arrivals.cv": 3},

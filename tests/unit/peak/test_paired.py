@@ -5,13 +5,8 @@ import pytest
 
 from perseus.peak.line_model import LineModel
 from perseus.peak.load_line import LoadLine
-from perseus.peak.paired import (
-    Round,
-    TenantWork,
-    first_come_probability,
-    model_limits,
-    ratio_at_saturation,
-)
+from perseus.peak.paired import Round, first_come_probability, ratio_at_saturation
+from perseus.peak.shared_model import TenantWork, model_limits
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.study.sla import Sla
 from perseus.traffic.arrivals import Arrivals

@@ -1,0 +1,116 @@
+"""What a simulated server carries that does the work that was seen of a real one.
+
+It leads from saturation, where tenants are compared within seconds (`peak.paired`), to the limits
+that keep their SLAs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perseus.peak.line_model import LineModel
+from perseus.peak.paired import (
+    UNKNOWN_LIMITS,
+    ModelLimits,
+    Round,
+    first_come_probability,
+    ratio_at_saturation,
+)
+from perseus.peak.queue_limit import Discipline, Precision, limit_scale
+from perseus.peak.stats import Floats
+from perseus.study.sla import Sla
+
+FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
+"""Of the limits that are compared: their ratio scatters by about 0.3 %."""
+
+LIKELY = 0.02
+"""Probability of a discipline below which it is not simulated."""
+
+
+@dataclass(frozen=True)
+class TenantWork:
+    """What a tenant's requests cost the server alone (see `queue_limit.Work`)."""
+
+    sla: Sla
+    work_s: Floats
+    away_s: float
+
+
+def model_limits(
+    model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
+) -> ModelLimits:
+    """By the work of each tenant of the line alone, and what they did together in the rounds.
+
+    All works are as long, by one factor, as makes the tenants answer as much at saturation as they
+    did together. NaN where the work of a tenant with load was not seen.
+    """
+    rates_rps = np.array(model.line.rates_rps(1.0))
+    loaded = np.flatnonzero(rates_rps).tolist()
+    if not all(len(works[i].work_s) for i in loaded):
+        return UNKNOWN_LIMITS
+    alone_rps = [np.nan] * len(works)
+    for i in loaded:
+        alone_rps[i] = _limit(model, [works[i]], [i], lambda scale: [scale], Discipline.FIRST_COME)
+    if len(loaded) == 1:
+        (only,) = loaded
+        base, step = model.line.base_rps[only], model.line.direction_rps[only]
+        rate = alone_rps[only]
+        return ModelLimits(
+            tuple(alone_rps), (rate - base) / step, 0.0, rate * works[only].work_s.mean()
+        )
+    slower = float(np.exp(-ratio_at_saturation(rounds).log))
+    together = [works[i] for i in loaded]
+    means_s = [float(each.work_s.mean()) if len(each.work_s) else np.nan for each in works]
+    probability = first_come_probability(rounds, means_s)
+    logs, weights = [], []
+    for discipline, likely in (
+        (Discipline.FIRST_COME, probability),
+        (Discipline.PROCESSOR_SHARING, 1 - probability),
+    ):
+        if likely > LIKELY:
+            scale = _limit(
+                model,
+                together,
+                loaded,
+                lambda scale: [model.line.rates_rps(scale)[i] for i in loaded],
+                discipline,
+                slower,
+            )
+            logs.append(np.log(scale))
+            weights.append(likely)
+    mean = float(np.average(logs, weights=weights))
+    error = float(np.sqrt(np.average((np.array(logs) - mean) ** 2, weights=weights)))
+    rates = np.array(model.line.rates_rps(float(np.exp(mean))))[loaded]
+    utilisation = float(rates @ [slower * each.work_s.mean() for each in together])
+    return ModelLimits(tuple(alone_rps), float(np.exp(mean)), error, utilisation)
+
+
+def _limit(
+    model: LineModel,
+    works: Sequence[TenantWork],
+    loaded: Sequence[int],
+    rates_rps: Callable[[float], Sequence[float]],
+    discipline: Discipline,
+    slower: float = 1.0,
+) -> float:
+    """With the streams of these tenants, up to where the server is busy all the time."""
+    means_s = np.array([each.work_s.mean() for each in works])
+
+    def utilisation(scale: float) -> float:
+        return float(means_s @ np.array(rates_rps(scale)))
+
+    idle = utilisation(0.0)
+    high = max(1 - idle, 1e-3) / (utilisation(1.0) - idle) / min(slower, 1.0)
+    return limit_scale(
+        works,
+        rates_rps,
+        model.arrivals,
+        discipline,
+        high=high,
+        precision=FINE,
+        slower=slower,
+        streams=loaded,
+    )
