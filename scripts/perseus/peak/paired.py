@@ -1,4 +1,4 @@
-"""Tenants of one server, alone and together in turn (docs/method.md, "Sharing ratio").
+"""Tenants of one server, alone and together in turn (docs/explanation/sharing-ratio.md).
 
 A host changes its speed within minutes, and with it whatever is measured minutes apart. So a shared
 server is loaded to saturation in short windows, each tenant alone and all together, again and again

@@ -1,4 +1,4 @@
-"""Sharing ratios by what was measured in turn on one server (docs/method.md, "Sharing ratio").
+"""Sharing ratios by what was measured in turn on one server (docs/explanation/sharing-ratio.md).
 
 The searched peaks of a mix and of its tenants lie minutes apart. What tenants did in turn, alone
 and together, within seconds gives the ratio at saturation, and a simulated queue that does the same
