@@ -139,6 +139,14 @@ OF_SHARING = {
         SURE,
     ),
     "On full servers a and b should share: it saves about 20 %": (SURE, DEAR),
+    "On full servers a and b should share: it saves about 20 % (15 % to 25 %)": (
+        SURE,
+        study(savings({"ci_high": 0.24})),
+    ),
+    "costs more than dedicated servers, the best one 20 % more (10 % to 30 %)": (
+        DEAR,
+        study(savings(LOST | {"ci_low": -0.29})),
+    ),
     "On full cpu1 servers a and b should share": (
         study(savings=[COMMON | REPEATED | SHARED | LOST | ON_GPU]),
         SURE,

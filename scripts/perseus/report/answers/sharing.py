@@ -98,13 +98,15 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         return Answer("unknown", headline, tuple(reasons), lines)
     best = _best(known)
     kind = _kind(best, known)
+    low, high = _ends(best)
+    saves = f"{percent(best['saving'])} ({bounds(low, high, percent)})"
+    costs = f"the best one {percent(-best['saving'])} more ({bounds(-high, -low, percent)})"
     headline = {
-        "yes": f"On {where} {who} should share: it saves about {percent(best['saving'])}",
+        "yes": f"On {where} {who} should share: it saves about {saves}",
         "perhaps": f"On {where} {who} would probably gain from sharing, but not for sure",
-        "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}",
+        "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
         "unclear": f"Too close to tell whether on {where} {who} should share",
     }[kind]
-    low, high = _ends(best)
     if kind == "unclear" and high >= 0 and np.isfinite([low, high]).any():
         headline += f": the saving is {bounds(low, high, percent)}"
     used = _used(best, tables)
