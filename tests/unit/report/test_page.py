@@ -83,12 +83,21 @@ def test_a_line_without_dedicated_peaks_is_not_blamed_on_its_server():
 
 
 def test_a_figure_says_where_all_of_its_numbers_are():
-    also = {"costs": "", "peaks": "tenants", "frontier": "tenants", "replay": "attainment"}
-    also |= {"ceilings": "peaks", "concurrency": "knees", "break_even": "crossings"}
+    priced = ", tables/tenants.csv and tables/costs.csv"
+    also = {"costs": "", "peaks": priced, "frontier": priced}
+    also |= {
+        figure: f" and tables/{table}.csv"
+        for figure, table in (
+            ("replay", "attainment"),
+            ("ceilings", "peaks"),
+            ("concurrency", "knees"),
+            ("break_even", "crossings"),
+        )
+    }
     made = synthetic.records(synthetic.Truth(synthetic.TRUTH.capacities, repeats=1))
     page = report_page.render(frames_of(made), dict.fromkeys(also, SVG), synthetic.loaded(made))
-    for figure, table in also.items():
-        files = f"figures/{figure}.csv" + (f" and tables/{table}.csv" if table else "")
+    for figure, tables in also.items():
+        files = f"figures/{figure}.csv{tables}"
         assert f'its numbers are in {files}"' in page and f"Data: {files}<" in page
 
 

@@ -35,7 +35,8 @@ def frames(made):
 
 
 def text_of(frames, made):
-    shown = report_page.render(frames, {}, synthetic.loaded(made))
+    page = report_page.render(frames, {}, synthetic.loaded(made))
+    shown = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", shown)).split())
 
 
