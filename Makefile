@@ -7,6 +7,7 @@
 # make test-kills  the same killed fifty times at random, and run to their end: half an hour; KILLS=, SEED=
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make test-mlflow  log results to an MLflow store in a file
+# make test-open-inference  measure an MLServer, which is no Triton
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/explanation/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
@@ -29,6 +30,8 @@ IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not
 CLUSTERS := .venv-clusters
 # .venv and, before it, what `track: {mlflow: URI}` needs.
 MLFLOW := .venv-mlflow
+# An MLServer to measure, with packages of its own.
+MLSERVER := .venv-mlserver
 # What builds the site, which nothing else needs.
 DOCS := .venv-docs
 
@@ -40,7 +43,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again lint test test-servers test-live test-kills test-slurm test-mlflow docs bench environment clean-environment
+.PHONY: all again lint test test-servers test-live test-kills test-slurm test-mlflow test-open-inference docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -92,14 +95,13 @@ test-mlflow: environment
 	@echo "== pytest: results in an MLflow store of this machine =="
 	@$(MLFLOW)/bin/python -m pytest tests/mlflow_store
 
+test-open-inference: environment
+	@$(call install_alone,$(MLSERVER),envs/mlserver.txt)
+	@echo "== pytest: a study on an MLServer =="
+	@$(ON_PATH) $(BIN)/python -m pytest tests/open_inference
+
 docs:
-	@if ! cmp -s docs/site/requirements.txt $(DOCS)/requirements.txt; then \
-	  echo "== Installing what builds the site into $(DOCS) ==" && \
-	  $(PYTHON) -m venv --clear $(DOCS) && \
-	  $(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check \
-	    -r docs/site/requirements.txt && \
-	  cp docs/site/requirements.txt $(DOCS)/requirements.txt; \
-	fi
+	@$(call install_alone,$(DOCS),docs/site/requirements.txt)
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build
 
 bench: environment
@@ -126,6 +128,16 @@ define require_python
 { $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { \
   echo "Perseus needs Python 3.11 or 3.12, and $(PYTHON) is $$($(PYTHON) --version 2>&1)." \
        "Install one and name it: make PYTHON=python3.11 $(MAKECMDGOALS)" >&2; exit 1; }; }
+endef
+
+# A folder whose environment has the packages of a file alone.
+define install_alone
+if ! cmp -s $(2) $(1)/requirements.txt; then \
+  echo "== Installing $(2) into $(1) ==" && \
+  $(PYTHON) -m venv --clear $(1) && \
+  $(1)/bin/python -m pip install --quiet --disable-pip-version-check -r $(2) && \
+  cp $(2) $(1)/requirements.txt; \
+fi
 endef
 
 # A folder whose environment has .venv and, before it, the packages of some files.

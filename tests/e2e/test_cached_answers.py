@@ -15,7 +15,7 @@ from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
 from perseus.measurement.unbatched_limit import unbatched_limit_rps
 from perseus.measurement.verify import VerificationError, refuse_cached, verify
 from perseus.serving.failures import ServerError
-from perseus.serving.launchers.remote import remote_triton
+from perseus.serving.launchers.remote import remote_server
 from perseus.serving.running_server import RunningServer
 from perseus.serving.triton_wheel import find_installation
 from perseus.study.tasks.measure import ServedModel
@@ -91,7 +91,7 @@ def server(tmp_path: Path, backends: Path) -> Iterator[RunningServer]:
                 *(f"--load-model={name}" for name in names),
             ],
         ) as elsewhere,
-        remote_triton(elsewhere.remote(), None, tmp_path / "server.log", say=print) as running,
+        remote_server(elsewhere.remote(), None, tmp_path / "server.log", say=print) as running,
     ):
         yield running
 

@@ -24,7 +24,7 @@ from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.measurement.verify import VerificationError, verify
 from perseus.serving.failures import ServerError
-from perseus.serving.launchers.remote import remote_triton
+from perseus.serving.launchers.remote import remote_server
 from perseus.serving.server_facts import server_facts
 from perseus.study.tasks.measure import MeasureTask, ServedModel
 from perseus.traffic.arrivals import Arrivals
@@ -62,7 +62,7 @@ def loaded(elsewhere: Elsewhere) -> list[str]:
 @contextmanager
 def served(elsewhere: Elsewhere, repository: Path, folder: Path, said: list[str] | None = None):
     say = (said if said is not None else []).append
-    with remote_triton(elsewhere.remote(), repository, folder / "server.log", say=say) as server:
+    with remote_server(elsewhere.remote(), repository, folder / "server.log", say=say) as server:
         yield server
 
 
@@ -113,12 +113,12 @@ def test_a_model_that_does_not_load_is_explained_and_leaves_nothing(elsewhere, t
 MEASURING = """
 import sys, time
 from pathlib import Path
-from perseus.serving.launchers.remote import remote_triton
+from perseus.serving.launchers.remote import remote_server
 from perseus.host.signals import terminate_as_exit
 from perseus.study.remote import Remote
 
 remote, repository, log = Remote.model_validate_json(sys.argv[1]), *map(Path, sys.argv[2:])
-with terminate_as_exit(), remote_triton(remote, repository, log, say=print):
+with terminate_as_exit(), remote_server(remote, repository, log, say=print):
     print("serving", flush=True)
     time.sleep(60)
 """
@@ -267,7 +267,7 @@ def with_served(protocol: str, *models: str) -> MeasureTask:
 def test_models_that_a_server_has_are_asked_as_they_are_and_stay(own, tmp_path):
     before = loaded(own)
     assert sorted(before) == ["pair", "tiny", "unsteady"]
-    with remote_triton(own.remote(), None, tmp_path / "server.log", say=print) as server:
+    with remote_server(own.remote(), None, tmp_path / "server.log", say=print) as server:
         for protocol in ("grpc", "http"):
             tenants = tenants_on(server, with_served(protocol, "tiny", "pair"), {})
             assert verify(tenants) == {"our-tiny": 0, "our-pair": 0}
@@ -290,7 +290,7 @@ def test_a_served_model_is_not_measured_beside_another_measurement(elsewhere, re
     with measuring(elsewhere, repository, tmp_path):
         with (
             pytest.raises(ServerError, match="'tiny', of the measurement perseus-triton-"),
-            remote_triton(elsewhere.remote(), None, tmp_path / "log", say=print),
+            remote_server(elsewhere.remote(), None, tmp_path / "log", say=print),
         ):
             pytest.fail("another measurement has the server")
         assert loaded(elsewhere) == ["tiny"]

@@ -24,14 +24,19 @@ class Decomposition:
     client_ms: float
 
 
-def decompose(before: ServerTimes, after: ServerTimes, requests: Requests) -> Decomposition:
+def decompose(
+    before: ServerTimes | None, after: ServerTimes | None, requests: Requests
+) -> Decomposition:
     """Mean milliseconds per request between two readings.
 
-    NaN when nothing was served, when the server also worked on requests that the end of the window
-    cancelled, so that its figures and the client's are not of the same requests, and when a time
-    would be below 0: the counters went back, or tell of more time than passed.
+    NaN when the server offers no statistics, when nothing was served, when the server also worked
+    on requests that the client has no answer of (cancelled at the end of the window, or given up at
+    their deadline), so that its figures and the client's are not of the same requests, and when a
+    time would be below 0: the counters went back, or tell of more time than passed.
     """
     nothing = Decomposition(*[float("nan")] * 5)
+    if before is None or after is None:
+        return nothing
     served = after.requests - before.requests
     if served == 0 or served != int(np.sum(requests.answered)):
         return nothing

@@ -12,6 +12,7 @@ from perseus.host.procfs import TICKS_PER_S, foreign_share, most_at_work, read_c
 from perseus.measurement.server_life import ServerLife
 from perseus.peak.system import Observation
 from perseus.serving.failures import ServerError
+from perseus.serving.open_inference import is_live
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import tenant_times
 from perseus.traffic.client import Client
@@ -74,14 +75,19 @@ class LiveLoad:
         return used / TICKS_PER_S
 
     def _read_queues(self) -> None:
-        """The mean queue time of what the server has served since the last reading."""
+        """The mean queue time of what the server has served since the last reading. A server
+        without statistics is only asked whether it lives."""
         for i, client in enumerate(self._clients):
             try:
                 new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)
             except ServerError:  # too busy, or about to be found dead
                 return
-            self._life.heard()
             old = self._times[i]
+            if new is None or old is None:
+                if is_live(self._server, timeout_s=1.0):
+                    self._life.heard()
+                return
+            self._life.heard()
             if new.requests <= old.requests:
                 continue
             self._times[i] = new

@@ -167,7 +167,7 @@ class LiveSystem:
             self.errors[name] = result.errors | self.errors[name]
         return self._writer.add(names, [result.requests for result in results]), results
 
-    def _server_times(self) -> list[ServerTimes]:
+    def _server_times(self) -> list[ServerTimes | None]:
         return [tenant_times(self.server, each.model, each.steps) for each in self._clients]
 
     def _require_answers(self, results: Sequence[Result], idle_s: float) -> None:

@@ -28,7 +28,7 @@ class ServerLife:
         self._served_s = [self._heard_s] * len(clients)
 
     def heard(self) -> None:
-        """The server has told its statistics."""
+        """The server has told its statistics, or that it lives."""
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:

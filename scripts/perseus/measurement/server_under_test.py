@@ -34,7 +34,9 @@ UNLOADED_LIMIT_S = 2.0
 
 NO_SERVER: Final[Mapping[str, Any]] = {
     "startup_s": None,
+    "server_name": None,
     "triton_version": None,
+    "tells_statistics": True,
     "image_id": None,
     "round_trip_p50_ms": None,
     "first_inference_ms": {},

@@ -14,7 +14,8 @@ from perseus.models.answers import Array
 from perseus.models.examples import examples
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.tensors import Tensor
-from perseus.serving.running_server import RunningServer
+from perseus.serving.open_models import read_open_model
+from perseus.serving.running_server import CONFIGURATION, RunningServer
 from perseus.serving.served_models import ModelOnServer, read_served_model
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.measure import MeasuredTenant, MeasureTask, ServedModel
@@ -160,14 +161,15 @@ def _served(
     seed: int,
     open_route: OpenRoute,
 ) -> TenantUnderTest:
-    found = read_served_model(server, wanted, tenant.request_batch_size)
+    read = read_served_model if CONFIGURATION in server.extensions else read_open_model
+    found = read(server, wanted, tenant.request_batch_size)
     return TenantUnderTest(
         tenant,
         found.name,
         examples(found.inputs, MIN_IMAGES, seed),
         None,
         max(1, found.max_batch_size),
-        found.dynamic_batching,
+        bool(found.dynamic_batching),
         open_route,
         tuple(each.name for each in found.outputs),
         has_batches=found.max_batch_size > 0,

@@ -46,8 +46,8 @@ def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> 
     Call it after requests were repeated, which a cache would have answered.
     """
     for tenant in tenants:
-        hits = tenant_times(server, tenant.model, tenant.settings.steps).cache_hits
-        if hits:
+        times = tenant_times(server, tenant.model, tenant.settings.steps)
+        if hits := times.cache_hits if times else 0:
             raise VerificationError(
                 f"the server answered {hits} requests of {tenant.name} from its response cache,"
                 f" not with the model; nothing was measured. Set response_cache {{ enable: false }}"

@@ -175,8 +175,8 @@ def _server(record: Record) -> str:
     if record.triton_version is None:
         return f"{name}, which was not started"
     return (
-        f"{name}, Triton {record.triton_version}, ready after {significant(record.startup_s)} s,"
-        f" round trip {significant(record.round_trip_p50_ms)} ms"
+        f"{name}, {record.software} {record.triton_version}, ready after"
+        f" {significant(record.startup_s)} s, round trip {significant(record.round_trip_p50_ms)} ms"
     )
 
 

@@ -57,6 +57,16 @@ def differences(records: Sequence[Record]) -> list[str]:
     return [f"{what} {' or '.join(seen)}" for what, seen in values.items() if len(seen) > 1]
 
 
+def without_statistics(records: Sequence[Record]) -> list[str]:
+    """The servers that do not tell how long requests queue and compute, with their software."""
+    found = (
+        f"{record.task.server.name} ({record.software} {record.triton_version})"
+        for record in records
+        if not record.tells_statistics
+    )
+    return list(dict.fromkeys(found))
+
+
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
     """What two studies differ in, in words, with the values of both."""
     before, after = _values(base), _values(new)
@@ -81,7 +91,7 @@ def _facts(record: Record) -> Iterator[tuple[str, Any]]:
         yield WORDS[name], host.get(name)
     yield from (("kernel", host.get("kernel")), ("Python", host.get("python")))
     yield from host.get("packages", {}).items()
-    yield f"Triton of {server}", record.triton_version
+    yield f"{record.software} of {server}", record.triton_version
     yield f"image of {server}", record.image_id
     for served in record.served_models.values():
         told = f"version {served.version} with configuration {served.config_sha256[:12]}"

@@ -22,7 +22,7 @@ from perseus.report.demand_form import demand_form
 from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
 from perseus.report.figures import FIGURES, files_of, module_of
 from perseus.report.headline import headline
-from perseus.report.hosts import days, differences, hosts
+from perseus.report.hosts import days, differences, hosts, without_statistics
 from perseus.report.key_figures import cards
 from perseus.report.line_evidence import lines
 from perseus.report.links import anchor
@@ -120,6 +120,7 @@ def render(
         predicted=predicted,
         hosts=hosts(records),
         differences=differences(records),
+        without_statistics=without_statistics(records),
         configuration=list(configuration.tables(task, records)),
         presets=configuration.presets(records),
     )

@@ -105,8 +105,17 @@ class Record(BaseModel):
     startup_s: Number = Field(
         description="from the start of the server to all models ready, s; null without a server"
     )
+    server_name: str | None = Field(
+        default="triton",
+        description="name of the server software, as the server tells it; null without a server",
+    )
     triton_version: str | None = Field(
-        description="what the server says of itself; null without a server"
+        description="version of the server software, as the server tells it; null without a server"
+    )
+    tells_statistics: bool = Field(
+        default=True,
+        description="whether the server tells how long requests queue and compute: if not, these"
+        " times and those of the client are null",
     )
     image_id: str | None = Field(
         default=None,
@@ -179,6 +188,11 @@ class Record(BaseModel):
     def read(cls, folder: Path) -> Self:
         """The record in a folder of raw results."""
         return cls.model_validate(plain_record(folder))
+
+    @property
+    def software(self) -> str:
+        """The name of the server software."""
+        return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
         """The rows of windows.parquet of the attempt that stands, one per window and tenant."""

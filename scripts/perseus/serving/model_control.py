@@ -78,10 +78,6 @@ class Control:
         except InferenceServerException as error:
             raise explained(error, self._server.grpc_address, self._access) from None
 
-    def describe(self) -> str:
-        about = self._call("get_server_metadata")
-        return self._access.hide(f"{about.name} {about.version} at {self._server.grpc_address}")
-
     def check_http(self) -> None:
         """Whether HTTP, which tells the statistics, is there and takes our headers."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"

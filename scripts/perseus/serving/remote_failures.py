@@ -42,7 +42,8 @@ _HINTS = (
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",
-        "Whatever answers there is no Triton, or does not offer that.",
+        "It does not have that. Models can be pushed to a Triton only; any other server of the Open"
+        " Inference Protocol is measured with models that it has (served_model:).",
     ),
 )
 

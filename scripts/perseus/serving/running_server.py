@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import psutil
 
 from perseus.serving.access import PLAIN, Access
+
+STATISTICS, CONFIGURATION, BINARY, REPOSITORY = (
+    "statistics",
+    "model_configuration",
+    "binary_tensor_data",
+    "model_repository",
+)
+"""Extensions of the Open Inference Protocol, as servers name them, that Perseus uses."""
+OF_TRITON: Final = frozenset({STATISTICS, CONFIGURATION, BINARY, REPOSITORY})
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,16 @@ class RunningServer:
     """TLS and headers."""
     image_id: str | None = None
     """Id of the container's image, where an engine tells it."""
+    protocol: str = "grpc"
+    """Over which the server is asked about itself and its models: grpc, or http if it has no gRPC.
+    """
+    extensions: frozenset[str] = OF_TRITON
+    """What the server offers beyond the Open Inference Protocol."""
+
+    @property
+    def asked_address(self) -> str:
+        """Where the server is asked about itself and its models."""
+        return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:
         """Whether the server's own process still runs; on another host only its answers tell."""

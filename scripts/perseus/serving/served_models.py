@@ -31,7 +31,8 @@ class ModelOnServer:
     """A model as its server has it.
 
     `max_batch_size` is 0 where requests have no batch. `version` is the one that answers, the
-    highest; `config_sha256` is of the configuration as the server tells it.
+    highest; `config_sha256` is of the configuration, or else the metadata, as the server tells it.
+    `dynamic_batching` is None where the server does not tell.
     """
 
     name: str
@@ -41,7 +42,7 @@ class ModelOnServer:
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     max_batch_size: int
-    dynamic_batching: bool
+    dynamic_batching: bool | None
 
 
 def read_served_model(
@@ -147,11 +148,12 @@ def _of_tensors(
                 f"its input {each.name!r} is of shape {list(asked)}, and -1 is open (set shape:"
                 f" {{{each.name}: [...]}} of the model)"
             )
-        elif not _fits(given, asked):
+        elif not fits(given, asked):
             yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"
 
 
-def _fits(given: Sequence[int], asked: Sequence[int]) -> bool:
+def fits(given: Sequence[int], asked: Sequence[int]) -> bool:
+    """Whether a shape is one of those that are asked for, in which -1 is open."""
     return len(given) == len(asked) and all(
         size in (OPEN, mine) for mine, size in zip(given, asked, strict=True)
     )

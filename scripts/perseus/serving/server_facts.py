@@ -9,22 +9,34 @@ import numpy as np
 from tritonclient.utils import InferenceServerException
 
 from perseus.serving.failures import ServerError
-from perseus.serving.running_server import RunningServer
+from perseus.serving.open_inference import server_metadata
+from perseus.serving.running_server import STATISTICS, RunningServer
 
 ROUND_TRIPS = 20
 ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Its part of the record: `triton_version`, `image_id` and `round_trip_p50_ms`.
+    """Its part of the record: `server_name`, `triton_version`, `tells_statistics`, `image_id` and
+    `round_trip_p50_ms`.
 
-    Raises ServerError.
+    A round trip is not known of a server without gRPC. Raises ServerError.
     """
+    about = server_metadata(server)
+    return {
+        "server_name": server.access.hide(about.name),
+        "triton_version": server.access.hide(about.version),
+        "tells_statistics": STATISTICS in server.extensions,
+        "image_id": server.image_id,
+        "round_trip_p50_ms": None if server.protocol == "http" else _round_trip_p50_ms(server),
+    }
+
+
+def _round_trip_p50_ms(server: RunningServer) -> float:
     headers = server.access.values()
     trips_ms: list[float] = []
     try:
         with server.access.grpc_client(server.grpc_address) as client:
-            version = client.get_server_metadata(headers=headers, client_timeout=ANSWER_S).version
             for _ in range(ROUND_TRIPS):
                 start_ns = time.monotonic_ns()
                 client.is_server_live(headers=headers, client_timeout=ANSWER_S)
@@ -32,8 +44,4 @@ def server_facts(server: RunningServer) -> dict[str, Any]:
     except InferenceServerException as error:
         message = server.access.hide(f"the server does not answer a health request: {error}")
         raise ServerError(message) from None
-    return {
-        "triton_version": server.access.hide(version),
-        "image_id": server.image_id,
-        "round_trip_p50_ms": float(np.median(trips_ms)),
-    }
+    return float(np.median(trips_ms))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perseus.serving.failures import ServerError
-from perseus.serving.running_server import RunningServer
+from perseus.serving.running_server import STATISTICS, RunningServer
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,16 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
 
 def tenant_times(
     server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
-) -> ServerTimes:
-    """The times of a tenant's model, whose requests pass these others if it is an ensemble.
+) -> ServerTimes | None:
+    """The times of a tenant's model, whose requests pass these others if it is an ensemble; None
+    where the server offers no statistics.
 
     Triton adds up what its steps compute, but leaves out that requests queue for them; and what a
     step takes to give its output is counted once more as the wait for the next one. Raises
     ServerError as `server_times` does.
     """
+    if STATISTICS not in server.extensions:
+        return None
     whole = server_times(server, model, timeout_s)
     each = [server_times(server, step, timeout_s) for step in steps]
     if not each:

@@ -7,6 +7,7 @@ https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Sequence
@@ -156,7 +157,20 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
     code = _CODES.get(said, StatusCode.UNKNOWN)
     if code is StatusCode.OK:
         return StatusCode.INTERNAL, "the answer is not one whole message"
-    return code, unquote(call.fields.get("grpc-message", ""))
+    message = unquote(call.fields.get("grpc-message", ""))
+    return code, too_large(message) if code is StatusCode.RESOURCE_EXHAUSTED else message
+
+
+def too_large(message: str) -> str:
+    """What a server says of a message that is too large for it, in a sentence with both sizes; else
+    what it says."""
+    if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
+        has, most = map(int, sizes.groups())
+        return (
+            f"a request has {has:,} bytes, and the server takes {most:,} at most (lower"
+            " request_batch_size, or raise the server's limit of gRPC messages)"
+        )
+    return message
 
 
 def _is_message(body: bytes) -> bool:

@@ -1,4 +1,5 @@
 """Requests over HTTP in Triton's binary tensor protocol: JSON describes the tensors, bytes follow.
+A server without that extension gets and gives its tensors as JSON.
 
 An asyncio loop in a thread of its own writes and reads; whoever sends hands a request over to it.
 The wait for the loop is thus service time, not send lag.
@@ -27,6 +28,7 @@ from perseus.traffic.route import OUTPUT, Input, Inputs, Route
 from perseus.traffic.transport import Answered, RequestFailedError
 
 HEADER_LENGTH = "Inference-Header-Content-Length"
+JSON: Final = {"Content-Type": "application/json"}
 CONNECT_S = 5.0
 NOT_TAKEN: Final = (429, 503)
 """Answers to what a server did not take: too many requests, and service unavailable (RFC 6585 and
@@ -55,7 +57,9 @@ class HttpTransport:
         base = f"{route.access.scheme}://{route.address}/v2"
         self._alive = f"{base}/health/live"
         self._url = f"{base}/models/{route.model}/infer"
-        self._requests = [serialise(each, route.outputs) for each in route.inputs]
+        write = serialise if route.has_binary else serialise_json
+        self._requests = [write(each, route.outputs) for each in route.inputs]
+        self._has_binary = route.has_binary
         self._timeout_s = route.timeout_s
         self._tasks: dict[int, asyncio.Task[Reply] | None] = {}
         self._loop = asyncio.new_event_loop()
@@ -135,13 +139,14 @@ class HttpTransport:
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
         """Post one request. Never raises, unless it is cancelled."""
         body, json_bytes = self._requests[number % len(self._requests)]
+        headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:
             async with (
                 asyncio.timeout(timeout_s),
                 self._session.post(
                     self._url,
                     data=body,
-                    headers={HEADER_LENGTH: str(json_bytes)},
+                    headers=headers,
                     allow_redirects=False,
                 ) as answer,
             ):
@@ -188,6 +193,25 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
     return b"".join([head, *parts]), len(head)
 
 
+def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
+    """The body of a request whose tensors are JSON, and its length."""
+    described = {
+        "inputs": [
+            {
+                "name": each.name,
+                "datatype": each.datatype,
+                "shape": each.shape,
+                "data": np.frombuffer(each.data, DTYPES[each.datatype]).tolist(),
+            }
+            for each in inputs
+            if isinstance(each.data, bytes)
+        ],
+        "outputs": [{"name": name} for name in outputs],
+    }
+    body = json.dumps(described).encode()
+    return body, len(body)
+
+
 def _place(of: Input) -> dict[str, str | int]:
     if isinstance(of.data, bytes):
         return {"binary_data_size": len(of.data)}
@@ -208,10 +232,14 @@ def decode(reply: Reply) -> dict[str, Tensor]:
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:
-    """The tensors that follow each other in `data`. Raises ValueError where they do not fill it."""
+    """The tensors that are JSON, or follow each other in `data`. Raises ValueError where they do
+    not fill it."""
     at = 0
     for each in described:
         dtype, count = DTYPES[each["datatype"]], math.prod(each["shape"])
+        if "data" in each:
+            yield each["name"], np.array(each["data"], dtype).reshape(each["shape"])
+            continue
         yield each["name"], np.frombuffer(data, dtype, count, at).reshape(each["shape"])
         at += count * dtype.itemsize
     if not described or at != len(data):

@@ -19,7 +19,7 @@ from tritonclient.utils import InferenceServerException
 from perseus.host.orphans import SHM, unique_name
 from perseus.models.tensors import DATATYPES, Tensor
 from perseus.serving.access import PLAIN, Access
-from perseus.serving.running_server import RunningServer
+from perseus.serving.running_server import BINARY, RunningServer
 
 if TYPE_CHECKING:  # each sender imports this module, and needs no definition of a study
     from perseus.study.tasks.measure import MeasuredClient
@@ -76,7 +76,7 @@ class Route:
     """Requests of a model: request i carries inputs i modulo their number, and asks for `outputs`.
 
     `address` is that of the `protocol`, "grpc" or "http". A request without an answer after
-    `timeout_s` has timed out.
+    `timeout_s` has timed out. `has_binary` says whether the server takes binary tensors over HTTP.
     """
 
     protocol: str
@@ -86,6 +86,7 @@ class Route:
     timeout_s: float
     access: Access = PLAIN
     outputs: tuple[str, ...] = (OUTPUT,)
+    has_binary: bool = True
 
 
 def inline(batches: Sequence[Batch]) -> tuple[Inputs, ...]:
@@ -127,7 +128,14 @@ def route_to(
         else:
             inputs = inline(batches)
         yield Route(
-            client.protocol, address, model, inputs, timeout_s, server.access, tuple(outputs)
+            client.protocol,
+            address,
+            model,
+            inputs,
+            timeout_s,
+            server.access,
+            tuple(outputs),
+            has_binary=BINARY in server.extensions,
         )
 
 

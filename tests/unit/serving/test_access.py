@@ -13,7 +13,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from perseus.serving.access import HIDDEN, MOST_BYTES, Access, Header, read_access
 from perseus.serving.failures import ServerError
-from perseus.serving.model_control import Control
+from perseus.serving.open_inference import server_metadata
 from perseus.serving.running_server import RunningServer
 from perseus.study.remote import Remote
 
@@ -194,8 +194,8 @@ def triton(certificate):
 
 
 def described(address, access):
-    with Control(RunningServer(address, address, "", None, access)) as control:
-        return control.describe()
+    about = server_metadata(RunningServer(address, address, "", None, access))
+    return access.hide(f"{about.name} {about.version} at {address}")
 
 
 def test_grpc_over_tls_with_a_token(triton, certificate):

@@ -1,7 +1,9 @@
-"""The launcher `remote`: a Triton that runs elsewhere gets the models of a scenario for a while.
+"""The launcher `remote`: a server that runs elsewhere is measured with models that it has, or a
+Triton gets the models of a scenario for a while.
 
-Nothing is started. The models are pushed over gRPC to a server in explicit model control, and
-unloaded afterwards, whatever happens. Those that it has of its own are left as they are.
+Nothing is started. Models are pushed over gRPC to a Triton in explicit model control, and unloaded
+afterwards, whatever happens. Those that a server has of its own are left as they are, and it may be
+any server of the Open Inference Protocol.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from perseus.host.orphans import unique_name
@@ -16,7 +19,8 @@ from perseus.host.signals import signals_deferred
 from perseus.serving.access import read_access
 from perseus.serving.failures import ServerError
 from perseus.serving.model_control import Control, PushedModel, read_models
-from perseus.serving.running_server import RunningServer
+from perseus.serving.open_inference import server_metadata
+from perseus.serving.running_server import CONFIGURATION, REPOSITORY, RunningServer
 from perseus.serving.statistics import server_times
 from perseus.study.remote import Remote
 from perseus.study.tasks.measure import MeasuredServer
@@ -34,11 +38,11 @@ def serve(
     """As `launch`; the server has its own cores, and shares none of them by priority."""
     if server.remote is None:
         raise ServerError(f"{server.name}: the launcher 'remote' needs to know where it is")
-    return remote_triton(server.remote, repository, log_path, say=say)
+    return remote_server(server.remote, repository, log_path, say=say)
 
 
 @contextmanager
-def remote_triton(
+def remote_server(
     remote: Remote,
     repository: Path | None,
     log_path: Path,
@@ -47,20 +51,22 @@ def remote_triton(
 ) -> Iterator[RunningServer]:
     """A server elsewhere, serving every model of `repository` while the context is open.
 
-    Without one (None) it serves what it has. No other measurement of this machine is under way
-    there, and of those of others none that has models of its own there.
+    Without one (None) it serves what it has, over gRPC, or HTTP alone. No other measurement of this
+    machine is under way there, and of those of others none that has models of its own there.
     `log_path` gets what is known of the server; its own log is where it runs.
 
     Raises ServerError when the server cannot be reached or refuses, is not in explicit model
     control, holds models that are not ours, or does not serve what it was given.
     """
-    access = read_access(remote, os.environ)
-    server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
     models = _read(repository) if repository else []
+    server, about = _found(remote, needs_grpc=bool(models))
+    log_path.parent.mkdir(parents=True, exist_ok=True)
+    log_path.write_text(f"{about}\nIts own log is on {remote.host}.\n")
+    if REPOSITORY not in server.extensions and not models:
+        yield server
+        return
     with Control(server) as control:
         control.check_http()
-        log_path.parent.mkdir(parents=True, exist_ok=True)
-        log_path.write_text(f"{control.describe()}\nIts own log is on {remote.host}.\n")
         foreign = remote.foreign_models == "allow" or not models
         control.make_room(models, allow_foreign=foreign, say=say)
         pushed: list[str] = []
@@ -74,6 +80,29 @@ def remote_triton(
         finally:
             with signals_deferred():
                 control.unload(pushed, say)
+
+
+def _found(remote: Remote, *, needs_grpc: bool) -> tuple[RunningServer, str]:
+    """The server as it describes itself over gRPC, or else over HTTP, and that in words.
+
+    Raises ServerError when it answers neither, with the reason of gRPC.
+    """
+    access = read_access(remote, os.environ)
+    server = RunningServer(remote.grpc, remote.http, remote.metrics, None, access)
+    try:
+        about = server_metadata(server)
+        extensions = frozenset(about.extensions)
+    except ServerError as of_grpc:
+        if needs_grpc:
+            raise
+        server = replace(server, protocol="http")
+        try:
+            about = server_metadata(server)
+        except ServerError:
+            raise of_grpc from None
+        extensions = frozenset(about.extensions) - {CONFIGURATION, REPOSITORY}  # asked over gRPC
+    words = access.hide(f"{about.name} {about.version} at {server.asked_address}")
+    return replace(server, extensions=extensions), words
 
 
 def _read(repository: Path) -> list[PushedModel]:

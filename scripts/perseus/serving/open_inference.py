@@ -1,0 +1,115 @@
+"""Ask a server what the Open Inference Protocol lets every server tell, over gRPC or HTTP.
+
+https://github.com/kserve/open-inference-protocol
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from google.protobuf import json_format
+from pydantic import BaseModel, ConfigDict, ValidationError
+from tritonclient.utils import InferenceServerException
+
+from perseus.serving.failures import ServerError
+from perseus.serving.remote_failures import explained
+from perseus.serving.running_server import RunningServer
+
+ANSWER_S = 10.0
+
+
+class _Answer(BaseModel):
+    """Keys that are not named here belong to one server or another."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ServerMetadata(_Answer):
+    """`extensions` name what the server offers beyond the protocol, such as statistics."""
+
+    name: str
+    version: str = ""
+    extensions: tuple[str, ...] = ()
+
+
+class TensorMetadata(_Answer):
+    """`shape` is that of a whole tensor, the batch included; -1 is an open size."""
+
+    name: str
+    datatype: str
+    shape: tuple[int, ...] = ()
+
+
+class ModelMetadata(_Answer):
+    """A model as its server describes it; a server may leave all but the name out."""
+
+    name: str
+    versions: tuple[str, ...] | None = ()
+    platform: str = ""
+    inputs: tuple[TensorMetadata, ...] | None = ()
+    outputs: tuple[TensorMetadata, ...] | None = ()
+
+
+A = TypeVar("A", bound=_Answer)
+
+
+def server_metadata(server: RunningServer) -> ServerMetadata:
+    """Raises ServerError when the server does not answer with metadata of itself."""
+    return _asked(server, ServerMetadata, "get_server_metadata", "/v2")
+
+
+def model_metadata(server: RunningServer, model: str) -> ModelMetadata:
+    """Raises ServerError when the server does not answer with metadata of the model."""
+    return _asked(server, ModelMetadata, "get_model_metadata", f"/v2/models/{model}", model)
+
+
+def require_ready(server: RunningServer, model: str) -> None:
+    """Raises ServerError when a model is not ready; a server may answer with an error, too."""
+    if server.protocol == "http":
+        _get(server, f"/v2/models/{model}/ready")
+    elif not _call(server, "is_model_ready", model):
+        raise ServerError(f"the server at {server.grpc_address} says that {model!r} is not ready")
+
+
+def is_live(server: RunningServer, timeout_s: float = ANSWER_S) -> bool:
+    """Whether the server answers a health request with yes."""
+    try:
+        if server.protocol == "http":
+            _get(server, "/v2/health/live", timeout_s)
+            return True
+        return bool(_call(server, "is_server_live", timeout_s=timeout_s))
+    except ServerError:
+        return False
+
+
+def _asked(server: RunningServer, kind: type[A], method: str, path: str, *arguments: str) -> A:
+    try:
+        if server.protocol == "http":
+            return kind.model_validate_json(_get(server, path))
+        answer = json_format.MessageToDict(_call(server, method, *arguments))
+        return kind.model_validate(answer)
+    except ValidationError as error:
+        first = error.errors()[0]
+        said = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+        raise ServerError(
+            f"the server at {server.asked_address} does not speak the Open Inference Protocol"
+            f" ({said})"
+        ) from None
+
+
+def _get(server: RunningServer, path: str, timeout_s: float = ANSWER_S) -> bytes:
+    url = f"{server.access.scheme}://{server.http_address}{path}"
+    try:
+        return server.access.get(url, timeout_s)
+    except OSError as error:
+        raise explained(error, url, server.access) from None
+
+
+def _call(server: RunningServer, method: str, *arguments: str, timeout_s: float = ANSWER_S) -> Any:
+    try:
+        with server.access.grpc_client(server.grpc_address) as client:
+            return getattr(client, method)(
+                *arguments, headers=server.access.values(), client_timeout=timeout_s
+            )
+    except InferenceServerException as error:
+        raise explained(error, server.grpc_address, server.access) from None

@@ -1,0 +1,111 @@
+"""Models of a server that tells their metadata alone, as the Open Inference Protocol has it.
+
+Metadata knows no batches. A model takes them where the first size of each of its tensors is open.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+
+from perseus.models.tensors import DTYPES, TensorSpec
+from perseus.serving.failures import ServerError
+from perseus.serving.open_inference import (
+    ModelMetadata,
+    TensorMetadata,
+    model_metadata,
+    require_ready,
+)
+from perseus.serving.running_server import RunningServer
+from perseus.serving.served_models import OPEN, ModelOnServer, fits
+from perseus.study.hints import did_you_mean
+from perseus.study.tasks.measure import ServedModel
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def read_open_model(
+    server: RunningServer, wanted: ServedModel, request_batch_size: int
+) -> ModelOnServer:
+    """Ask a server for its model, whose requests are to carry so many examples.
+
+    How many examples a request may carry, and whether the server joins requests, is not told:
+    `max_batch_size` is the asked size (0 without batches), and `dynamic_batching` is None.
+    Raises ServerError when the server has no such model or has it not ready, and for a model that
+    cannot be measured by requests of one answer each with numbers.
+    """
+    told = model_metadata(server, wanted.name)
+    require_ready(server, wanted.name)
+    inputs, outputs = told.inputs or (), told.outputs or ()
+    has_batches = _has_batches((*inputs, *outputs), wanted.shape)
+    problems = [*_of_tensors(inputs, outputs, wanted.shape, has_batches)]
+    if request_batch_size > 1 and not has_batches:
+        problems.append(f"it takes no batches (lower request_batch_size, {request_batch_size})")
+    if problems:
+        raise ServerError(
+            f"{wanted.name!r} of the server at {server.asked_address} cannot be measured:"
+            f" {'; '.join(problems)}"
+        )
+    return ModelOnServer(
+        name=told.name,
+        version=max(told.versions or (), key=lambda number: (len(number), number), default=""),
+        backend=told.platform,
+        config_sha256=_digest(told),
+        inputs=tuple(
+            TensorSpec(each.name, each.datatype, wanted.shape.get(each.name, dims))
+            for each, dims in zip(inputs, _dims(inputs, has_batches), strict=True)
+        ),
+        outputs=tuple(
+            TensorSpec(each.name, each.datatype, dims)
+            for each, dims in zip(outputs, _dims(outputs, has_batches), strict=True)
+        ),
+        max_batch_size=request_batch_size if has_batches else 0,
+        dynamic_batching=None,
+    )
+
+
+def _has_batches(tensors: Sequence[TensorMetadata], shape: Shapes) -> bool:
+    """Whether the first size of each tensor is the batch: it is open, and `shape` leaves it out."""
+    return bool(tensors) and all(
+        each.shape[:1] == (OPEN,) and len(shape.get(each.name, ())) < len(each.shape)
+        for each in tensors
+    )
+
+
+def _dims(tensors: Sequence[TensorMetadata], has_batches: bool) -> list[tuple[int, ...]]:
+    return [each.shape[1:] if has_batches else each.shape for each in tensors]
+
+
+def _digest(of: ModelMetadata) -> str:
+    return hashlib.sha256(of.model_dump_json().encode()).hexdigest()
+
+
+def _of_tensors(
+    inputs: Sequence[TensorMetadata],
+    outputs: Sequence[TensorMetadata],
+    shape: Shapes,
+    has_batches: bool,
+) -> Iterator[str]:
+    for what, tensors in (("input", inputs), ("output", outputs)):
+        if not tensors:
+            yield f"its metadata names no {what}s (name them in the settings of the model there)"
+        for each in tensors:
+            if each.datatype not in DTYPES:
+                yield (
+                    f"its {what} {each.name!r} is of type {each.datatype}, and numbers are needed"
+                    f" ({', '.join(DTYPES)})"
+                )
+    asked = dict(zip((each.name for each in inputs), _dims(inputs, has_batches), strict=True))
+    for name in shape:
+        if name not in asked:
+            hint = did_you_mean(name, list(asked)) or f" (it has {', '.join(asked)})"
+            yield f"shape: {name!r} is none of its inputs{hint}"
+    for name, dims in asked.items():
+        given = shape.get(name, dims)
+        if OPEN in given:
+            yield (
+                f"its input {name!r} is of shape {list(dims)}, and -1 is open (set shape:"
+                f" {{{name}: [...]}} of the model)"
+            )
+        elif not fits(given, dims):
+            yield f"shape: {name!r} is {list(given)}, and the server's input is {list(dims)}"
