@@ -137,7 +137,7 @@ def rows_of(case: str, found: Sequence[Studied], truth: float) -> Iterator[Row]:
         ("width of the interval / truth", float(np.mean(widths)), None),
         (
             "half-width / (1.96 x standard deviation) (lower is better)",
-            float(np.mean(widths) / (2 * 1.96 * np.std(ratios))),
+            float(np.mean(widths) / (2 * 1.96 * np.std(ratios))) if len(known) > 1 else np.nan,
             CALIBRATED,
         ),
         ("share of studies with a ratio", len(known) / len(found), None),
