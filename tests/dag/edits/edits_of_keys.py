@@ -278,7 +278,7 @@ GROUPS = {
                 {"demand.models.low_rps": 4},
                 {"demand.models.typical_rps": 9},
                 {"demand.models.peak_rps": 30},
-                {"demand.percentiles": [10, 50, 90]},
+                {"demand.percentiles": [5, 10, 99]},
                 {"demand.interval_s": 30},
                 {"demand.min_servers": 2},
                 {"demand.spot.largest_share": 0.4},
