@@ -109,11 +109,12 @@ def window_s(
 
 def usual_windows(settings: SearchSettings, tenants: int) -> dict[Phase, int]:
     """How many windows of each phase a search mostly takes, in their order."""
+    alone = tenants == 1  # else a simulated queue tells where to begin
     return {
         Phase.WARM_UP: 1,
         Phase.BRACKET: USUAL_COARSE,
-        Phase.BISECT: USUAL_COARSE,
-        Phase.ROOT: settings.root_windows,
+        Phase.BISECT: USUAL_COARSE if alone else 0,
+        Phase.ROOT: settings.root_windows if alone else min(2, settings.root_windows),
         Phase.CONFIRM: settings.confirmations + 1,
         Phase.SPEED: SPEEDS * (settings.rounds * (tenants + 1) if tenants > 1 else 1),
         Phase.ALONE: tenants if tenants > 1 else 0,

@@ -204,4 +204,4 @@ def test_a_study_without_peaks_has_no_picture_beside_its_answer():
     made = synthetic.records(mixes=[(1, 1)], holds=())
     frames = {name: table.to_pandas() for name, table in synthetic_files.tables_of(made).items()}
     page = report_page.render(frames, {}, synthetic.loaded(made))
-    assert "<figure" not in page
+    assert "<figure" not in page.split("</header>")[0]

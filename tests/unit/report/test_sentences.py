@@ -711,7 +711,10 @@ def test_copies_of_several_models_have_one_answer():
         "Of 2 scenarios of copies of one model on full servers: 1 should share, 1 too close to tell"
     )
     assert told.kind == "unclear" and len(told.sentences) == 2
-    assert told.sentences[0] == "On full servers 2 copies of b should share: it saves about 20 %."
+    assert (
+        told.sentences[0]
+        == "On full servers 2 copies of b should share: it saves about 20 % (15 % to 25 %)."
+    )
     assert "2 copies of a should share: the saving is" in told.sentences[1]
 
 
