@@ -28,7 +28,8 @@ NEAR = 0.25
 class Round:
     """What a saturated server answered, requests/s per tenant: to each alone, and to all together.
 
-    NaN where a tenant has no load, or its window was invalid.
+    NaN where a tenant has no load or got no answer. Windows that other processes disturb count: they
+    slow the tenants of one round alike, and outlying rounds are left out.
     """
 
     alone_rps: tuple[float, ...]
@@ -41,7 +42,7 @@ class Round:
 
     @property
     def ratio(self) -> float:
-        """The sharing ratio at saturation; NaN where a window was invalid."""
+        """The sharing ratio at saturation; NaN where a tenant with load got no answer."""
         shares = self.shares
         loaded = ~np.isnan(self.together_rps)
         return float(shares[loaded].sum()) if loaded.any() else np.nan

@@ -44,7 +44,7 @@ def test_a_round_that_a_burst_met_does_not_count():
     assert ratio_at_saturation(burst).log == pytest.approx(ratio_at_saturation(quiet).log, abs=0.01)
 
 
-def test_invalid_windows_and_few_rounds_leave_the_ratio_unknown():
+def test_rounds_without_answers_and_few_rounds_leave_the_ratio_unknown():
     assert ratio_at_saturation([]).error == np.inf
     assert ratio_at_saturation(rounds(0.95, n=2)).error == np.inf
     spoilt = [Round((NAN, 250), (50, 120))] * 5
