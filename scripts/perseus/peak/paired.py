@@ -28,8 +28,8 @@ NEAR = 0.25
 class Round:
     """What a saturated server answered, requests/s per tenant: to each alone, and to all together.
 
-    NaN where a tenant has no load or got no answer. Windows that other processes disturb count: they
-    slow the tenants of one round alike, and outlying rounds are left out.
+    NaN where a tenant has no load or got no answer. Windows that other processes disturb count:
+    they slow the tenants of one round alike, and outlying rounds are left out.
     """
 
     alone_rps: tuple[float, ...]
