@@ -1,11 +1,14 @@
 """Export: torchvision CNN -> ONNX, checked against torch; or an ONNX file of the user's own.
 
-inputs:   a state_dict file, if the model's weights are one, or the ONNX file; its images, if any
+inputs:   a state_dict file, if the model's weights are one, or the ONNX file, with the files that
+          its weights are in; its images, if any
 outputs:  results/<study>/models/<model>/{model.onnx,reference.npz,check.json}, where a server needs
           it also model.fp16.onnx, model.int8.onnx or model.pt2, and where pictures are sent
           pictures.npz
 steps:    build the network, export it, run it under ONNX Runtime, compare, keep the comparison
 """
+
+from perseus.models.external_data import external_files
 
 
 rule export:
@@ -40,6 +43,7 @@ rule own_onnx:
     """A user's ONNX file as exported ones are, its own answers, and how close the copy comes."""
     input:
         model=lambda w: STUDY.models[w.model].onnx,
+        data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
         images=lambda w: STUDY.images[w.model],
     output:
         model=f"{RESULTS}/models/{{model}}/model.onnx",

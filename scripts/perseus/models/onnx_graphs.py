@@ -25,6 +25,29 @@ def all_graphs(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
             yield from all_graphs(inner)
 
 
+def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """All weights and constants of a model, those of its functions included."""
+    nodes: list[onnx.NodeProto] = []
+    graphs = list(all_graphs(model.graph))
+    for function in model.functions:
+        nodes.extend(function.node)
+        graphs.extend(inner for node in function.node for inner in _graphs_in(node))
+    for graph in graphs:
+        yield from graph.initializer
+        for sparse in graph.sparse_initializer:
+            yield from (sparse.values, sparse.indices)
+        nodes.extend(graph.node)
+    for attribute in (each for node in nodes for each in node.attribute):
+        yield from (attribute.t, *attribute.tensors)
+        for sparse in (attribute.sparse_tensor, *attribute.sparse_tensors):
+            yield from (sparse.values, sparse.indices)
+
+
+def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
+    for inner in inner_graphs(node):
+        yield from all_graphs(inner)
+
+
 def rename_values(graph: onnx.GraphProto, names: Collection[str]) -> None:
     """Have no value of a graph one of these names, in place.
 

@@ -6,8 +6,7 @@ Nothing of the file is executed but by ONNX Runtime, which knows no code in mode
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,11 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error
+from perseus.models.external_data import (
+    load_external_data,
+    require_data_beside,
+    sha256_with_data,
+)
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import (
     MAX_IR_VERSION,
@@ -23,7 +27,6 @@ from perseus.models.onnx_export import (
     in_batches,
     keep_answers,
     onnx_session,
-    sha256,
 )
 from perseus.models.onnx_graphs import all_graphs, rename_values
 from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
@@ -47,12 +50,13 @@ def take_onnx(
     other either, else None.
 
     Raises ExportError for a file that is no CNN of one image input and one output, that keeps its
-    weights elsewhere, or whose answers depend on how images are batched.
+    weights outside of its folder, or whose answers depend on how images are batched.
     """
     import onnx
 
     model = _read(source)
     batch, size = _input(model, source, task.input_size)
+    load_external_data(model, source)
     images = images_to_ask(task.images, size, task.seed, PREPROCESSED_LIKE)
     output = _answers(model, images, batch, source)
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
@@ -64,7 +68,7 @@ def take_onnx(
             raise
         kept = keep_answers(onnx_file, images, output, npz)
     return {
-        "source_sha256": sha256(source),
+        "source_sha256": sha256_with_data(source),
         "images": list(task.images),
         "fixed_batch": fixed_batch,
         **check,
@@ -91,25 +95,11 @@ def _read(source: Path) -> onnx.ModelProto:
         raise ExportError(f"{source} is not an ONNX file") from error
     except OSError as error:
         raise ExportError(f"{source} cannot be read: {error.strerror}") from error
-    if outside := [each.name for each in _stored(model) if each.external_data]:
-        raise ExportError(
-            f"{source} keeps {len(outside)} of its weights in another file (external data, such as"
-            f" {outside[0]!r}): save it as one file, with onnx.save(onnx.load(path), path)"
-        )
     if not model.graph.node:
         raise ExportError(f"{source} is not an ONNX file")
+    require_data_beside(model, source)
     _infer_answers(model)
     return model
-
-
-def _stored(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
-    """All weights and constants of a file."""
-    graphs = list(all_graphs(model.graph))
-    for graph in graphs:
-        yield from graph.initializer
-    nodes = [*(graph.node for graph in graphs), *(each.node for each in model.functions)]
-    for node in chain.from_iterable(nodes):
-        yield from (given.t for given in node.attribute)
 
 
 def _infer_answers(model: onnx.ModelProto) -> None:

@@ -36,7 +36,7 @@ class Model(Part):
         default=None,
         description="The path of an ONNX file, in place of architecture and weights: one input of"
         " float32 images (batch, 3, height, width), one output (batch, classes) or (batch, classes,"
-        " 1, 1), weights inside.",
+        " 1, 1). Weights are inside, or in files beside it, as torch.onnx.export writes them.",
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,

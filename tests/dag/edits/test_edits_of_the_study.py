@@ -273,22 +273,34 @@ def test_new_weights_in_the_same_file(edited, downstream):
     assert edited.stale() == exported | {RESNET_PEAK, MIX, *downstream}
 
 
+def take_onnx(study):
+    (model,) = (each for each in study["models"] if each["name"] == RESNET)
+    for key in ("architecture", "weights"):
+        model.pop(key, None)
+    model["onnx"] = "weights/own.onnx"
+
+
 def test_an_onnx_file_of_ones_own_in_place_of_an_architecture_and_what_stands_in_it(
     edited, downstream
 ):
-    def take(study):
-        (model,) = (each for each in study["models"] if each["name"] == RESNET)
-        for key in ("architecture", "weights"):
-            model.pop(key, None)
-        model["onnx"] = "weights/own.onnx"
-
     onnx.save(network(), edited.root / "weights" / "own.onnx")
-    reconfigured(edited, take)
+    reconfigured(edited, take_onnx)
     again = {("own_onnx", RESNET), *repositories(RESNET), CEILING, RESNET_PEAK, MIX, *downstream}
     assert edited.stale() == again
     edited.run("--cores", "2", "all")
     assert edited.stale() == set()
     onnx.save(network(pixels=(48, 48)), edited.root / "weights" / "own.onnx")
+    assert edited.stale() == again
+
+
+def test_weights_beside_an_onnx_file(edited, downstream):
+    place, data = edited.root / "weights" / "own.onnx", edited.root / "weights" / "own.data"
+    onnx.save(network(), place, save_as_external_data=True, location="own.data", size_threshold=0)
+    reconfigured(edited, take_onnx)
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    data.write_bytes(data.read_bytes()[::-1])
+    again = {("own_onnx", RESNET), *repositories(RESNET), CEILING, RESNET_PEAK, MIX, *downstream}
     assert edited.stale() == again
 
 

@@ -6,12 +6,10 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx.external_data_helper import set_external_data
 from onnx_files import CLASSES, network
 
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import onnx_session
-from perseus.models.onnx_graphs import all_graphs
 from perseus.models.onnx_precision import convert
 from perseus.models.own_onnx import require_classifier, take_onnx
 from perseus.study.image_files import MIN_IMAGES
@@ -223,29 +221,6 @@ def test_a_file_that_answers_all_alike_is_refused_for_that(tmp_path, times):
 def test_another_size_than_the_files_own_is_refused(tmp_path):
     with pytest.raises(ExportError, match="images must be square, and of input_size"):
         taken(network(), tmp_path, input_size=48)
-
-
-def test_weights_in_another_file_are_refused(tmp_path):
-    onnx.save(network(), tmp_path / "own.onnx", save_as_external_data=True, size_threshold=0)
-    with pytest.raises(ExportError, match=r"keeps \d of its weights in another file .*onnx.save"):
-        take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
-
-
-def test_constants_in_another_file_are_refused_alike(tmp_path):
-    model = network()
-    apart = helper.make_node("Constant", [], ["apart"], value=model.graph.initializer[0])
-    set_external_data(apart.attribute[0].t, "apart.bin")
-    model.graph.node.append(apart)
-    with pytest.raises(ExportError, match=r"keeps 1 of its weights in another file"):
-        taken(model, tmp_path)
-
-
-def test_constants_of_branches_in_another_file_are_refused_alike(tmp_path):
-    model = branching()
-    (inside,) = (graph for graph in all_graphs(model.graph) if graph.name == "inside")
-    set_external_data(inside.initializer[0], "apart.bin")
-    with pytest.raises(ExportError, match=r"keeps 1 of its weights in another file .* 'output'"):
-        taken(model, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["own.json", "own.prototxt", "own.onnxtxt"])

@@ -1,0 +1,98 @@
+"""Weights that an ONNX file keeps in other files (external data), as torch.onnx.export writes them.
+
+They are read from inside the folder of the ONNX file only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from perseus.models.networks import ExportError
+from perseus.models.onnx_export import sha256
+from perseus.models.onnx_graphs import stored_tensors
+
+if TYPE_CHECKING:
+    import onnx
+
+MOST_BYTES: Final = 2**31 - 1  # of a protobuf message, which the served file is
+
+
+def external_files(source: Path) -> list[str]:
+    """The files beside an ONNX file that its weights are in, those that are there and allowed.
+
+    None for a file that is no ONNX, or where the package onnx is not installed.
+    """
+    if importlib.util.find_spec("onnx") is None:
+        return []
+    import onnx
+
+    try:
+        model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
+    except Exception:  # what is wrong with it is said elsewhere
+        return []
+    folder = source.parent
+    return sorted(str(folder / each) for each in _locations(model) if not _problem(each, folder))
+
+
+def require_data_beside(model: onnx.ModelProto, source: Path) -> None:
+    """Raises ExportError where weights are kept outside of the folder of `source`. Reads none."""
+    size_bytes = source.stat().st_size
+    for location in _locations(model):
+        if problem := _problem(location, source.parent):
+            raise ExportError(
+                f"{source} keeps weights in {location!r}, which {problem}: put them into a file"
+                " beside it, with onnx.save(model, path, save_as_external_data=True)"
+            )
+        size_bytes += (source.parent / location).stat().st_size
+    if size_bytes > MOST_BYTES:
+        raise ExportError(
+            f"{source} has {size_bytes / 1e9:.1f} GB with the weights in other files, and at most"
+            f" {MOST_BYTES / 1e9:.1f} GB can be served"
+        )
+
+
+def load_external_data(model: onnx.ModelProto, source: Path) -> None:
+    """Take the weights in other files into the model. Raises ExportError."""
+    from onnx.checker import ValidationError
+    from onnx.external_data_helper import load_external_data_for_model
+
+    require_data_beside(model, source)
+    try:
+        load_external_data_for_model(model, str(source.parent))
+    except (OSError, ValueError, ValidationError) as error:
+        raise ExportError(
+            f"{source}: its weights in other files cannot be read: {error}"
+        ) from error
+
+
+def sha256_with_data(source: Path) -> str:
+    """Of an ONNX file; with weights in other files, of its digest and theirs."""
+    digests = [sha256(path) for path in (source, *map(Path, external_files(source)))]
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    )
+
+
+def _locations(model: onnx.ModelProto) -> list[str]:
+    """Where tensors are kept, as the file says it."""
+    from onnx.external_data_helper import uses_external_data
+
+    apart = [each for each in stored_tensors(model) if uses_external_data(each)]
+    told = [{entry.key: entry.value for entry in each.external_data} for each in apart]
+    return list(dict.fromkeys(each.get("location", "") for each in told))
+
+
+def _problem(location: str, folder: Path) -> str:
+    """Why no weights are read from a location; empty where they are. Nothing is opened."""
+    parts = Path(location).parts
+    if Path(location).is_absolute():
+        return "is an absolute path"
+    if not parts or ".." in parts:
+        return "is not inside its folder"
+    steps = [folder.joinpath(*parts[:end]) for end in range(1, len(parts) + 1)]
+    if any(step.is_symlink() for step in steps):
+        return "is reached through a link"
+    return "" if steps[-1].is_file() else "is not there"
