@@ -31,22 +31,28 @@ def decompose(
 
     NaN when the server offers no statistics, when nothing was served, when the server also worked
     on requests that the client has no answer of (cancelled at the end of the window, or given up at
-    their deadline), so that its figures and the client's are not of the same requests, and when a
-    time would be below 0: the counters went back, or tell of more time than passed.
+    their deadline), so that its figures and the client's are not of the same requests, when the
+    model was loaded anew in between, and when its counters tell of more time than passed.
     """
     nothing = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:
         return nothing
-    served = after.requests - before.requests
-    if served == 0 or served != int(np.sum(requests.answered)):
+    served = after.since(before)
+    answers = int(np.sum(requests.answered))
+    if served is None or answers == 0 or served.requests != answers:
         return nothing
     queue, given, compute, taken = (
-        (getattr(after, name) - getattr(before, name)) / served / MS
-        for name in ("queue_ns", "compute_input_ns", "compute_ns", "compute_output_ns")
+        total_ns / answers / MS
+        for total_ns in (
+            served.queue_ns,
+            served.compute_input_ns,
+            served.compute_ns,
+            served.compute_output_ns,
+        )
     )
     mean_ms = float(np.mean((requests.done_ns - requests.intended_ns)[requests.answered])) / MS
     client = mean_ms - queue - given - compute - taken
-    if min(queue, given, compute, taken, client) < 0:
+    if client < 0:
         return nothing
     return Decomposition(
         queue_ms=queue,

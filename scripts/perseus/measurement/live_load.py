@@ -88,11 +88,11 @@ class LiveLoad:
                     self._life.heard()
                 return
             self._life.heard()
-            if new.requests <= old.requests:
-                continue
-            self._times[i] = new
-            self._life.served(i)
-            if new.queue_ns >= old.queue_ns:
+            served = new.since(old)
+            if served is None:  # the model was loaded anew: count from here on
+                self._times[i] = new
+            elif served.requests > 0:
+                self._times[i] = new
+                self._life.served(i)
                 seconds = (time.monotonic_ns() - self._start_ns) / 1e9
-                served = new.requests - old.requests
-                self._queue_ms[i].append((seconds, (new.queue_ns - old.queue_ns) / served / MS))
+                self._queue_ms[i].append((seconds, served.queue_ns / served.requests / MS))

@@ -46,10 +46,10 @@ def unbatched_limit_rps(
             latencies_ms = sequential_ms(route, len(unseen), UNSEEN_LIMIT_S)
     except ClientError:  # a model may refuse values that are no example of the user
         return None
-    after = server_times(server, tenant.model)
+    served = server_times(server, tenant.model).since(before)
     service_ms = float(latencies_ms.min()) - round_trip_ms
-    if (requests := after.requests - before.requests) > 0:
-        service_ms = min(service_ms, (after.busy_ns - before.busy_ns) / requests / MS)
+    if served is not None and served.requests > 0:
+        service_ms = min(service_ms, served.busy_ns / served.requests / MS)
     return 1000 * count / service_ms if service_ms > 0 else None
 
 

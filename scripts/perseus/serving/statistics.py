@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import STATISTICS, RunningServer
@@ -28,6 +28,15 @@ class ServerTimes:
     def busy_ns(self) -> int:
         """Nanoseconds in which requests occupied an instance of the model."""
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
+
+    def since(self, before: ServerTimes) -> ServerTimes | None:
+        """What was added since an earlier reading.
+
+        None if a counter went back: the model was loaded anew in between, and Triton then counts
+        from 0.
+        """
+        added = [new - old for new, old in zip(astuple(self), astuple(before), strict=True)]
+        return ServerTimes(*added) if min(added) >= 0 else None
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:

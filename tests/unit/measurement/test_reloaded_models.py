@@ -1,0 +1,94 @@
+"""Differences of a server's counters never span a load of the model, which sets them to 0."""
+
+from __future__ import annotations
+
+import os
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from perseus.measurement import live_load
+from perseus.measurement.decomposition import decompose
+from perseus.measurement.live_load import LiveLoad
+from perseus.serving.running_server import RunningServer
+from perseus.serving.statistics import ServerTimes
+from perseus.traffic.requests import MS, Requests, Status
+
+
+def times(requests: int, queue_ms: float) -> ServerTimes:
+    return ServerTimes(requests, round(queue_ms * MS), 0, 7 * MS * requests, 0)
+
+
+class Client:
+    """Whose requests are answered on time."""
+
+    model, steps = "tenant", ()
+
+    def silent_s(self) -> float:
+        return 0.0
+
+    def look(self, now_ns: int) -> SimpleNamespace:
+        nothing = np.empty(0, np.int64)
+        requests = Requests(nothing, nothing, nothing, np.empty(0, np.uint8))
+        return SimpleNamespace(requests=requests, cpu_s=(0.0,))
+
+
+def seen_queues_ms(monkeypatch, readings):
+    """The mean queue times that a window reads from a server whose counters are these in turn."""
+    told = iter(readings)
+    monkeypatch.setattr(live_load, "ALIVE_S", 0.01)
+    monkeypatch.setattr(live_load, "tenant_times", lambda *_, **__: next(told, readings[-1]))
+    load = LiveLoad(
+        RunningServer("", "", "", os.getpid()),
+        [Client()],
+        time.monotonic_ns(),
+        server_cores=[],
+        client_core_count=1,
+        longest_sla_s=1.0,
+    )
+    (queue_ms,) = load.until(0.3).queue_ms
+    return queue_ms[:, 1].tolist()
+
+
+@pytest.mark.parametrize(
+    ("readings", "expected_ms"),
+    [
+        ([times(100, 100), times(110, 130), times(120, 150)], [3, 2]),
+        # Loaded anew after 110 requests: the first 4 since then are the base of what follows.
+        ([times(100, 100), times(110, 130), times(4, 40), times(10, 70), times(15, 75)], [3, 5, 1]),
+        ([times(100, 100), times(0, 0), times(10, 20)], [2]),
+        # More requests than before, but less time in the queue: of another load, too.
+        ([times(100, 1000), times(130, 260), times(140, 300)], [4]),
+    ],
+    ids=["loaded once", "loaded anew", "loaded anew and idle", "more since than before"],
+)
+def test_queue_times_go_on_after_a_load(monkeypatch, readings, expected_ms):
+    assert seen_queues_ms(monkeypatch, readings) == pytest.approx(expected_ms)
+
+
+def test_what_was_served_is_counted_within_one_load():
+    assert times(15, 75).since(times(10, 70)) == times(5, 5)
+    assert times(15, 75).since(times(20, 70)) is None
+
+
+def test_a_window_with_a_load_in_it_is_not_taken_apart():
+    """Of the ten answers, six came before the load; the time in the queue is that of four."""
+    start_ns = np.arange(10) * 10**9
+    status = np.full(10, Status.OK, np.uint8)
+    requests = Requests(start_ns, start_ns, start_ns + 20 * MS, status)
+    assert decompose(times(50, 100), times(60, 120), requests).queue_ms == pytest.approx(2)
+    assert np.isnan(decompose(times(50, 100), times(4, 8), requests).queue_ms)
+    assert np.isnan(decompose(times(50, 100), times(60, 8), requests).queue_ms)
+
+
+@pytest.mark.parametrize("failed", [Status.TIMEOUT, Status.ERROR, Status.REFUSED])
+def test_a_request_that_failed_in_the_client_is_no_answer_of_the_server(failed):
+    """Triton runs what its client gave up on, and counts it as success."""
+    start_ns = np.arange(10) * 10**9
+    status = np.full(10, Status.OK, np.uint8)
+    status[3] = failed
+    requests = Requests(start_ns, start_ns, start_ns + 20 * MS, status)
+    assert np.isnan(decompose(times(0, 0), times(10, 20), requests).queue_ms)
+    assert decompose(times(0, 0), times(9, 18), requests).queue_ms == pytest.approx(2)
