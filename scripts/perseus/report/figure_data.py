@@ -23,7 +23,7 @@ from perseus.results.fleets.plans import HOURS_PER_MONTH
 from perseus.results.told_apart import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
-HATCHES = ("", "///", "...", "xxx", "\\\\\\", "++")
+HATCHES = ("", "///", "xxx", "\\\\\\", "++", "...")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 Dashes = Literal["-"] | tuple[float, tuple[float, ...]]
 DASHES: tuple[Dashes, ...] = (

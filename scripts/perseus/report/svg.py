@@ -3,26 +3,127 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
+from xml.etree import ElementTree
 
-PATHS: Final = re.compile(r' d="([^"]*)"')
-PLACES: Final = re.compile(r' (x|y)="(-?\d+\.\d{3,})"')
-NUMBERS: Final = re.compile(r"-?\d+\.\d{3,}")
-COMMANDS: Final = re.compile(r"\s*([A-Za-z])\s*")
+SVG: Final = "http://www.w3.org/2000/svg"
+LINK: Final = "{http://www.w3.org/1999/xlink}href"
+PER_POINT: Final = 100
+"""Coordinates are whole numbers of so many parts of a point."""
+
+NUMBERED: Final = re.compile(r".*_\d+")
+"""Names that matplotlib gives to each group; those of a figure's author are others."""
+
+REFERENCE: Final = re.compile(r"url\(#([^)]*)\)")
+SEGMENT: Final = re.compile(r"([MLQCz])([^MLQCz]*)")
+PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """The same picture: coordinates to a hundredth of a point, no space between elements."""
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = PATHS.sub(lambda found: f' d="{_path(found[1])}"', svg)
-    svg = PLACES.sub(lambda found: f' {found[1]}="{_rounded(found[2])}"', svg)
-    return re.sub(r">\s+<", "><", svg)
+    """The same picture: coordinates to a hundredth of a point, and relative; short names of what is
+    referred to; no groups without attributes, comments or space between elements."""
+    ElementTree.register_namespace("", SVG)
+    ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
+    root = ElementTree.fromstring(svg)
+    for metadata in root.findall(f"{{{SVG}}}metadata"):
+        root.remove(metadata)
+    names: dict[str, str] = {}
+    for element in root.iter():
+        _shorten(element, names)
+    for element in root.iter():
+        if "id" in element.attrib:
+            _rename(element, names)
+    _flatten(root)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
+    """Its attributes; `names` gets what it refers to, each with a short name."""
+
+    def short(name: str) -> str:
+        return names.setdefault(name, f"a{len(names):x}")
+
+    told = element.attrib
+    if not (element.text or "").strip():
+        element.text = None
+    element.tail = None
+    if told.get(LINK, "").startswith("#"):
+        told[LINK] = f"#{short(told[LINK][1:])}"
+    if "d" in told:
+        told["d"] = _path(told["d"])
+    if "style" in told:
+        told["style"] = re.sub(r"([:;]) ", r"\1", told["style"])
+    for name in told.keys() & {"style", "clip-path"}:
+        told[name] = REFERENCE.sub(lambda found: f"url(#{short(found[1])})", told[name])
+    if element.tag == f"{{{SVG}}}use":
+        _place(told)
+    elif "transform" in told:
+        told["transform"] = PLACED.sub(
+            lambda found: f"translate({_rounded(found[1])} {_rounded(found[2])})",
+            told["transform"],
+        )
+
+
+def _place(told: dict[str, str]) -> None:
+    """Where a copy of an element stands; at 0 unless it says so."""
+    if found := PLACED.fullmatch(told.get("transform", "")):
+        del told["transform"]
+        told["x"], told["y"] = found.groups()
+    for axis in told.keys() & {"x", "y"}:
+        told[axis] = _rounded(told[axis])
+        if told[axis] == "0":
+            del told[axis]
+
+
+def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
+    """What nothing refers to needs no name, but for those of an author."""
+    name = element.attrib["id"]
+    if name in names:
+        element.attrib["id"] = names[name]
+    elif NUMBERED.fullmatch(name):
+        del element.attrib["id"]
+
+
+def _flatten(element: ElementTree.Element) -> None:
+    """Without groups that have no attributes."""
+    kept: list[ElementTree.Element] = []
+    for child in element:
+        _flatten(child)
+        is_plain = child.tag == f"{{{SVG}}}g" and not child.attrib
+        kept += list(child) if is_plain else [child]
+    element[:] = kept
 
 
 def _path(path: str) -> str:
-    numbers = NUMBERS.sub(lambda found: _rounded(found[0]), path.strip())
-    return COMMANDS.sub(r"\1", numbers).replace("\n", " ")
+    return "".join(_segments(path))
+
+
+def _segments(path: str) -> Iterator[str]:
+    """Each from the end of the one before; what is rounded are the ends, so that errors do not add
+    up."""
+    x = y = first_x = first_y = 0
+    for command, words in SEGMENT.findall(path):
+        parts = [round(PER_POINT * float(word)) for word in words.split()]
+        relative = [part - (y if i % 2 else x) for i, part in enumerate(parts)]
+        if command == "z":
+            x, y = first_x, first_y
+        else:
+            x, y = parts[-2:]
+        if command == "M":
+            first_x, first_y = x, y
+        if command == "L" and 0 in relative:
+            across = relative[1] == 0
+            yield f"{'h' if across else 'v'}{_written(relative[0 if across else 1])}"
+        else:
+            yield command.lower() + " ".join(map(_written, relative)).replace(" -", "-")
 
 
 def _rounded(number: str) -> str:
-    return f"{round(float(number), 2) + 0.0:.2f}".rstrip("0").rstrip(".")  # no -0
+    return _written(round(PER_POINT * float(number)))
+
+
+def _written(parts: int) -> str:
+    """3450 as 34.5, 50 as .5"""
+    text = f"{parts / PER_POINT:.2f}".rstrip("0").rstrip(".")
+    return re.sub(r"^(-?)0\.", r"\1.", text)

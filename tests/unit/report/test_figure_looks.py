@@ -1,5 +1,7 @@
 """What figures have in common: data beside them, marks where something is cut, no empty panels."""
 
+import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -334,17 +336,39 @@ def test_fleets_without_an_interval_have_none_in_the_legend():
     assert words == ["dedicated", "sharing allowed"]
 
 
-def test_a_compact_picture_has_the_same_coordinates():
-    svg = (
-        '<svg xmlns="http://www.w3.org/2000/svg"><metadata>\n <a/>\n</metadata>\n <path d="M '
-        '41.401137 130.341918 \nL -0.004 48.570579 \nC 1 2 3 4 5 6 \nz\n" '
-        'style="stroke-width: 0.12345"/>\n <use x="10.123456" y="7"/>\n</svg>'
+SVG_OF_MATPLOTLIB = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">
+ <metadata>\n <a/>\n</metadata>
+ <g id="figure_1"><g id="mine"><!-- 10 -->
+  <path id="DejaVuSans-13"
+   d="M 41.401137 130.341918 \nL -0.004 48.570579 \nC 1 2 3 4 5 6 \nz\nM 5.5 6 L 5.5 7"/>
+  <use xlink:href="#DejaVuSans-13" transform="translate(10.123456 0)"
+   style="stroke: #000000; stroke-width: 0.12345"/>
+  <path d="M 0 0 L 3 0" clip-path="url(#p12)"/><clipPath id="p12"/>
+ </g></g>
+</svg>"""
+
+
+def test_a_compact_picture_has_the_same_coordinates_and_what_it_refers_to():
+    small = compact(SVG_OF_MATPLOTLIB)
+    assert 'd="m41.4 130.34l-41.4-81.77c1-46.57 3-44.57 5-42.57zm-35.9-124.34v1"' in small
+    assert (
+        'id="a0"' in small
+        and 'href="#a0" style="stroke:#000000;stroke-width:0.12345" x="10.12"' in small
     )
-    small = compact(svg)
-    assert 'd="M41.4 130.34L0 48.57C1 2 3 4 5 6z"' in small
-    assert 'x="10.12" y="7"' in small and "stroke-width: 0.12345" in small
-    assert "metadata" not in small and "\n" not in small
-    ElementTree.fromstring(small)
+    assert 'd="m0 0h3" clip-path="url(#a1)"' in small and '<clipPath id="a1" />' in small
+    assert 'id="mine"' in small and "figure_1" not in small
+    assert "metadata" not in small and "10 --" not in small and "\n" not in small
+
+
+@pytest.mark.parametrize("name", OF_TABLES)
+def test_a_compact_figure_lacks_nothing_that_it_refers_to(name, failed):
+    drawn = io.StringIO()
+    figure_of(name, failed).savefig(drawn, format="svg")
+    small = compact(drawn.getvalue())
+    names = re.findall(r' id="([^"]*)"', small)
+    assert set(re.findall(r'(?:href="|url\()#([^")]*)', small)) <= set(names)
+    assert len(names) == len(set(names)) and small.count("<use") == drawn.getvalue().count("<use")
+    assert len(small) < 0.7 * len(drawn.getvalue())
 
 
 def test_settings_of_a_grid_are_named_by_what_tells_them_apart():
