@@ -45,6 +45,7 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
         "round_trip_p50_ms": 0.3,
         "first_inference_ms": dict.fromkeys(names, 30.0),
         "relative_errors": dict.fromkeys(names, 1e-6),
+        "computed_precisions": {tenant.name: tenant.precision for tenant in task.tenants},
         "served_models": {},
         "outcome": "ok",
         "reason": "",

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from measure_tasks import client, measure_task, tenant
 
+from perseus.measurement.computed_precision import computed_precisions
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.measurement.verify import VerificationError, verify
 from perseus.models.onnx_precision import convert
@@ -34,7 +35,9 @@ def serve_and_verify(
     reference: Path | None = None,
     protocol: str = "grpc",
     shared_memory: bool = False,
+    computed: dict[str, str | None] | None = None,
 ):
+    """The errors of the tenants; `computed` gets the precisions that they were computed in."""
     onnx, true_reference, check = network
     names = [each.name for each in tenants]
     for each in tenants:
@@ -51,10 +54,14 @@ def serve_and_verify(
         ]
         task = measure_task(*measured, client=client(protocol, shared_memory))
         references = dict.fromkeys(names, reference or true_reference)
-        return verify(tenants_on(server, task, references))
+        under_test = tenants_on(server, task, references)
+        if computed is not None:
+            computed |= computed_precisions(server, under_test)
+        return verify(under_test)
 
 
 def test_all_runtimes_answer_like_torch_side_by_side(network, tmp_path):
+    computed: dict[str, str | None] = {}
     errors = serve_and_verify(
         network,
         tmp_path,
@@ -67,8 +74,12 @@ def test_all_runtimes_answer_like_torch_side_by_side(network, tmp_path):
         ),
         ServedTenant(name="openvino", model="model", runtime="openvino"),
         ServedTenant(name="openvino-bf16", model="model", runtime="openvino", precision="bf16"),
+        computed=computed,
     )
     assert len(errors) == 5
+    # A bf16 network is computed in fp32 where the CPU has no instructions for it.
+    assert computed["openvino"] == "fp32" and computed["openvino-bf16"] in ("bf16", "fp32")
+    assert (errors["openvino-bf16"] < 1e-3) == (computed["openvino-bf16"] == "fp32")
     assert all(error < 1e-3 for name, error in errors.items() if name != "openvino-bf16")
 
 

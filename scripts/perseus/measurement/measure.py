@@ -19,6 +19,7 @@ from perseus.host.exclusive import LockError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
+from perseus.measurement import computed_precision
 from perseus.measurement.advice import advised
 from perseus.measurement.cell import (
     BlockedError,
@@ -116,7 +117,11 @@ def measure(
         tried = measure_until_answered(cell, procedure(task.run.kind))
     write_windows(outputs.windows, raw.windows)
     standing = [row for row in raw.windows if row["attempt"] == tried.attempt]
-    doubts = list(warnings(tried.found.record.get("unbatched_limit_rps", {}), standing))
+    found = tried.found.record
+    doubts = [
+        *computed_precision.warnings(task.tenants, found.get("computed_precisions", {})),
+        *warnings(found.get("unbatched_limit_rps", {}), standing),
+    ]
     for each in doubts:
         say(f"warning: {each}")
     write_json(

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.clients import routes_to, under_load
+from perseus.measurement.computed_precision import computed_precisions
 from perseus.measurement.first_inferences import first_inferences
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.monitor import Monitor
@@ -41,6 +42,7 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "round_trip_p50_ms": None,
     "first_inference_ms": {},
     "relative_errors": {},
+    "computed_precisions": {},
     "served_models": {},
     "unloaded_p50_ms": {},
     "unbatched_limit_rps": {},
@@ -136,6 +138,7 @@ def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
                 **facts,
                 "first_inference_ms": first_ms,
                 "relative_errors": errors,
+                "computed_precisions": computed_precisions(server, tenants),
                 "served_models": served,
                 "unloaded_p50_ms": p50_ms,
                 "unbatched_limit_rps": limits_rps,

@@ -7,8 +7,9 @@ import math
 import ssl
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +17,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from perseus.serving.access import Access, read_within
 
 TIMEOUT_S = 0.5
+T = TypeVar("T")
 
 Key = tuple[str, str | None]
 """A metric and its tenant."""
@@ -53,6 +55,20 @@ def parse_metrics(text: str) -> Scrape:
     return Scrape(counters=dict(found["counter"]), gauges=found["gauge"])
 
 
+def told_precisions(text: str) -> dict[str, str]:
+    """The precision that each model's network is computed in, as far as its backend has a metric
+    that says so; in the words of the configuration, such as fp32.
+
+    Raises ValueError: the text is not in that format.
+    """
+    return {
+        sample.labels["model"]: sample.labels["precision"].replace("f32", "fp32", 1)
+        for family in text_string_to_metric_families(text)
+        if family.name == "perseus_computed_precision"
+        for sample in family.samples
+    }
+
+
 def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -> dict[Key, float]:
     """Increase of each counter between two scrapes.
 
@@ -88,13 +104,17 @@ class Scraper:
 
     def get(self) -> Scrape | None:
         """The metrics of now, or None if they cannot be had."""
+        return self.read(parse_metrics)
+
+    def read(self, parse: Callable[[str], T]) -> T | None:
+        """What is read out of the metrics of now, or None if they cannot be had."""
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)
             # Closed, or the connection could not be used again.
             with self._connection.getresponse() as response:
                 text = read_within(response, deadline_s).decode()
-            return parse_metrics(text) if response.status == http.HTTPStatus.OK else None
+            return parse(text) if response.status == http.HTTPStatus.OK else None
         # The parser of the format raises more than ValueError at what is not in it.
         except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
             self._connection.close()

@@ -80,6 +80,14 @@ CELL = [
 
 CI = "of the 95 % interval (docs/explanation/repeats.md)"
 
+PRECISION = column(
+    "precision",
+    TEXT,
+    "",
+    "numeric precision that the networks were computed in, as the runtime says where it may choose"
+    " another one, else as configured; empty where only the server knows",
+)
+
 PRICED = [
     column("currency", TEXT, "", "in which the price was stated; all are converted into USD"),
     column(

@@ -133,6 +133,12 @@ class Record(BaseModel):
         description="per tenant, how far the served answers are from torch's; of a `served_model`,"
         " how far those to the same requests lie apart"
     )
+    computed_precisions: dict[str, str | None] = Field(
+        default={},
+        description="per tenant, the numeric precision that its network was computed in, as the"
+        " runtime says where it may choose another one (OpenVINO), else as configured; null where"
+        " only the server knows",
+    )
     served_models: dict[str, ServedModelRecord] = Field(
         default={},
         description="per tenant with a `served_model`, what its server had under that `name`:"
@@ -168,7 +174,8 @@ class Record(BaseModel):
     warnings: tuple[str, ...] = Field(
         default=(),
         description="doubts about the results, one sentence each: a window in which a tenant"
-        " answered more than 1.2 x `unbatched_limit_rps`",
+        " answered more than 1.2 x `unbatched_limit_rps`, or a network that was computed in another"
+        " precision than was asked for",
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,

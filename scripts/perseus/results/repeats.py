@@ -122,6 +122,14 @@ class RepeatedPeak:
         return np.array([float(tenant.request_batch_size) for tenant in self.task.tenants])
 
     @property
+    def precision(self) -> str:
+        """The numeric precision that its networks were computed in, or were to be where that is
+        not known; of several all, joined, and of models that only the server knows nothing."""
+        computed = self.records[0].computed_precisions
+        found = (computed.get(each.name) or each.precision for each in self.task.tenants)
+        return " + ".join(dict.fromkeys(filter(None, found)))
+
+    @property
     def line(self) -> str:
         """The kind of its load line: "dedicated", "mix" or "hold"."""
         return self.records[0].run.line

@@ -656,6 +656,57 @@ OF_GRIDS = {
     "a: no setting is to be recommended": (taken(verdict="none", setting=None), taken()),
 }
 
+RAN = {"study": "s", "question": "a", "model": "a", "preset": "standard", "mix": "a"}
+RAN |= {"device": "cpu", "cores": 1, "asked_precision": "fp32", "precision": "fp32"}
+RAN |= {"runtime": "onnxruntime", "scenario": "cpu1.a", "load_line": "peak", "verdict": "ok"}
+RAN |= {"estimate_rps": 100.0, "rank": 1, "rate_ratio": 1.0, "ratio_low": 1.0, "ratio_high": 1.0}
+RAN |= {"probability_fastest": 0.99, "relative_error": 1e-6}
+SLOWER = RAN | {"runtime": "openvino", "scenario": "ov.a", "estimate_rps": 80.0, "rank": 2}
+SLOWER |= {"rate_ratio": 0.8, "ratio_low": 0.7, "ratio_high": 0.9, "probability_fastest": 0.01}
+IN_BF16 = SLOWER | {"asked_precision": "bf16", "precision": "bf16", "rank": 1, "rate_ratio": 1.0}
+IN_BF16 |= {"fp32_ratio": 1.8, "fp32_ratio_low": 1.6, "fp32_ratio_high": 2.0}
+IN_BF16 |= {"relative_error": 0.12}
+CLOSE = RAN | {"probability_fastest": 0.6}
+NOT_IN_BF16 = SLOWER | {"asked_precision": "bf16"}
+
+OF_RUNTIMES = {
+    "a: in fp32 ONNX Runtime is the fastest": (
+        study(runtimes=[RAN, SLOWER]),
+        study(runtimes=[RAN, IN_BF16]),
+    ),
+    "ONNX Runtime is the fastest, but it is too close to tell": (
+        study(runtimes=[CLOSE, SLOWER]),
+        study(runtimes=[RAN, SLOWER]),
+    ),
+    "In fp32 ONNX Runtime carries 100 requests/s, OpenVINO 0.800 times as many (0.700 to 0.900).": (
+        study(runtimes=[SLOWER, RAN]),
+        study(runtimes=[RAN, IN_BF16]),
+    ),
+    "a: no two limits at equal precision to compare": (
+        study(runtimes=[RAN, IN_BF16]),
+        study(runtimes=[RAN, SLOWER, IN_BF16]),
+    ),
+    "OpenVINO in bf16 carries 1.80 times as many as the fastest in fp32 (1.60 to 2.00), with a"
+    " relative error of 0.120: this is the gain of another arithmetic, not of the runtime.": (
+        study(runtimes=[RAN, IN_BF16]),
+        study(runtimes=[RAN, SLOWER]),
+    ),
+    "OpenVINO was to compute in bf16 and computed in fp32, and counts as fp32.": (
+        study(runtimes=[RAN, NOT_IN_BF16]),
+        study(runtimes=[RAN, IN_BF16]),
+    ),
+}
+
+IN_TWO = [COMMON | REPEATED | COST | line | {"precision": "fp32"} for line in OF_LINES[:1]]
+IN_TWO += [IN_TWO[0] | {"server": "cpu2", "precision": "bf16", "usd_per_million_inferences": 0.2}]
+
+OF_PRECISIONS = {
+    "a: cpu2 (in bf16) at 0.200 USD per million inferences": (
+        study(costs=IN_TWO),
+        study(costs=[each | {"precision": "fp32"} for each in IN_TWO]),
+    ),
+}
+
 TWICE = SHARED | {"models": "a + a", "mix": "a 1 : 1 a_b", "scenario": "cpu1.a_twice"}
 COPIES = COMMON | REPEATED | SAVED | UNCLEAR | TWICE
 OF_B = COMMON | REPEATED | SAVED | {"scenario": "cpu1.b", "models": "b + b", "mix": "b 1 : 1 b_b"}
@@ -773,6 +824,7 @@ OF_PREDICTIONS = {
 }
 
 CASES = {**OF_SHARING, **OF_FLEETS, **OF_DEMANDS, **OF_GRIDS, **OF_PREDICTIONS, **OF_COPIES}
+CASES |= {**OF_RUNTIMES, **OF_PRECISIONS}
 
 
 @pytest.mark.parametrize("sentence", CASES)

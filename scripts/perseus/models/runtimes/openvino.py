@@ -1,7 +1,8 @@
 """OpenVINO, with our backend or Triton's own. What the two do differently with a repository:
 
-- OpenVINO computes in bf16 by default where the CPU has AMX. The C++ backend has a parameter
-  for bf16 (`HINT_BF16: YES`) and none for fp32: there, "fp32" means OpenVINO's own default.
+- OpenVINO computes in bf16 by default where the CPU has instructions for it. The C++ backend has a
+  parameter for bf16 (`HINT_BF16: YES`) and none for fp32: there, "fp32" means OpenVINO's own
+  default.
 - The C++ backend fixes the batch axis at max_batch_size. Smaller batches are an error unless it
   may pad them (`ENABLE_BATCH_PADDING`), and then cost as much as full ones.
 """

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from perseus.report.answers.answer import Answer, Tables
 
 QUESTIONS: Final = (
-    *("to_buy", "over_demand", "server_of_model", "recommended", "sharing", "cheapest"),
-    *("predicted", *OTHER_KINDS, "copies"),
+    *("to_buy", "over_demand", "server_of_model", "recommended", "runtimes", "sharing"),
+    *("cheapest", "predicted", *OTHER_KINDS, "copies"),
 )
 """In the order in which the report answers them."""
 

@@ -28,11 +28,12 @@ def answers(tables: Tables) -> Iterator[Answer]:
     alone = alone[alone["pricing"] == alone["pricing"].iloc[0]]
     lines = []
     for model, rows in alone.groupby("mix", sort=False):
+        precisions = rows["precision"].nunique()
         best = rows.sort_values("usd_per_million_inferences").iloc[0]
         servers = rows["server"].map(configured).nunique()
         if servers > 1:
             lines.append(
-                f"{model}: {best['server']} at"
+                f"{model}: {best['server']}{_in(best) if precisions > 1 else ''} at"
                 f" {significant(best['usd_per_million_inferences'])} USD per million inferences"
                 f" ({usd_bounds(best)}), by the estimates the cheapest of {servers} servers"
                 f" ({pricing(best)}){_unless_ok(best)}."
@@ -42,6 +43,11 @@ def answers(tables: Tables) -> Iterator[Answer]:
     if lines:
         behind = (to_section(COSTS),)
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
+
+
+def _in(row: pd.Series) -> str:
+    """Another precision gives other answers, so that it is said where servers have several."""
+    return f" (in {row['precision']})"
 
 
 def _unless_ok(row: pd.Series) -> str:

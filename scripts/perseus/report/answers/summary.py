@@ -74,6 +74,14 @@ MANY: Final[Mapping[str, Question]] = {
             "no": "with none",
         },
     ),
+    "runtimes": Question(
+        "models with several runtimes or precisions",
+        {
+            "yes": "with one that is faster at equal precision",
+            "unclear": "too close to tell",
+            "unknown": "with nothing to compare at equal precision",
+        },
+    ),
     "sharing": Question("scenarios of different models on full servers", SHARING, caveat=BY_CHANCE),
     "predicted": Question(
         "groups of pairs that were not measured",

@@ -54,6 +54,7 @@ TABLES: Final = (
     "break_even",
     "recommendations",
     "grid",
+    "runtimes",
     *OF_KINDS,
 )
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.peak.stats import Interval
-from perseus.results.columns import CI, LOAD_LINE, PRICED, REPEATS, load_line, of_price, with_ends
+from perseus.results.columns import (
+    CI,
+    LOAD_LINE,
+    PRECISION,
+    PRICED,
+    REPEATS,
+    load_line,
+    of_price,
+    with_ends,
+)
 from perseus.results.costs import energy_per_inference, usd_per_million
 from perseus.results.records import Row
 from perseus.results.repeats import RepeatedPeak
@@ -19,6 +28,7 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("runtime", TEXT, "", "what executes the networks"),
+        PRECISION,
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("instance", TEXT, "", "cloud instance that the server stands for"),
         column("vcpus", REAL, "vCPUs", "of the instance; null where the price list does not say"),
@@ -77,6 +87,7 @@ def priced(peak: RepeatedPeak, price: Price, results: StudyResults) -> Iterator[
         yield {
             **load_line(peak),
             "runtime": peak.task.server.runtime,
+            "precision": peak.precision,
             "cores": peak.task.server.cores,
             "instance": price.instance,
             "vcpus": price.vcpus,

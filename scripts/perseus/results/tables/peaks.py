@@ -9,7 +9,7 @@ import numpy as np
 
 from perseus.host.parquet import REAL, TEXT, WHOLE
 from perseus.results.client_load import client_load
-from perseus.results.columns import CI, LOAD_LINE, REPEATS, load_line, with_ends
+from perseus.results.columns import CI, LOAD_LINE, PRECISION, REPEATS, load_line, with_ends
 from perseus.results.records import PeakRecord, Row
 from perseus.results.repeats import Alone, Quantity, RepeatedPeak
 from perseus.results.schema import Schema, ascending, column, holds
@@ -34,6 +34,7 @@ SCHEMA = Schema(
         column("device", TEXT, "", "cpu or gpu", words=("cpu", "gpu")),
         column("runtime", TEXT, "", "what executes the networks inside Triton: the server's in the"
                " configuration, the backend of a `served_model`"),
+        PRECISION,
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
         column("estimate_rps", REAL, "requests/s", "most likely limit of the server, all tenants"
@@ -92,7 +93,8 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
     return {
         **load_line(peak),
         "device": peak.task.server.device,
-        "runtime": _runtime(peak),
+        "runtime": runtime(peak),
+        "precision": peak.precision,
         "certified_rps": float(certified.sum()),
         **with_ends("estimate_rps", peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
@@ -109,7 +111,8 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
     }
 
 
-def _runtime(peak: RepeatedPeak) -> str:
+def runtime(peak: RepeatedPeak) -> str:
+    """What executes its networks; of several all, joined."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

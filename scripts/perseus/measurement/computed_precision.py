@@ -1,0 +1,48 @@
+"""The numeric precision that networks are really computed in, which a runtime may choose itself.
+
+OpenVINO computes an fp32 network in bf16 where the CPU has instructions for it, unless it is told
+otherwise, and one that is to be computed in bf16 in fp32 where it has not. Our backend asks the
+compiled network. ONNX Runtime and PyTorch compute in the types of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+
+from perseus.measurement.tenant_under_test import TenantUnderTest
+from perseus.measurement.triton_metrics import Scraper, told_precisions
+from perseus.serving.running_server import RunningServer
+from perseus.study.tasks.measure import MeasuredTenant
+
+WEIGHTS = ("int8",)
+"""Precisions that are in the file; a runtime says what it computes the rest in."""
+
+
+def computed_precisions(
+    server: RunningServer, tenants: Sequence[TenantUnderTest]
+) -> dict[str, str | None]:
+    """By tenant, as the server's backend says, else as configured; None where only the server
+    knows."""
+    with closing(Scraper(server.metrics_url, server.access)) as scraper:
+        told = scraper.read(told_precisions) or {}
+    return {tenant.name: _of(tenant.settings, tenant.model, told) for tenant in tenants}
+
+
+def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | None:
+    network = tenant.steps[-1] if tenant.steps else model
+    return tenant.precision if tenant.precision in WEIGHTS else told.get(network, tenant.precision)
+
+
+def warnings(
+    tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
+) -> Iterator[str]:
+    """One sentence for each tenant whose network is computed otherwise than was asked for."""
+    for tenant in tenants:
+        found = computed.get(tenant.name)
+        if found is not None and tenant.precision not in (None, found):
+            yield (
+                f"{tenant.name} was to be computed in {tenant.precision}, and the runtime computes"
+                f" in {found}, most likely since this CPU has no instructions for"
+                f" {tenant.precision}: its results are those of {found}"
+            )
