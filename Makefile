@@ -176,5 +176,11 @@ requirements.txt:
 	@while read -r pin; do sed -i -E "s/^( *- $${pin%%==*})==.*/\1==$${pin##*==}/" envs/perseus.yaml; \
 	done < $@
 
+# What torchvision says of its networks, where requirements.txt has another torchvision.
+architectures: | environment
+	PYTHONPATH=scripts $(BIN)/python -m perseus.models.torchvision_facts > scripts/perseus/study/architectures.csv
+
+.PHONY: architectures
+
 config/README.md config/schema.json: scripts/perseus/study/*.py scripts/perseus/study/experiments/*.py | environment
 	PYTHONPATH=scripts $(BIN)/python -m perseus.study.generated_docs $(@F) > $@

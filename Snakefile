@@ -68,8 +68,10 @@ onstart:
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
     if is_of_study():
-        for grid in STUDY.grids:
+        for grid in STUDY.grids[:MOST_GRIDS_SAID]:
             print("\n".join(grid.said()))
+        if len(STUDY.grids) > MOST_GRIDS_SAID:
+            print(f"And so on, for {len(STUDY.grids)} grids, each with its own model.")
         for line in STUDY.said_of_prices():
             print(line)
         print_cells_to_measure(workflow.dag.needrun_jobs())

@@ -206,6 +206,9 @@ def alone_cells():
             yield AloneCell(cell=cell.id, tenant=tenant, server=server)
 
 
+MOST_GRIDS_SAID = 6
+
+
 def print_cells_to_measure(jobs):
     """How many cells these jobs measure, and for how long they load servers."""
     cells = [job.wildcards.cell for job in jobs if job.rule.name == "measure"]

@@ -104,6 +104,17 @@ SLOTS = {
 }
 
 
+def urgency(model):
+    """The lightest networks of a survey come first, so that most of it is soon there."""
+    return STUDY.urgency(model)
+
+
+def of_models(value):
+    """As `of_cells`, of models."""
+    values = set(map(value, STUDY.models))
+    return values.pop() if len(values) == 1 else lambda w: value(w.model)
+
+
 def most_minutes(cell):
     from perseus.measurement import measure  # which takes a while to import
 

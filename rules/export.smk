@@ -27,6 +27,7 @@ rule export:
     cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
+    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -56,6 +57,7 @@ rule own_onnx:
     cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
+    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -83,6 +85,7 @@ rule convert:
     cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
+    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -108,6 +111,7 @@ rule export_program:
     cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
+    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -132,6 +136,7 @@ rule pictures:
     cache: IS_CACHED
     conda:
         "../envs/perseus.yaml"
+    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:

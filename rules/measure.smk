@@ -22,6 +22,7 @@ rule measure:
         f"{LOGS}/measure/{{cell}}.log",
     conda:
         "../envs/perseus.yaml"
+    priority: of_cells(lambda cell: urgency(cell.scenario.tenants[0].model))
     threads: of_cells(slots.threads)
     resources:
         **SLOTS,

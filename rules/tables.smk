@@ -1,6 +1,6 @@
 """Tables: all cells, with prices.
 
-inputs:   the raw results of all cells, the client's ceilings
+inputs:   the raw results of all cells, the client's ceilings, of surveyed models what the export found
 outputs:  results/<study>/tables/<table>.{parquet,csv}, checked.json
 steps:    peaks with intervals over repeats, tenants at the certified point, costs, savings;
           then check what must hold of each table and between them
@@ -12,6 +12,7 @@ rule tables:
     input:
         measured=files.measured(STUDY),
         ceilings=files.ceilings(STUDY),
+        exports=files.surveyed_checks(STUDY),
     output:
         expand(f"{RESULTS}/tables/{{table}}.parquet", table=TABLES_OF_RESULTS),
         [

@@ -13,5 +13,6 @@ with job(snakemake.log[0]):
         TablesTask.model_validate(snakemake.params.task),
         folders(snakemake.input.measured),
         [Path(path) for path in snakemake.input.ceilings],
+        [Path(path) for path in snakemake.input.exports],
     )
     tables.write(tables.make(results), Path(snakemake.output[0]).parent)

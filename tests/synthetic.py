@@ -25,6 +25,7 @@ from perseus.results.records import PeakRecord
 from perseus.study.experiments.aa import Run as AaRun
 from perseus.study.experiments.background import Run as BackgroundRun
 from perseus.study.experiments.base import ExperimentRun
+from perseus.study.experiments.catalogue import Run as CatalogueRun
 from perseus.study.experiments.concurrency import Run as ConcurrencyRun
 from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.experiments.replay import Bursts
@@ -359,6 +360,35 @@ def aa_record() -> Plain:
     """Four servers that carry 100 requests/s on average, but for the noise of their host."""
     run = AaRun(restarts=len(AA_RPS), windows=len(AA_RPS[0]), concurrency=4)
     return _of_kind(run, capacities_rps=[list(rates) for rates in AA_RPS])
+
+
+def catalogue_record(
+    name: str = "resnet18", full_rps: float = 33.0, in_process_ms: float = 27.0, **settings: Any
+) -> Plain:
+    """A tenant alone that carries less within an SLA than a full server answers; `settings` are of
+    the tenant."""
+    run = CatalogueRun(times_unloaded=3.0, in_process_s=2.0)
+    record = record_of(_task((name,), name, run, 1))
+    tenants = [each | settings for each in record["cell"]["tenants"]]
+    limits = [
+        {
+            "stated": stated,
+            "sla_ms": sla_ms,
+            "limit_rps": share * full_rps,
+            "low_rps": 0.95 * share * full_rps,
+            "high_rps": 1.05 * share * full_rps,
+            "certified_rps": 0.85 * share * full_rps,
+            "reason": "",
+        }
+        for stated, sla_ms, share in (("times_unloaded", 90.0, 0.7), ("latency", 200.0, 0.9))
+    ]
+    return (
+        record
+        | {"cell": record["cell"] | {"tenants": tenants}}
+        | {"computed_precisions": {name: tenants[0]["precision"]}}
+        | {"in_process_ms": in_process_ms, "in_process_error": "", "limits": limits}
+        | {"full_rps": full_rps, "full_low_rps": 0.98 * full_rps, "full_high_rps": 1.02 * full_rps}
+    )
 
 
 PAIR_SLOWDOWN, ROUNDS = 1.6, 3

@@ -205,6 +205,11 @@ def write_aa(results: Path) -> Path:
     return _write_cell(results, synthetic.aa_record(), [])
 
 
+def write_catalogue(results: Path) -> Path:
+    """Its files; the table needs no window. Returns the folder."""
+    return _write_cell(results, synthetic.catalogue_record(), [])
+
+
 def write_slowdown(results: Path) -> Path:
     """Its files; the table needs no window. Returns the folder."""
     return _write_cell(results, synthetic.slowdown_record(), [])
@@ -265,6 +270,7 @@ OF_KIND = {
     "slowdown": write_slowdown,
     "replay": write_replay,
     "soak": write_soak,
+    "catalogue": write_catalogue,
 }
 """What writes the files of a cell of each kind that searches no peak."""
 

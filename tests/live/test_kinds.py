@@ -24,7 +24,7 @@ EXPERIMENTS = [
     {"kind": "replay", "process": "mmpp", "rates_rps": [20], "duration_s": 5},
 ]
 """Each as small as it can be. Those that take a minute and more are elsewhere: a soak in
-tests/e2e/test_leak.py."""
+tests/e2e/test_leak.py, a catalogue in tests/e2e/test_in_process.py."""
 KINDS = ["concurrency", *(each["kind"] for each in EXPERIMENTS)]
 
 

@@ -196,12 +196,13 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
     """Whether trouble with a server is a row, and not a mistake in the configuration.
 
-    It is one of a setting of a grid; and of tenants together of whom the cell has the peaks,
-    such as more models than its memory holds.
+    It is one of a setting of a grid, or of a survey; and of tenants together of whom the cell has
+    the peaks, such as more models than its memory holds.
     """
     of_server = isinstance(error, (ServerError, VerificationError))
     served_alone = bool(cell.inputs.dedicated_records)
-    return of_server and (served_alone or is_variant(cell.task.scenario))
+    is_row = is_variant(cell.task.scenario) or cell.task.run.is_survey
+    return of_server and (served_alone or is_row)
 
 
 def why_no_model(repository: Path | None) -> str:

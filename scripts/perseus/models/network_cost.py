@@ -23,12 +23,14 @@ class NetworkCost:
     weights, as the file has them. `traffic_bytes` are what the nodes read and write, each for
     itself, as if nothing stayed in a cache between them. `working_set_bytes` are the weights and
     the largest sum of what one node reads and writes beside them: what a cache would have to hold.
+    `operators` counts the nodes.
     """
 
     flops: float
     weight_bytes: float
     traffic_bytes: float
     working_set_bytes: float
+    operators: int
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,13 @@ def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
         model = inline_local_functions(model)
     _for_one_image(model.graph, input_shape)
     graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
-    flops, traffic, largest, of_weights = 0.0, 0.0, 0.0, 0.0
+    flops, traffic, largest, of_weights, operators = 0.0, 0.0, 0.0, 0.0, 0
     for inner, tensors in _scopes(graph, LEFT_OUT):
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
                 continue  # a weight, which is read where it is used
+            operators += 1
             touched = [tensors[name] for name in (*node.input, *node.output) if name in tensors]
             flops += _flops(node, tensors)
             traffic += _bytes(touched)
@@ -71,6 +74,7 @@ def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
         weight_bytes=of_weights,
         traffic_bytes=traffic,
         working_set_bytes=of_weights + largest,
+        operators=operators,
     )
 
 

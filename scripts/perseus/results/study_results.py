@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Self, TypeVar
@@ -35,16 +36,30 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The plain records of all cells, and the client's ceilings; the rest is read where needed."""
+    """The plain records of all cells, the client's ceilings, and of models that a survey measures
+    what the export found; the rest is read where needed."""
 
     task: TablesTask
     records: tuple[Row, ...]
     ceilings: tuple[Ceiling, ...] = ()
+    exports: Mapping[str, Row] = field(default_factory=dict)
 
     @classmethod
-    def read(cls, task: TablesTask, cells: Sequence[Path], ceilings: Sequence[Path]) -> Self:
-        """From the cells' folders of raw results, and the files of ceilings."""
-        return cls(task, tuple(map(plain_record, cells)), tuple(map(Ceiling.read, ceilings)))
+    def read(
+        cls,
+        task: TablesTask,
+        cells: Sequence[Path],
+        ceilings: Sequence[Path],
+        exports: Sequence[Path] = (),
+    ) -> Self:
+        """From the cells' folders of raw results, the files of ceilings, and the records of
+        exports, each in a folder of its model's name."""
+        return cls(
+            task,
+            tuple(map(plain_record, cells)),
+            tuple(map(Ceiling.read, ceilings)),
+            {path.parent.name: json.loads(path.read_text()) for path in exports},
+        )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
         """The records of one kind of experiment, or derived from it, with what that kind adds."""

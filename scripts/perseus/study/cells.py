@@ -53,6 +53,11 @@ class Scenario:
         return tuple(each.run for each in self.asked)
 
     @property
+    def is_survey(self) -> bool:
+        """Whether nothing but rows of a survey is measured."""
+        return all(run.is_survey for run in self.runs)
+
+    @property
     def copied_model(self) -> str | None:
         """The model that all its tenants have, where they are several."""
         models = {tenant.model for tenant in self.tenants}
@@ -135,7 +140,9 @@ class Study:
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
         """The servers beside which the client has one and the same ceiling, by its name."""
         found: dict[str, tuple[Server, ...]] = {}
-        for name, server in self.servers.items():
+        loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
+        for name in (name for name in self.servers if name in loaded):
+            server = self.servers[name]
             found[of_ceiling(name)] = (*found.get(of_ceiling(name), ()), server)
         return found
 
@@ -173,6 +180,18 @@ class Study:
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
         return said({name: (*prices.get(name, ()), *self.other_prices[name]) for name in names})
+
+    def urgency(self, model: str) -> int:
+        """How early the jobs of a model are run: the earlier, the higher. Models of many
+        architectures stand in the order of their work."""
+        names = self._surveyed
+        return len(names) - names.index(model) if model in names else 0
+
+    @cached_property
+    def _surveyed(self) -> list[str]:
+        """The models that a survey measures, in the order of the study."""
+        wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
+        return [name for name in self.models if name in wanted]
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision
@@ -246,6 +265,8 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
                 key = (server.name, tenant.name)
                 known = dedicated.get(key, Scenario(tenant.name, server, (tenant,), ()))
                 of_scenario = (alone, *asked) if len(item.tenants) == 1 else (alone,)
+                if any(each.run.is_survey for each in asked):
+                    of_scenario = asked
                 new = (each for each in of_scenario if each not in known.asked)
                 dedicated[key] = replace(known, asked=(*known.asked, *new))
             if len(item.tenants) > 1:

@@ -164,6 +164,12 @@ def all_checks(study: Study) -> list[str]:
     return _checks(study, [t for of in study.scenarios.values() for t in study.brought(of)])
 
 
+def surveyed_checks(study: Study) -> list[str]:
+    """Those of the models that a survey measures, whose table says what networks do."""
+    surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
+    return _checks(study, [tenant for of in surveyed for tenant in study.brought(of)])
+
+
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
     """Those of the models of these tenants, each once."""
     return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
@@ -174,7 +180,7 @@ def checks(study: Study, ceiling: str) -> list[str]:
     names = {
         tenant.model
         for scenario in study.scenarios.values()
-        if of_ceiling(scenario.server.name) == ceiling
+        if of_ceiling(scenario.server.name) == ceiling and not scenario.is_survey
         for tenant in study.brought(scenario)
     }
     return [check(study, name) for name in sorted(names)]

@@ -26,6 +26,13 @@ class Model(Part):
         default_factory=lambda given: given["name"],
         description="A classification model of torchvision. Default, the name.",
     )
+    architectures: Literal["all"] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Many models in place of one: `all` classification models of torchvision, or"
+        " patterns such as [resnet*, vit_b_16]. Each is a model of its own name, the lightest"
+        " first, and scenarios with this model are repeated for each, in whose names it stands in"
+        " place of this one's.",
+    )
     weights: Annotated[Text, Field(min_length=1)] = Field(
         default="random",
         description="`random` (seeded, works offline), `DEFAULT` or another torchvision weights"

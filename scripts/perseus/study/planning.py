@@ -196,7 +196,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
     requests = {
         (tenant.model, tenant.request_batch_size)
         for scenario in study.scenarios.values()
-        if of_ceiling(scenario.server.name) == ceiling
+        if of_ceiling(scenario.server.name) == ceiling and not scenario.is_survey
         for tenant in scenario.tenants
         if not study.is_served(tenant)
         and tenant.preprocessing != "server"  # pictures are less to send than tensors

@@ -8,6 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from perseus.study import each_architecture
 from perseus.study.cells import Study
 from perseus.study.checks import all_problems
 from perseus.study.definition import Definition
@@ -47,6 +48,10 @@ def read_study(
     definition, problems, stand_ins = read_form(plain)
     listed = None
     if definition is not None:
+        of_many = [f"{path(at)}: {text}" for at, text in each_architecture.problems(definition)]
+        if of_many:
+            raise ConfigError([*problems, *of_many])
+        definition = each_architecture.with_each(definition)
         try:
             listed = _price_list(definition, prices, folder)
         except ConfigError as error:

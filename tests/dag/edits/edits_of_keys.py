@@ -382,6 +382,12 @@ ELSEWHERE = {
     "the_precision_of_a_tenant": [f"{TENANT}.precision"],
     "a_client_that_preprocesses": [f"{TENANT}.preprocessing"],
     "the_preset_of_one_scenario": ["scenarios.preset"],
+    "a_catalogue_of_more_networks_and_another_sla": [
+        "models.architectures",
+        "scenarios.experiments[catalogue].kind",
+        "scenarios.experiments[catalogue].times_unloaded",
+        "scenarios.experiments[catalogue].in_process_s",
+    ],
     "a_mix_added": ["scenarios.experiments[peak].mixes"],
     "a_frontier_added_and_one_more_point": [
         "scenarios.experiments[frontier].points",

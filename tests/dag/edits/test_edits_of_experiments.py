@@ -16,6 +16,30 @@ def test_closed_loops_added(edited, priced_jobs):
     assert edited.stale() == {cell, ("figure", "concurrency"), *priced_jobs}
 
 
+def test_a_catalogue_of_more_networks_and_another_sla(edited):
+    """A network more leaves those alone that were measured; no peak is searched for any."""
+
+    def catalogue(architectures, **settings):
+        def change(study):
+            sla = study["models"][0]["sla"]
+            study["models"] = [{"name": "each", "sla": sla, "architectures": architectures}]
+            (scenario,) = study["scenarios"]
+            scenario["tenants"] = [{"model": "each"}]
+            scenario["experiments"] = [{"kind": "catalogue", **settings}]
+
+        reconfigured(edited, change)
+        return {job for job in edited.stale() if job[0] in ("measure", "export", "ceiling")}
+
+    both = {("measure", f"cpu1.{name}.catalogue.r1") for name in (RESNET, "resnet34")}
+    of_resnet = ("measure", f"cpu1.{RESNET}.catalogue.r1")
+    assert catalogue([RESNET]) >= {of_resnet}
+    edited.run("--cores", "2", "all")
+    assert catalogue([RESNET]) == set()
+    assert catalogue([RESNET, "resnet34"]) == {*both, ("export", "resnet34")} - {of_resnet}
+    assert catalogue([RESNET], times_unloaded=4) == {of_resnet}
+    assert catalogue([RESNET], in_process_s=1) == {of_resnet}
+
+
 def test_starts_of_a_server_added_and_one_more(edited, priced_jobs):
     starts = {"kind": "startup", "starts": 2}
     reconfigured(edited, lambda s: s["scenarios"][0]["experiments"].append(starts))

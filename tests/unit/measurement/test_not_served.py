@@ -64,6 +64,7 @@ def tasks(runtime=RUNTIME):
         synthetic.slowdown_record(),
         synthetic.replay_record(),
         synthetic.soak_record(),
+        synthetic.catalogue_record(),
     ]
     name = synthetic.server_with(runtime, synthetic.RUNTIMES)
     moved = (synthetic.on_server(record, name, runtime) for record in found)
@@ -105,7 +106,7 @@ def test_whatever_was_asked_the_study_has_its_tables_and_figures(tmp_path, refus
     assert problems(found, {}) == []
     said = [each.headline for each in answers({n: table.to_pandas() for n, table in found.items()})]
     # Of mixes without a model it is known that they cannot be served, of others how they ended.
-    assert sum("not known" in headline for headline in said) == 6, said
+    assert sum("not known" in headline for headline in said) == 7, said
     assert sum("How long a fresh" in headline for headline in said) == 1, said
     of_mixes = "(blocked); make again measures resnet18 and" if converted else "should not share"
     assert any(of_mixes in headline for headline in said), said

@@ -476,8 +476,62 @@ OF_BACKGROUNDS = {
     ),
 }
 
+# Catalogue
+
+COSTS = {"model": "a", "tenant": "a", "runtime": "openvino", "precision": "fp32"}
+COSTS |= {"request_batch_size": 1, "sla": "latency", "top1": 70.0, "relative_error": 1e-5}
+COSTS |= {"usd_per_million_inferences": 0.2, "on_front": True}
+DEARER = COSTS | {"model": "b", "usd_per_million_inferences": 0.4, "top1": 80.0}
+BEATEN = DEARER | {"model": "c", "top1": 75.0, "on_front": False}
+LOST_ROW = BEATEN | {"verdict": "uncertified", "reason": "at 3 requests/s: late"}
+MANY_OF_THEM = [COSTS | {"model": f"m{i}", "usd_per_million_inferences": i} for i in range(1, 18)]
+GUESSED = {"study": "s", "model": "a", "family": "a", "runtime": "openvino", "precision": "fp32"}
+GUESSED |= {"request_batch_size": 8, "networks": 9, "measured_ms": 1.0, "predicted_ms": 1.2}
+GUESSED |= {"ratio": 1.2, "without_family_ms": 1.5, "family_ratio": 1.5}
+STRANGE = GUESSED | {"without_family_ms": None, "family_ratio": None}
+
+OF_CATALOGUES = {
+    "Of 3 networks, 1 images a request, within the SLA of the study: 2 are on the front of accuracy"
+    " and cost": (study("catalogue", COSTS, DEARER, BEATEN), study("catalogue", COSTS, DEARER)),
+    "within a multiple of their latency without load": (
+        study("catalogue", COSTS | {"sla": "times_unloaded"}),
+        study("catalogue", COSTS),
+    ),
+    "a (OpenVINO, fp32) has 70.0 % at 0.200 USD per million images and b (OpenVINO, fp32) has": (
+        study("catalogue", DEARER, COSTS),
+        study("catalogue", COSTS),
+    ),
+    "Of 17 on the front, evenly spread.": (
+        study("catalogue", *MANY_OF_THEM),
+        study("catalogue", *MANY_OF_THEM[:8]),
+    ),
+    "In int8 answers are off by a relative error of 0.500 (median), which these accuracies do not"
+    " know of.": (
+        study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
+        study("catalogue", COSTS),
+    ),
+    "1 cells without a certified limit, such as cpu1.s.x.r1: at 3 requests/s: late.": (
+        study("catalogue", COSTS, LOST_ROW),
+        study("catalogue", COSTS, BEATEN),
+    ),
+    "Which networks are worth their cost is not known": (
+        study("catalogue", COSTS | {"on_front": None}),
+        study("catalogue", COSTS),
+    ),
+    "The time of a network that was not measured is predicted from its graph within a factor of"
+    " 1.20 in half of cases": (
+        study("catalogue_predictions", GUESSED),
+        study("catalogue_predictions", GUESSED | {"ratio": 1.3}),
+    ),
+    "openvino in fp32, 8 images a request, 1 networks: half within 1.20 times, nine of ten 1.20, of"
+    " families without a measured network half within 1.50 times": (
+        study("catalogue_predictions", GUESSED),
+        study("catalogue_predictions", STRANGE),
+    ),
+}
+
 CASES = {**OF_SLOWDOWNS, **OF_REPLAYS, **OF_SOAKS, **OF_STARTS, **OF_NOISE, **OF_LOOPS}
-CASES |= OF_BACKGROUNDS
+CASES |= OF_BACKGROUNDS | OF_CATALOGUES
 
 
 @pytest.mark.parametrize("sentence", CASES)

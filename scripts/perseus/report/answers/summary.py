@@ -91,6 +91,10 @@ MANY: Final[Mapping[str, Question]] = {
         kind: Question(f"answers on {module_of(kind).TITLE.lower()}", TROUBLE)
         for kind in OTHER_KINDS
     },
+    "catalogue": Question(
+        "answers on what networks cost",
+        {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
+    ),
     "soak": Question("soaks", TROUBLE | {"unclear": "cannot be told"}),
     "background": Question(
         "scenarios with tenants that stay",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
     from perseus.results.predictions import Predictions
     from perseus.results.study_results import StudyResults
 
-MORE: Final = {"concurrency": ("knees",)}
+MORE: Final = {"concurrency": ("knees",), "catalogue": ("catalogue_predictions",)}
 """By kind, its tables besides the one of its own name."""
 
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from perseus.host import powercap
+from perseus.host.cpu_instructions import has_bf16
 from perseus.study.checks.scenarios import cell_name, cell_name_problems, tenant_problems
 from perseus.study.checks.servers import device_problems
 from perseus.study.definition import Definition
@@ -97,6 +98,10 @@ def _reasons(
     joins = all(tenant.dynamic_batching for tenant in tenants)
     if variant.setting.get("preferred_batch_sizes") and not joins:
         yield "preferred_batch_sizes: without dynamic batching nothing is joined"
+    precisions = {tenant.precision or models[tenant.model].precision for tenant in tenants}
+    is_cpu_here = here and server.device == "cpu" and most_cores is not None
+    if "precision" in variant.setting and "bf16" in precisions and is_cpu_here and not has_bf16():
+        yield "precision: this CPU has no instructions for bf16, and would compute in fp32"
     found = list(device_problems((), server))
     for tenant in tenants:
         found += tenant_problems((), tenant, models, [server])

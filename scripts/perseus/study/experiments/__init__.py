@@ -26,6 +26,7 @@ KINDS: Final = (
     "background",
     "replay",
     "soak",
+    "catalogue",
 )
 """In the order in which they are documented. Each has a class `Settings` here, whose `kind` it is,
 and a class `Run`, what one cell does."""

@@ -29,6 +29,12 @@ class ExperimentRun(Part):
         return False
 
     @property
+    def is_survey(self) -> bool:
+        """Whether it is one row of many about tenants alone: it stands for the search of a
+        dedicated peak, and what cannot be exported or served is a row that says why."""
+        return False
+
+    @property
     def takes_arrivals(self) -> bool:
         """Whether requests come as the study says, by its arrivals: others concern it then."""
         return True

@@ -1,0 +1,17 @@
+"""Which instructions the processors of this host have."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Final
+
+CPUINFO: Final = Path("/proc/cpuinfo")
+BF16: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
+"""Of x86, and of ARM."""
+
+
+@functools.cache
+def has_bf16() -> bool:
+    """Whether they compute in bfloat16."""
+    return not BF16.isdisjoint(CPUINFO.read_text("utf-8", errors="replace").split())

@@ -1,0 +1,247 @@
+"""Experiment `catalogue`: what a network costs, in short (docs/explanation/catalogue.md).
+
+A full server tells how long a request occupies it; a simulated queue with these times tells its
+limit within an SLA, and a window of the study's arrivals below that limit is to confirm it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
+
+import numpy as np
+
+from perseus.measurement.cell import CellUnderTest, Findings
+from perseus.measurement.closed_loop import answered_rps
+from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms
+from perseus.measurement.live_system import LiveSystem
+from perseus.measurement.server_under_test import server_under_test
+from perseus.measurement.spoilt import SpoiltError, unspoilt
+from perseus.measurement.windows import keep
+from perseus.peak.durations import ATTEMPTS, PATIENCE_S
+from perseus.peak.outcome import Outcome
+from perseus.peak.queue_limit import Discipline, Precision, limit_scale
+from perseus.peak.speed import IN_FLIGHT
+from perseus.peak.stats import Floats, fewest_requests
+from perseus.peak.verdict import Tolerance, Verdict, judge_each
+from perseus.peak.window import Window
+from perseus.serving.failures import ServerError
+from perseus.study.experiments.catalogue import Run
+from perseus.study.sla import Sla
+from perseus.study.tasks.measure import MeasureTask
+
+FULL, WITHIN = "full", "within"
+"""Phases of windows."""
+
+CERTIFY_AT: Final = (0.85, 0.7)
+"""Shares of a limit that are tried to be certified, until one passes."""
+
+REQUESTS: Final = 100
+"""That a window counts, in so many seconds at least and at most."""
+SHORTEST_S, LONGEST_S = 3.0, 20.0
+MOST_PATIENT_S: Final = 60.0
+"""A window that certifies a slow network waits for the fewest requests that its SLA needs, but no
+longer than this."""
+
+SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a server carries within an SLA of `sla_ms`, NaN where nothing can be said.
+
+    `stated` is "times_unloaded" or "latency". The interval is that of the full server's rate.
+    """
+
+    stated: str
+    sla_ms: float
+    limit_rps: float
+    low_rps: float
+    high_rps: float
+    certified_rps: float
+    reason: str
+
+
+def measure(cell: CellUnderTest) -> Findings:
+    """In process, then served. Raises as every experiment."""
+    run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
+    if has_backend(cell.task) and cell.inputs.repository is not None:
+        cell.say("without a server")
+        log = cell.server_log.with_suffix(".in_process")
+        try:
+            asked = (cell.inputs.repository, cell.task, cell.server_cores, run.in_process_s, log)
+            alone = in_process_ms(*asked)
+        except InProcessError as error:
+            why_not = str(error)
+        finally:
+            log.unlink(missing_ok=True)
+    outcome, reason, full, limits = Outcome.OK, "", (np.nan,) * 3, list[Limit]()
+    with server_under_test(patient(cell, alone)) as server:
+        try:
+            with server.under_load() as system:
+                (unloaded_ms,) = server.unloaded_p50_ms.values()
+                times_s, full = full_server(cell, system, unloaded_ms)
+                for stated, sla in slas(cell.task, unloaded_ms):
+                    limits.append(within(cell, system, stated, sla, unloaded_ms, times_s, full))
+        except SpoiltError as error:
+            outcome, reason = error.outcome, str(error)
+        except ServerError as error:
+            outcome, reason = Outcome.FAILED, str(error)
+    return Findings(
+        {
+            **server.record,
+            "outcome": outcome,
+            "reason": reason,
+            "in_process_ms": float(np.median(alone)) if len(alone) else None,
+            "in_process_error": why_not,
+            **dict(zip(("full_rps", "full_low_rps", "full_high_rps"), full, strict=True)),
+            "limits": [asdict(each) for each in limits],
+        }
+    )
+
+
+def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+    """No rates and no limits."""
+    full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
+    return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
+
+
+def load_s(task: MeasureTask) -> tuple[float, float]:
+    """A window of a full server and two within SLAs, which take as long as most; at most, all are
+    as long as may be."""
+    run = cast(Run, task.run)
+    windows = 1 + 2 * len(CERTIFY_AT)
+    most_s = windows * (ATTEMPTS + 1) * (MOST_PATIENT_S + 4 * LONGEST_S) + PATIENCE_S
+    return run.in_process_s + 3 * (SHORTEST_S + 2.0), most_s
+
+
+def patient(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
+    """The cell with an SLA by which clients wait long enough for the answers of a full server."""
+    (tenant,) = cell.task.tenants
+    full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
+    longest_ms = max(tenant.sla.latency_ms, full_ms)
+    sla = tenant.sla.model_copy(update={"latency_ms": longest_ms})
+    tenants = (tenant.model_copy(update={"sla": sla}),)
+    return replace(cell, task=cell.task.model_copy(update={"tenants": tenants}))
+
+
+def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
+    """How each is stated, and what it is."""
+    (own,), run = task.slas, cast(Run, task.run)
+    multiple_ms = run.times_unloaded * unloaded_ms
+    yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
+    yield "latency", own
+
+
+def full_server(
+    cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
+) -> tuple[Floats, tuple[float, float, float]]:
+    """How long requests occupy a server that always has some waiting, shape (n,), s; and its
+    answers/s with their interval. Raises SpoiltError."""
+    settle_s = max(1.0, 2 * unloaded_ms / 1000)
+    counted_s = float(np.clip(REQUESTS * unloaded_ms / 1000, SHORTEST_S, LONGEST_S))
+
+    def offer(tolerance: Tolerance) -> Window:
+        elapsed_s = settle_s + counted_s
+        with system.offer_closed([IN_FLIGHT], elapsed_s) as load:
+            seen = load.until(elapsed_s)
+        tenants = judge_each(
+            seen,
+            cell.task.slas,
+            [1 / counted_s],
+            settle_s=settle_s,
+            grace_s=0.0,
+            confidence=cell.task.search.confidence,
+            tolerance=tolerance,
+        )
+        window = Window(FULL, float(IN_FLIGHT), settle_s, elapsed_s, tenants, seen)
+        keep(cell, system, window, 2 * (SHORTEST_S + 2.0))
+        return window
+
+    seen = unspoilt(system, offer).seen
+    (requests,) = seen.requests
+    done_ns = np.sort(requests.done_ns[requests.answered])
+    settled_ns = seen.start_ns + round(settle_s * 1e9)
+    rate = answered_rps(done_ns, settled_ns, seen.now_ns)
+    gaps_s = np.diff(done_ns[done_ns >= settled_ns]) / 1e9
+    if not len(gaps_s):
+        raise ServerError(f"hardly any request was answered in {settle_s + counted_s:.0f} s")
+    return gaps_s, (rate.value, max(rate.low, 0.0), rate.high)
+
+
+@dataclass(frozen=True)
+class _Work:
+    sla: Sla
+    work_s: Floats
+    away_s: float
+
+
+def within(
+    cell: CellUnderTest,
+    system: LiveSystem,
+    stated: str,
+    sla: Sla,
+    unloaded_ms: float,
+    times_s: Floats,
+    full: tuple[float, float, float],
+) -> Limit:
+    """The limit within an SLA, and what of it passes a window. Raises SpoiltError."""
+    nothing = partial(Limit, stated, sla.latency_ms)
+    if unloaded_ms > sla.latency_ms:
+        why = f"single requests take {unloaded_ms:.4g} ms (median) without any load"
+        return nothing(np.nan, np.nan, np.nan, np.nan, why)
+    away_s = max(unloaded_ms / 1000 - float(np.median(times_s)), 0.0)
+    limit_rps = limit_scale(
+        [_Work(sla, times_s, away_s)],
+        lambda rate_rps: (rate_rps,),
+        system.arrivals,
+        Discipline.FIRST_COME,
+        high=1 / float(times_s.mean()),
+        precision=SIMULATED,
+    )
+    low_rps, high_rps = (limit_rps * end / full[0] for end in full[1:])
+    limit = partial(nothing, limit_rps, low_rps, high_rps)
+    reason = ""
+    for share in CERTIFY_AT:
+        certified_rps = share * limit_rps
+        counted_s = float(np.clip(REQUESTS / certified_rps, SHORTEST_S, LONGEST_S))
+        counted_s = max(counted_s, 1.2 * fewest_requests(sla.allowed) / certified_rps)
+        if counted_s > MOST_PATIENT_S:
+            return limit(
+                np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit by"
+            )
+        window = unspoilt(system, partial(_window, cell, system, sla, certified_rps, counted_s))
+        if window.verdict is Verdict.PASS:
+            return limit(certified_rps, "")
+        reason = f"at {certified_rps:.3g} requests/s: {window.tenants[0].reason}"
+    return limit(np.nan, reason)
+
+
+def _window(
+    cell: CellUnderTest,
+    system: LiveSystem,
+    sla: Sla,
+    rate_rps: float,
+    counted_s: float,
+    tolerance: Tolerance,
+) -> Window:
+    """A window of the study's arrivals, judged by that SLA."""
+    settle_s = float(np.clip(4 * sla.latency_ms / 1000, 1.0, 10.0))
+    grace_s = 2 * sla.latency_ms / 1000
+    elapsed_s = settle_s + counted_s + grace_s
+    with system.offer([rate_rps], elapsed_s) as load:
+        seen = load.until(elapsed_s)
+    tenants = judge_each(
+        seen,
+        [sla],
+        [rate_rps],
+        settle_s=settle_s,
+        grace_s=grace_s,
+        confidence=cell.task.search.confidence,
+        tolerance=tolerance,
+    )
+    window = Window(WITHIN, rate_rps, settle_s, elapsed_s, tenants, seen)
+    keep(cell, system, window, SHORTEST_S + 2.0)
+    return window

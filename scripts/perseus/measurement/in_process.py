@@ -1,0 +1,178 @@
+"""The rate of a network without a server: Triton's part of a Python backend is played by a loop.
+
+`python -m perseus.measurement.in_process` loads the backend's own code, so that it computes exactly
+as it does when it is served, and prints the times of its inferences.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+from google.protobuf import json_format, text_format
+from tritonclient.grpc import model_config_pb2 as pb
+
+from perseus.host.child_process import kill_group, start
+from perseus.peak.stats import Floats
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.measure import MeasureTask
+
+SCRIPTS: Final = Path(__file__).parents[2]
+BACKENDS: Final = SCRIPTS / "backends"
+STUB: Final = "triton_python_backend_utils"
+LOADS_S: Final = 300.0
+"""How long a network may take to load and to answer for the first time."""
+
+LEAST_INFERENCES: Final = 3
+
+
+class InProcessError(RuntimeError):
+    """The network did not run; the message says why."""
+
+
+def has_backend(task: MeasureTask) -> bool:
+    """Whether the networks of a cell are run by a backend of ours, on a CPU of this host."""
+    server = task.server
+    is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
+    return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
+
+
+def in_process_ms(
+    repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
+) -> Floats:
+    """Times of inferences of the first tenant's requests, shape (n,), for so many seconds on these
+    cores; n is 3 at least.
+
+    Raises InProcessError.
+    """
+    (tenant, *_) = task.tenants
+    asked = [repository / tenant.name, task.server.runtime, tenant.request_batch_size, seconds]
+    command = [sys.executable, "-m", __spec__.name, *map(str, asked)]
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    process = start(command, cores, log_path, environment)
+    try:
+        process.wait(LOADS_S + 4 * seconds)
+    except subprocess.TimeoutExpired:
+        raise InProcessError(f"{tenant.name} takes minutes to answer in process") from None
+    finally:
+        kill_group(process)
+    lines = log_path.read_text("utf-8", errors="replace").splitlines() or ["nothing was said"]
+    if process.returncode != 0:
+        raise InProcessError(f"{tenant.name} does not run in process: {lines[-1]}")
+    return np.array(json.loads(lines[-1]))
+
+
+@dataclass(frozen=True)
+class _Tensor:
+    """What a backend takes for an input, and gives as an output."""
+
+    name: str
+    values: Any
+
+    def as_numpy(self) -> Any:
+        return self.values
+
+    def __dlpack__(self, **keys: Any) -> Any:
+        return self.values.__dlpack__(**keys)
+
+    def __dlpack_device__(self) -> Any:
+        return self.values.__dlpack_device__()
+
+    @classmethod
+    def from_dlpack(cls, name: str, values: Any) -> _Tensor:
+        return cls(name, values)
+
+
+@dataclass(frozen=True)
+class _Response:
+    tensors: Sequence[_Tensor] = ()
+    error: Any = None
+
+
+class _Metrics:
+    """A family of metrics that nobody reads."""
+
+    GAUGE = "gauge"
+
+    def __init__(self, **_keys: Any) -> None:
+        pass
+
+    def Metric(self, **_keys: Any) -> _Metrics:  # noqa: N802, its name in Triton
+        return self
+
+    def set(self, _value: float) -> None:
+        pass
+
+
+def _stub() -> ModuleType:
+    """In the place of what Triton gives a Python backend; a request is a dictionary of tensors."""
+    stub = ModuleType(STUB)
+    for name, value in {
+        "Tensor": _Tensor,
+        "InferenceResponse": _Response,
+        "TritonError": str,
+        "TritonModelException": RuntimeError,
+        "MetricFamily": _Metrics,
+        "get_input_tensor_by_name": lambda request, name: request[name],
+    }.items():
+        setattr(stub, name, value)
+    return stub
+
+
+def _backend(runtime: str) -> Any:
+    """A model of the backend of that runtime."""
+    sys.modules[STUB] = _stub()
+    spec = importlib.util.spec_from_file_location("model", BACKENDS / runtime / "model.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.TritonPythonModel()
+
+
+def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
+    """Milliseconds of inferences of random images, one after another, but for the first ones."""
+    config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
+    backend = _backend(runtime)
+    backend.initialize(
+        {
+            "model_config": json.dumps(
+                json_format.MessageToDict(config, preserving_proto_field_name=True)
+            ),
+            "model_name": folder.name,
+            "model_repository": str(folder),
+            "model_version": "1",
+            "model_instance_kind": "CPU",
+            "model_instance_device_id": "0",
+        }
+    )
+    (asked,) = config.input
+    rng = np.random.default_rng(0)
+    images = rng.normal(size=(batch, *asked.dims)).astype(np.float32)
+    request = {asked.name: _Tensor(asked.name, images)}
+    times_ms: list[float] = []
+    deadline = float("inf")
+    while len(times_ms) <= LEAST_INFERENCES or time.monotonic() < deadline:
+        start_ns = time.monotonic_ns()
+        (answer,) = backend.execute([request])
+        times_ms.append((time.monotonic_ns() - start_ns) / 1e6)
+        if answer.error is not None:
+            sys.exit(str(answer.error))
+        if len(times_ms) == 1:  # which plans and allocates
+            deadline = time.monotonic() + seconds
+    backend.finalize()
+    return times_ms[1:]
+
+
+if __name__ == "__main__":
+    of, executes, images, lasts = sys.argv[1:]
+    print(json.dumps(run(Path(of), executes, int(images), float(lasts))))

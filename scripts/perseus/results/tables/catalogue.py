@@ -1,0 +1,262 @@
+"""Table `catalogue`: what networks cost, and how accurate they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import BaseModel, Field
+
+from perseus.host.parquet import FLAG, REAL, TEXT, WHOLE
+from perseus.results.columns import CELL, PRECISION, cell
+from perseus.results.costs import usd_per_million
+from perseus.results.grids import on_front
+from perseus.results.records import Number, Record, Row
+from perseus.results.schema import Schema, ascending, column
+from perseus.results.study_results import StudyResults
+from perseus.study.architectures import Weights, best_weights
+
+
+class LimitRecord(BaseModel):
+    """What a server carries within an SLA."""
+
+    stated: str
+    sla_ms: float
+    limit_rps: Number
+    low_rps: Number
+    high_rps: Number
+    certified_rps: Number
+    reason: str
+
+
+class CatalogueRecord(Record):
+    """What one network costs."""
+
+    kind: ClassVar[str] = "catalogue"
+
+    in_process_ms: Number = Field(
+        description="median time of an inference of a request's images in process, ms; null where"
+        " no backend of ours runs it"
+    )
+    in_process_error: str = Field(description="why it did not run in process, in words")
+    full_rps: Number = Field(
+        description="answers of a server that always has requests waiting, requests/s;"
+        " `full_low_rps` and `full_high_rps` are its 95 % interval by batch means"
+    )
+    full_low_rps: Number
+    full_high_rps: Number
+    limits: tuple[LimitRecord, ...] = Field(
+        description="per SLA, how it is `stated` (times_unloaded or latency), `sla_ms`, the limit"
+        " by a simulated queue with its interval, the rate that passed a window, and why none did"
+    )
+
+
+RECORD = CatalogueRecord
+DESCRIPTION = (
+    "One row per cell and SLA; of a cell without limits one that says why. Empty without a"
+    " catalogue."
+)
+TITLE = "What networks cost"
+NOTE = (
+    "Each network alone: in process, on a full server, and its limit within an SLA by a simulated"
+    " queue (docs/explanation/catalogue.md). Accuracies are of torchvision's weights as it"
+    " publishes them, in fp32; another precision loses what the relative error suggests. The front"
+    " has the networks that no other one of the same SLA and batch beats in cost and accuracy."
+)
+SHOWN = {
+    "model": "model",
+    "runtime": "runtime",
+    "precision": "precision",
+    "images": "request_batch_size",
+    "top-1 (%)": "top1",
+    "in process (images/s)": "in_process_ips",
+    "full server (images/s)": "full_ips",
+    "SLA": "sla",
+    "SLA (ms)": "sla_ms",
+    "limit (requests/s)": ("limit_rps", "ci_low_rps", "ci_high_rps"),
+    "certified": "certified_rps",
+    "USD per million": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
+    "front": "on_front",
+    "verdict": "verdict",
+    "why not": "reason",
+}
+SCHEMA = Schema(
+    [
+        *CELL,
+        column("tenant", TEXT, "", "name of the tenant"),
+        column("model", TEXT, "", "name of the model"),
+        column("architecture", TEXT, "", "of torchvision; null of a user's own file", null=True),
+        column("input_px", WHOLE, "pixels", "height and width of an image", null=True, least=1),
+        column("weights", TEXT, "", "torchvision's most accurate weights of that architecture for"
+               " images of that size, of which the accuracy is; null without any", null=True),
+        column("recipe", TEXT, "", "how these were trained, as torchvision says", null=True),
+        column("top1", REAL, "%", "their accuracy on ImageNet-1K in fp32, a single crop, as"
+               " torchvision publishes it", most=100),
+        column("flops", REAL, "", "operations of an image, a multiplication and an addition being"
+               " two", least=0),
+        column("traffic_bytes", REAL, "bytes", "what its operators read and write for an image"),
+        column("weight_bytes", REAL, "bytes", "of the weights"),
+        column("operators", WHOLE, "", "nodes of the graph", null=True, least=0),
+        column("runtime", TEXT, "", "what executes the network"),
+        column("asked_precision", TEXT, "", "numeric precision as configured"),
+        PRECISION,
+        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
+        column("relative_error", REAL, "", "how far the served answers are from those of the"
+               " network in fp32 (docs/evidence/exports.md)", least=0),
+        column("in_process_ms", REAL, "ms", "median time of a request's inference in process"),
+        column("in_process_ips", REAL, "images/s", "images at that time, one request after"
+               " another"),
+        column("unloaded_ms", REAL, "ms", "median latency of single requests without load"),
+        column("full_ips", REAL, "images/s", "answers of a server that always has requests"
+               " waiting"),
+        column("full_low_ips", REAL, "images/s", "full_ips: lower end of the 95 % interval by batch"
+               " means"),
+        column("full_high_ips", REAL, "images/s", "full_ips: upper end"),
+        column("server_share", REAL, "share", "of the time of an image on a full server, what the"
+               " server takes beside the network: 1 - full_ips / in_process_ips; below 0 where the"
+               " host was faster then", least=-np.inf),
+        column("sla", TEXT, "", "times_unloaded: a multiple of the latency without load; latency:"
+               " the SLA of the model; empty without limits"),
+        column("sla_ms", REAL, "ms", "its time limit"),
+        column("limit_rps", REAL, "requests/s", "most likely limit, by a simulated queue"),
+        column("ci_low_rps", REAL, "requests/s", "limit_rps: lower end, by that of the full"
+               " server"),
+        column("ci_high_rps", REAL, "requests/s", "limit_rps: upper end"),
+        column("certified_rps", REAL, "requests/s", "rate that passed a fresh window"),
+        column("usd_per_million_inferences", REAL, "USD", "a million images at the limit, by the"
+               " first pricing of the study"),
+        column("ci_low_usd", REAL, "USD", "usd_per_million_inferences: lower end"),
+        column("ci_high_usd", REAL, "USD", "usd_per_million_inferences: upper end"),
+        column("on_front", FLAG, "", "whether no other row with this SLA, batch and device is both"
+               " cheaper and as accurate, or more accurate and as cheap (Pareto); null without a"
+               " cost or an accuracy", null=True),
+        column("verdict", TEXT, "", "of the cell, as in the table peaks; where that is ok,"
+               " uncertified without a certified rate, infeasible without a limit"),
+        column("reason", TEXT, "", "why not ok, in words"),
+    ],
+    key=("cell", "sla"),
+    holds=[
+        ascending("full_low_ips", "full_ips", "full_high_ips"),
+        ascending("ci_low_rps", "limit_rps", "ci_high_rps"),
+        ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
+        ascending("certified_rps", "limit_rps"),
+    ],
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Network:
+    """What is known of a network beside its measurement."""
+
+    architecture: str | None
+    input_px: int | None
+    weights: Weights | None
+    cost: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, export: Mapping[str, Any]) -> Network:
+        """`export`: what its export found; empty where that is not known."""
+        name, shape = export.get("architecture"), export.get("input_shape")
+        pixels = shape[-1] if shape else None
+        return cls(
+            name,
+            pixels,
+            best_weights(name, pixels) if name and pixels else None,
+            export.get("cost", {}),
+        )
+
+    def row(self) -> Row:
+        """Its columns."""
+        best = self.weights
+        return {
+            "architecture": self.architecture,
+            "input_px": self.input_px,
+            "weights": best.name if best else None,
+            "recipe": best.recipe if best else None,
+            "top1": best.top1 if best else np.nan,
+            **{key: self.cost.get(key) for key in ("flops", "traffic_bytes", "weight_bytes")},
+            "operators": self.cost.get("operators"),
+        }
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    found = [row for record in results.of_kind(CatalogueRecord) for row in _of(record, results)]
+    yield from _fronts(found)
+
+
+def _of(record: CatalogueRecord, results: StudyResults) -> Iterator[Row]:
+    (tenant,), server = record.task.tenants, record.task.server
+    images, name = tenant.request_batch_size, tenant.name
+    alone_ips = 1000 * images / record.in_process_ms
+    full = [images * rate for rate in (record.full_rps, record.full_low_rps, record.full_high_rps)]
+    first: Row = {
+        **dict.fromkeys(SCHEMA.names),
+        **cell(record.task),
+        "tenant": name,
+        "model": tenant.model,
+        **Network.of(results.exports.get(tenant.model, {})).row(),
+        "runtime": server.runtime,
+        "asked_precision": tenant.precision or "",
+        "precision": record.computed_precisions.get(name) or tenant.precision or "",
+        "request_batch_size": images,
+        "relative_error": record.relative_errors.get(name),
+        "in_process_ms": record.in_process_ms,
+        "in_process_ips": alone_ips,
+        "unloaded_ms": record.unloaded_p50_ms.get(name),
+        **dict(zip(("full_ips", "full_low_ips", "full_high_ips"), full, strict=True)),
+        "server_share": 1 - full[0] / alone_ips,
+        "sla": "",
+        "verdict": record.outcome,
+        "reason": record.reason or record.in_process_error,
+    }
+    if not record.limits:
+        yield first
+    price = results.task.prices.get(server.name)
+    usd_per_hour = price.usd_per_hour(results.task.pricing[0]) if price else None
+    for each in record.limits:
+        yield first | _limit(each, record.outcome) | _cost(each, images, usd_per_hour)
+
+
+def _limit(each: LimitRecord, outcome: str) -> Row:
+    verdict = outcome
+    if outcome == "ok" and np.isnan(each.certified_rps):
+        verdict = "infeasible" if np.isnan(each.limit_rps) else "uncertified"
+    return {
+        "sla": each.stated,
+        "sla_ms": each.sla_ms,
+        "limit_rps": each.limit_rps,
+        "ci_low_rps": each.low_rps,
+        "ci_high_rps": each.high_rps,
+        "certified_rps": each.certified_rps,
+        "verdict": verdict,
+        **({"reason": each.reason} if each.reason else {}),
+    }
+
+
+def _cost(each: LimitRecord, images: int, usd_per_hour: float | None) -> Row:
+    if usd_per_hour is None or np.isnan(each.limit_rps):
+        return {}
+    value, low, high = (
+        usd_per_million(usd_per_hour, images * rate) if rate > 0 else np.inf
+        for rate in (each.limit_rps, each.high_rps, each.low_rps)
+    )
+    return {"usd_per_million_inferences": value, "ci_low_usd": low, "ci_high_usd": high}
+
+
+def _fronts(found: Sequence[Row]) -> Iterator[Row]:
+    """The rows with `on_front`, in their order."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for i, row in enumerate(found):
+        values = (row["usd_per_million_inferences"], row["top1"])
+        if all(value is not None and np.isfinite(value) for value in values):
+            groups.setdefault((row["sla"], row["request_batch_size"]), []).append(i)
+    front: dict[int, bool] = {}
+    for places in groups.values():
+        points = np.array(
+            [(found[i]["usd_per_million_inferences"], -found[i]["top1"]) for i in places]
+        )
+        front |= dict(zip(places, on_front(points), strict=True))
+    for i, row in enumerate(found):
+        yield row | {"on_front": front.get(i)}

@@ -1,0 +1,127 @@
+"""Table `catalogue_predictions`: the time of a network from its operations, bytes and operators.
+
+The time of an image is a sum of three parts with weights that are not negative, fitted to least
+relative errors: time = a x operations + b x bytes that operators read and write + c x operators.
+Each network is predicted from the others, without itself and without its family, so that the errors
+are those of networks that nobody has measured.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+from scipy.optimize import nnls
+
+from perseus.host.parquet import REAL, TEXT, WHOLE
+from perseus.peak.stats import Floats
+from perseus.results.records import Row
+from perseus.results.schema import Schema, column
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import catalogue
+
+FEATURES: Final = ("flops", "traffic_bytes", "operators")
+FEWEST: Final = 6
+"""Networks that a prediction rests on, at least."""
+
+DESCRIPTION = (
+    "One row per network, runtime, precision and batch of a catalogue with enough networks; empty"
+    " without."
+)
+TITLE = "Times predicted from graphs"
+NOTE = (
+    "The time of an image on a full server, predicted from the operations, the bytes and the"
+    " operators of the network's graph: each network from the others, and from those of other"
+    " families only."
+)
+SHOWN = {
+    "model": "model",
+    "runtime": "runtime",
+    "precision": "precision",
+    "images": "request_batch_size",
+    "measured (ms)": "measured_ms",
+    "predicted (ms)": "predicted_ms",
+    "predicted / measured": "ratio",
+    "without its family (ms)": "without_family_ms",
+    "that / measured": "family_ratio",
+}
+SCHEMA = Schema(
+    [
+        column("study", TEXT, "", "name of the study"),
+        column("cell", TEXT, "", "folder of the raw results"),
+        column("model", TEXT, "", "name of the model"),
+        column("family", TEXT, "", "networks that are alike, by the beginning of the architecture's"
+               " name"),
+        column("runtime", TEXT, "", "what executes the network"),
+        column("precision", TEXT, "", "numeric precision that it was computed in"),
+        column("request_batch_size", WHOLE, "images", "images of a request", least=1),
+        column("networks", WHOLE, "", "networks measured alike, itself included", least=1),
+        column("measured_ms", REAL, "ms", "time of an image on a full server", null=False),
+        column("predicted_ms", REAL, "ms", "the same from the other networks", null=False),
+        column("ratio", REAL, "", "predicted_ms / measured_ms", null=False, least=0),
+        column("without_family_ms", REAL, "ms", "predicted from networks of other families; null"
+               " where they are too few"),
+        column("family_ratio", REAL, "", "without_family_ms / measured_ms", least=0),
+    ],
+    key=("cell",),
+)  # fmt: skip
+
+
+def rows(results: StudyResults) -> Iterator[Row]:
+    groups: dict[tuple[Any, ...], dict[str, Row]] = {}
+    for row in catalogue.rows(results):
+        known = row["full_ips"] is not None and row["full_ips"] > 0
+        if known and all(row[name] for name in FEATURES):
+            like = (row["runtime"], row["precision"], row["request_batch_size"])
+            groups.setdefault(like, {}).setdefault(row["model"], row)
+    for found in groups.values():
+        if len(found) > FEWEST:
+            yield from _predicted(list(found.values()))
+
+
+def family(model: str) -> str:
+    """The letters that its name begins with; wide ResNets are ResNets."""
+    match = re.match(r"(?:wide_)?([a-z]+)", model)
+    return match[1] if match else model
+
+
+def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
+    work = np.array([[float(row[name]) for name in FEATURES] for row in networks])
+    times_ms = np.array([1000 / row["full_ips"] for row in networks])
+    families = np.array([family(row["architecture"] or row["model"]) for row in networks])
+    for i, row in enumerate(networks):
+        others = np.arange(len(networks)) != i
+        predicted_ms = _time(work, times_ms, others, i)
+        strangers = families != families[i]
+        without_ms = _time(work, times_ms, strangers, i) if strangers.sum() >= FEWEST else np.nan
+        yield {
+            **{key: row[key] for key in ("study", "cell", "model", "runtime", "precision")},
+            "request_batch_size": row["request_batch_size"],
+            "family": str(families[i]),
+            "networks": len(networks),
+            "measured_ms": times_ms[i],
+            "predicted_ms": predicted_ms,
+            "ratio": predicted_ms / times_ms[i],
+            "without_family_ms": without_ms,
+            "family_ratio": without_ms / times_ms[i],
+        }
+
+
+def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
+    """The time of network `of` by a fit to the `known` ones."""
+    return float(work[of] @ fitted(work[known], times_ms[known]))
+
+
+def fitted(work: Floats, times_ms: Floats) -> Floats:
+    """Weights (3,) of the columns of `work` (n, 3), not negative, with the least sum of squared
+    relative errors of `times_ms` (n,)."""
+    scale = work.mean(axis=0)
+    weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
+    return np.asarray(weights / scale)
+
+
+def within(ratios: Floats, share: float) -> float:
+    """The factor within which that share of predictions lie, up or down."""
+    return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

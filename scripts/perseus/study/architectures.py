@@ -1,0 +1,80 @@
+"""What torchvision says of its classification networks: sizes, work, and accuracy on ImageNet.
+
+`architectures.csv` is made from torchvision's own metadata by `make architectures`, so that a plan
+needs neither torch nor the network; a test compares both.
+"""
+
+from __future__ import annotations
+
+import csv
+import functools
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Final
+
+FILE: Final = Path(__file__).with_suffix(".csv")
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A set of weights of an architecture.
+
+    `input_px` is the height and width that they were evaluated with, `gflops` multiplications with
+    an addition there, in billions; `top1` is the accuracy on ImageNet-1K in percent, of a single
+    crop, and `recipe` how they were trained.
+    """
+
+    architecture: str
+    name: str
+    is_default: bool
+    input_px: int
+    gflops: float
+    parameters: int
+    top1: float
+    recipe: str
+
+
+@functools.cache
+def all_weights() -> tuple[Weights, ...]:
+    """All that torchvision has, by architecture."""
+    with FILE.open(newline="", encoding="utf-8") as stream:
+        return tuple(
+            Weights(
+                row["architecture"],
+                row["weights"],
+                row["default"] == "yes",
+                int(row["input_px"]),
+                float(row["gflops"]),
+                int(row["parameters"]),
+                float(row["top1"]),
+                row["recipe"],
+            )
+            for row in csv.DictReader(stream)
+        )
+
+
+@functools.cache
+def default_weights() -> dict[str, Weights]:
+    """Of each architecture, the lightest first."""
+    defaults = [each for each in all_weights() if each.is_default]
+    ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
+    return {each.architecture: each for each in ordered}
+
+
+def best_weights(architecture: str, input_px: int) -> Weights | None:
+    """The most accurate weights that were evaluated with images of that size; None without any."""
+    fitting = [
+        each
+        for each in all_weights()
+        if (each.architecture, each.input_px) == (architecture, input_px)
+    ]
+    return max(fitting, key=lambda each: each.top1, default=None)
+
+
+def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
+    """The architectures that `all` or patterns such as "resnet*" name, the lightest first."""
+    wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
+    return tuple(
+        name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)
+    )

@@ -1,0 +1,80 @@
+"""Models that stand for many architectures, and the scenarios that are repeated for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perseus.study.architectures import default_weights, matching
+from perseus.study.definition import Definition
+from perseus.study.hints import meant_or_known
+from perseus.study.model import Model
+from perseus.study.problems import Problems
+from perseus.study.scenario import ScenarioSettings
+from perseus.study.tenant import Tenant
+
+
+def with_each(study: Definition) -> Definition:
+    """The definition with a model for each of `architectures`, and a scenario for each of them in
+    place of those of one such model alone."""
+    each = {model.name: _models(model) for model in study.models if model.architectures}
+    if not each:
+        return study
+    models = [m for model in study.models for m in each.get(model.name, [model])]
+    scenarios = [new for item in study.scenarios for new in _scenarios(item, each)]
+    made = {
+        "models": tuple({model.name: model for model in models}.values()),
+        "scenarios": tuple(scenarios),
+    }
+    return study.model_copy(update=made)
+
+
+def problems(study: Definition) -> Problems:
+    """What is wrong with models of many architectures, before they are repeated."""
+    many = {model.name for model in study.models if model.architectures}
+    for i, model in enumerate(study.models):
+        for pattern in _patterns(model):
+            if not matching((pattern,)):
+                hint = meant_or_known(pattern, list(default_weights()))
+                yield ("models", i, "architectures"), f"nothing is called {pattern!r}{hint}"
+        if model.architectures and (model.onnx or model.is_served or model.weights_file):
+            yield (
+                ("models", i, "architectures"),
+                "is of torchvision's models, and an ONNX file, a served model or a file of weights"
+                " is of one (leave it out)",
+            )
+    for i, item in enumerate(study.scenarios):
+        if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
+            yield (
+                ("scenarios", i, "tenants"),
+                "has several tenants, and a model of many architectures is served alone (give it a"
+                " scenario of one tenant)",
+            )
+
+
+def _patterns(model: Model) -> tuple[str, ...]:
+    named = model.architectures
+    return named if isinstance(named, tuple) else ()
+
+
+def _models(model: Model) -> list[Model]:
+    assert model.architectures is not None
+    return [
+        model.model_copy(update={"name": name, "architecture": name, "architectures": None})
+        for name in matching(model.architectures)
+    ]
+
+
+def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator[ScenarioSettings]:
+    (first, *_) = item.tenants
+    if first.model not in each:
+        yield item
+        return
+    for model in each[first.model]:
+        tenant = _of(first, model)
+        yield item.model_copy(update={"name": tenant.name, "tenants": (tenant,)})
+
+
+def _of(tenant: Tenant, model: Model) -> Tenant:
+    """Of `each_b8` and the model `each`, resnet50_b8 for resnet50."""
+    name = tenant.name.replace(tenant.model, model.name, 1)
+    return tenant.model_copy(update={"model": model.name, "name": name})

@@ -1,0 +1,73 @@
+"""A network runs without a server as its backend runs it, and a cell of a catalogue is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from measure_tasks import measure_task, server, tenant
+
+from perseus.host.files import write_json
+from perseus.measurement.cell import Inputs, Outputs
+from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms
+from perseus.measurement.measure import measure
+from perseus.models.repository import write_tenant
+from perseus.study.experiments.catalogue import Run
+from perseus.study.sla import Sla
+from perseus.study.tasks.repository import ServedTenant
+
+CORE = sorted(os.sched_getaffinity(0))[-1:]
+RUN = Run(times_unloaded=3.0, in_process_s=0.3)
+
+
+def task(runtime):
+    """A tenant that asks for four images, of a cell of a catalogue."""
+    settings = {"request_batch_size": 4, "max_batch_size": 8, "sla": Sla(latency_ms=500.0)}
+    return measure_task(tenant("net", **settings), run=RUN, server=server(runtime=runtime))
+
+
+@pytest.fixture
+def repository(exported, tmp_path):
+    """A function from a runtime to a repository that serves `net` with it."""
+    folder, check = exported
+
+    def written(runtime) -> Path:
+        served = ServedTenant(name="net", model="model", runtime=runtime)
+        write_tenant(tmp_path / runtime, served, folder / "model.onnx", check)
+        return tmp_path / runtime
+
+    return written
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_a_backend_runs_without_triton(repository, tmp_path, runtime):
+    of = task(runtime)
+    assert has_backend(of)
+    times_ms = in_process_ms(repository(runtime), of, CORE, 0.2, tmp_path / "log")
+    assert len(times_ms) >= 3 and (times_ms > 0).all()
+
+
+def test_a_network_that_does_not_load_says_why(repository, tmp_path):
+    root = repository("onnxruntime")
+    (root / "net/1/model.onnx").write_bytes(b"no network")
+    with pytest.raises(InProcessError, match="net does not run in process"):
+        in_process_ms(root, task("onnxruntime"), CORE, 0.2, tmp_path / "log")
+
+
+@pytest.mark.alone
+def test_a_cell_of_a_catalogue_has_its_rates_and_both_limits(exported, repository, tmp_path):
+    inputs = Inputs(repository("onnxruntime"), {"net": exported[0] / "reference.npz"}, [], None)
+    outputs = Outputs.within(tmp_path / "raw")
+    (tmp_path / "raw").mkdir()
+    measure(task("onnxruntime"), inputs, outputs, print)
+    record = json.loads(outputs.record.read_text())
+    assert record["in_process_ms"] > 0 and record["in_process_error"] == ""
+    if record["outcome"] == "ok":  # what else runs on this machine may disturb it
+        assert [each["stated"] for each in record["limits"]] == ["times_unloaded", "latency"]
+        of_multiple, of_model = record["limits"]
+        assert of_multiple["sla_ms"] == pytest.approx(3 * record["unloaded_p50_ms"]["net"])
+        assert of_model["sla_ms"] == 500.0
+        assert 0 < of_multiple["limit_rps"] <= 1.05 * record["full_rps"]
+    write_json(tmp_path / "seen.json", record)

@@ -1,0 +1,131 @@
+"""What networks cost: what was put into records comes out, beside torchvision's accuracies."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.host import parquet
+from perseus.results.study_results import StudyResults
+from perseus.results.tables import catalogue, catalogue_predictions
+from perseus.results.tables.catalogue_predictions import family, within
+from perseus.study.architectures import default_weights
+
+NAMES = ["resnet18", "resnet34", "mobilenet_v2", "vgg11", "densenet121", "regnet_y_400mf"]
+NAMES += ["squeezenet1_1", "shufflenet_v2_x1_0", "efficientnet_b0", "googlenet"]
+
+
+def export_of(name):
+    """What an export of a network finds; bytes and operators follow from the operations."""
+    of = default_weights()[name]
+    cost = {"flops": 2e9 * of.gflops, "traffic_bytes": 4e7 * of.gflops**0.5, "operators": 100}
+    cost["weight_bytes"] = 4.0 * of.parameters
+    return {"architecture": name, "input_shape": [3, of.input_px, of.input_px], "cost": cost}
+
+
+def time_ms(export):
+    cost = export["cost"]
+    return cost["flops"] / 5e7 + cost["traffic_bytes"] / 2e7 + cost["operators"] / 50
+
+
+def results_of(folder, records, exports):
+    cells = [synthetic_files._write_cell(folder, record, []) for record in records]
+    read = StudyResults.read(synthetic.TASK, cells, [])
+    return StudyResults(read.task, read.records, (), exports)
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Ten networks whose times are sums of operations, bytes and operators."""
+    exports = {name: export_of(name) for name in NAMES}
+    records = [
+        synthetic.catalogue_record(name, full_rps=1000 / time_ms(exports[name])) for name in NAMES
+    ]
+    return results_of(tmp_path, records, exports)
+
+
+def table(module, results):
+    return parquet.table(list(module.rows(results)), module.SCHEMA.arrow).to_pandas()
+
+
+def test_a_row_has_accuracy_rates_limits_and_their_cost(study):
+    rows = table(catalogue, study).set_index(["model", "sla"])
+    row = rows.loc[("resnet18", "latency")]
+    assert (row["weights"], row["top1"], row["input_px"]) == ("IMAGENET1K_V1", 69.758, 224)
+    assert row["limit_rps"] == pytest.approx(0.9 * row["full_ips"])
+    usd = synthetic.PRICE.on_demand_usd_per_hour / 3600 / row["limit_rps"] * 1e6
+    assert row["usd_per_million_inferences"] == pytest.approx(usd)
+    assert row["server_share"] == pytest.approx(1 - row["full_ips"] * 27.0 / 1000)
+
+
+def test_a_network_is_on_the_front_unless_another_is_cheaper_and_more_accurate(study):
+    rows = table(catalogue, study)
+    mine = rows[rows["sla"] == "latency"].sort_values("usd_per_million_inferences")
+    best = np.maximum.accumulate(mine["top1"].to_numpy())
+    assert list(mine["on_front"]) == list(mine["top1"].to_numpy() == best)
+
+
+def test_requests_of_eight_images_cost_an_eighth_for_each(tmp_path):
+    one, eight = (
+        synthetic.catalogue_record(name, request_batch_size=images)
+        for name, images in (("resnet18", 1), ("resnet34", 8))
+    )
+    found = results_of(tmp_path, [one, eight], {name: export_of(name) for name in NAMES})
+    usd = table(catalogue, found).groupby("model")["usd_per_million_inferences"].first()
+    assert usd["resnet18"] == pytest.approx(8 * usd["resnet34"])
+
+
+def test_what_could_not_be_served_is_a_row_with_its_reason(tmp_path):
+    lost = synthetic.catalogue_record() | {"outcome": "failed", "reason": "no kernel", "limits": []}
+    (row,) = table(catalogue, results_of(tmp_path, [lost], {})).to_dict("records")
+    assert (row["verdict"], row["reason"], row["sla"]) == ("failed", "no kernel", "")
+    assert pd.isna(row["top1"]) and pd.isna(row["on_front"])
+
+
+def test_an_sla_that_single_requests_miss_is_infeasible(tmp_path):
+    record = synthetic.catalogue_record()
+    missed = dict.fromkeys(("limit_rps", "low_rps", "high_rps", "certified_rps"))
+    record["limits"][1] |= missed | {"reason": "single requests take 300 ms"}
+    rows = table(catalogue, results_of(tmp_path, [record], {})).set_index("sla")
+    assert rows["verdict"].to_dict() == {"times_unloaded": "ok", "latency": "infeasible"}
+    assert rows.loc["latency", "reason"] == "single requests take 300 ms"
+
+
+def test_times_that_follow_from_the_graph_are_predicted_without_the_network_and_its_family(study):
+    rows = table(catalogue_predictions, study)
+    assert len(rows) == len(NAMES)
+    assert rows["ratio"].to_numpy() == pytest.approx(np.ones(len(NAMES)), rel=1e-3)
+    assert rows["family_ratio"].to_numpy() == pytest.approx(np.ones(len(NAMES)), rel=1e-3)
+
+
+def test_a_network_like_no_other_is_off_and_does_not_spoil_its_own_error(study, tmp_path):
+    records = [dict(record) for record in study.records]
+    slow = next(r for r in records if r["cell"]["tenants"][0]["model"] == "vgg11")
+    slow["full_rps"] /= 3
+    spoilt = StudyResults(study.task, tuple(records), (), study.exports)
+    ratios = table(catalogue_predictions, spoilt).set_index("model")["ratio"]
+    assert ratios["vgg11"] == pytest.approx(1 / 3, rel=1e-3)
+
+
+def test_too_few_networks_predict_nothing(study):
+    few = StudyResults(study.task, study.records[:6], (), study.exports)
+    assert table(catalogue_predictions, few).empty
+
+
+def test_families_and_factors():
+    names = ["resnet18", "wide_resnet50_2", "resnext50_32x4d", "vgg11_bn", "regnet_y_400mf"]
+    assert list(map(family, names)) == ["resnet", "resnet", "resnext", "vgg", "regnet"]
+    assert within(np.array([0.5, 1.0, 2.0]), 1.0) == pytest.approx(2.0)
+
+
+def test_the_facts_are_those_of_the_installed_torchvision():
+    from perseus.models.torchvision_facts import COLUMNS, rows
+    from perseus.study.architectures import FILE
+
+    told = pd.DataFrame(list(rows()), columns=COLUMNS).astype(str)
+    kept = pd.read_csv(FILE, dtype=str)
+    pd.testing.assert_frame_equal(kept, told)
+    assert isinstance(FILE, Path)

@@ -1,0 +1,81 @@
+"""One model of the configuration stands for many architectures."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perseus.study import config_files, files
+from perseus.study.checks import grids
+from perseus.study.problems import ConfigError
+from perseus.study.read import read_study
+
+ROOT = Path(__file__).parents[3]
+DEFAULTS = yaml.safe_load((ROOT / "config/config.yaml").read_text())
+CATALOGUE = yaml.safe_load((ROOT / "config/studies/catalogue.yaml").read_text())
+
+
+def study(**changes):
+    raw = config_files.merged(DEFAULTS, {**CATALOGUE, **changes})
+    return read_study(raw, prices=ROOT / "config/prices.csv", folder=ROOT, most_cores=1)
+
+
+def each(architectures, **more):
+    sla = {"percentile": 95, "latency_ms": 200}
+    return [{"name": "each", "architectures": architectures, "sla": sla, **more}]
+
+
+@pytest.fixture
+def no_bf16(monkeypatch):
+    monkeypatch.setattr(grids, "has_bf16", lambda: False)
+
+
+def test_the_catalogue_measures_every_network_the_lightest_first(no_bf16):
+    found = study()
+    assert len(found.models) == 80
+    first, *_, last = found.models
+    assert (first, last) == ("shufflenet_v2_x0_5", "vit_h_14")
+    assert found.urgency(first) == 80 and found.urgency(last) == 1
+    # ONNX Runtime, OpenVINO in fp32 and int8, and PyTorch, with one image and with eight.
+    assert len(found.cells) == 80 * 4 * 2
+    assert {cell.run.kind for cell in found.cells.values()} == {"catalogue"}
+
+
+def test_no_peaks_are_searched_and_no_ceilings_measured_for_it(no_bf16):
+    found = study(models=each(["resnet18"]))
+    assert files.ceilings(found) == []
+    assert files.surveyed_checks(found) == ["results/catalogue/models/resnet18/check.json"]
+    assert set(found.scenarios) >= {"cpu1.resnet18", "cpu1.resnet18_b8"}
+
+
+def test_bf16_is_left_out_where_the_cpu_would_compute_in_fp32(monkeypatch):
+    counts = []
+    for able in (True, False):
+        monkeypatch.setattr(grids, "has_bf16", lambda able=able: able)
+        counts.append(len(study(models=each(["resnet18"])).cells))
+    assert counts == [10, 8]
+
+
+def test_patterns_choose_networks_and_keep_the_order_of_their_work(no_bf16):
+    found = study(models=each(["resnet*", "vit_b_16"]))
+    assert list(found.models) == ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152",
+                                  "vit_b_16"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (each(["resnet5"]), r"architectures: nothing is called 'resnet5'.*'resnet50'"),
+        (each("all", onnx="a.onnx"), "architectures: is of torchvision's models"),
+    ],
+)
+def test_what_is_wrong_with_it_is_told(models, message):
+    with pytest.raises(ConfigError, match=message):
+        study(models=models)
+
+
+def test_many_architectures_are_served_alone():
+    tenants = [{"model": "each"}, {"model": "each", "name": "each_2"}]
+    shared = {"name": "shared", "servers": ["cpu1"], "tenants": tenants}
+    with pytest.raises(ConfigError, match="a model of many architectures is served alone"):
+        study(scenarios=[shared])
