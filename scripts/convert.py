@@ -2,25 +2,30 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from perseus.host.files import write_json
 from perseus.host.job import job
 from perseus.models.networks import ExportError
 from perseus.models.onnx_precision import convert
-from perseus.models.unmade import OF_THE_MACHINE, made
+from perseus.models.unmade import OF_THE_MACHINE, made, why_unmade
+
+exported, converted = Path(snakemake.input.model), Path(snakemake.output.model)
+
+
+def conversion() -> dict[str, Any]:
+    """Of what was exported, if it was."""
+    if reason := why_unmade(exported):
+        raise ExportError(reason)
+    return convert(
+        snakemake.wildcards.precision,
+        exported,
+        Path(snakemake.input.reference),
+        converted,
+        json.loads(Path(snakemake.input.check).read_text())["batches"],
+    )
+
 
 with job(snakemake.log[0], *OF_THE_MACHINE) as say:
-    converted = Path(snakemake.output.model)
-    check = made(
-        lambda: convert(
-            snakemake.wildcards.precision,
-            Path(snakemake.input.model),
-            Path(snakemake.input.reference),
-            converted,
-            json.loads(Path(snakemake.input.check).read_text())["batches"],
-        ),
-        converted,
-        say,
-        ExportError,
-    )
+    check = made(conversion, converted, say, ExportError)
     write_json(Path(snakemake.output.check), check)

@@ -12,9 +12,10 @@ given = snakemake.input
 files = zip(given.models, given.checks, given.references, strict=True)
 
 with job(snakemake.log[0], RepositoryError, UnmadeError):
+    task = RepositoryTask.model_validate(snakemake.params.task)
     write_repository(
         Path(snakemake.output[0]),
-        RepositoryTask.model_validate(snakemake.params.task),
+        task,
         [Brought(*map(Path, of_tenant)) for of_tenant in files],
-        is_variant=is_variant(snakemake.wildcards.scenario),
+        is_variant=task.is_survey or is_variant(snakemake.wildcards.scenario),
     )

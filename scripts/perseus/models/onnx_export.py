@@ -14,7 +14,7 @@ import io
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -35,6 +35,7 @@ from perseus.models.networks import (
     preset,
     require_known,
 )
+from perseus.models.unmade import made
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 
@@ -47,6 +48,8 @@ MIN_SIGNAL_SHARE: Final = 1e-4
 # Both are read by every runtime since onnxruntime 1.18 (Triton 24.06).
 OPSET: Final = 18
 MAX_IR_VERSION: Final = 10
+LARGEST_BYTES: Final = 2**31 - 2**20
+"""Of weights in an ONNX file: a protobuf message ends at 2 GiB."""
 
 
 def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
@@ -80,6 +83,24 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
             for name in ("torch", "torchvision", "onnx", "onnxruntime")
         },
     }
+
+
+def surveyed_export(
+    say: Callable[[str], None], task: ExportTask, onnx_path: Path, reference_path: Path
+) -> dict[str, Any]:
+    """As `export_model`, but where the network cannot be exported `onnx_path` says why.
+
+    The reference then has torch's answers all the same: the network may be served by a runtime that
+    needs no ONNX. Raises ExportError where torch does not run it either.
+    """
+    check = made(lambda: export_model(task, onnx_path, reference_path), onnx_path, say, ExportError)
+    if "unmade" not in check:
+        return check
+    _, images, output = answered(task)
+    with whole(reference_path) as partial, partial.open("wb") as stream:
+        np.savez(stream, input=images, output=output)
+    shapes = {"input_shape": list(images.shape[1:]), "classes": int(output.shape[1])}
+    return {**check, "architecture": task.architecture, "weights": task.weights, **shapes}
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
@@ -209,6 +230,12 @@ def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[i
     torch, _ = import_torchvision()
     import onnx
 
+    weights_bytes = sum(each.numel() * each.element_size() for each in network.parameters())
+    if weights_bytes > LARGEST_BYTES:
+        raise ExportError(
+            f"its weights have {weights_bytes / 1e9:.1f} GB, and an ONNX file with its weights"
+            f" inside holds {LARGEST_BYTES / 1e9:.1f} GB at most"
+        )
     try:
         with _quiet():
             program = torch.onnx.export(

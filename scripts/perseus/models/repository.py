@@ -53,8 +53,8 @@ def write_repository(
     """Write the repository of a scenario into `root`, which is not there yet.
 
     brought: of each tenant of the task, in that order.
-    is_variant: whether it is a setting of a grid, which ends as a row where a model could not be
-        made or takes no such batches: in the place of the model stands why.
+    is_variant: whether it is a setting of a grid, or of a survey, which ends as a row where a model
+        could not be made or takes no such batches: in the place of the model stands why.
 
     Raises RepositoryError for an unfit tenant, UnmadeError where there is no model.
     """

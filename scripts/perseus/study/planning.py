@@ -51,6 +51,7 @@ def export_task(study: Study, model: str) -> ExportTask:
         seed=study.definition.seed,
         input_size=of.input_size,
         images=study.images[model],
+        is_surveyed=study.urgency(model) > 0,
     )
 
 
@@ -65,7 +66,8 @@ def repository_task(study: Study, scenario_id: str) -> RepositoryTask:
     scenario = study.scenarios[scenario_id]
     brought = study.brought(scenario)
     return RepositoryTask(
-        tenants=tuple(_served_tenant(study, scenario.server, tenant) for tenant in brought)
+        tenants=tuple(_served_tenant(study, scenario.server, tenant) for tenant in brought),
+        is_survey=scenario.is_survey,
     )
 
 

@@ -10,10 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from perseus.models import onnx_precision
+from perseus.models import onnx_export, onnx_precision
 from perseus.models.networks import ExportError
 from perseus.models.repository import write_tenant
 from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
+from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
@@ -166,3 +167,26 @@ def test_a_network_of_one_batch_gets_no_other(tmp_path, scenario, sent, most, wh
         repository(tmp_path, scenario, "model.onnx", tenant, fit)
         assert why in why_unmade(served) and bool(why) == bool(why_unmade(served))
         assert (tmp_path / "repository/fit/1/model.onnx").read_bytes() == b"a network"
+
+
+def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answers(
+    tmp_path, monkeypatch
+):
+    def refuse(*_args, **_keys):
+        raise ExportError("no operator for it")
+
+    monkeypatch.setattr(onnx_export, "_write_onnx", refuse)
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, is_surveyed=True)
+    onnx, reference, said = tmp_path / "model.onnx", tmp_path / "reference.npz", []
+    check = onnx_export.surveyed_export(said.append, task, onnx, reference)
+    assert why_unmade(onnx) == check["unmade"] == said[0] == "no operator for it"
+    assert (check["input_shape"], check["classes"]) == ([3, 64, 64], 1000)
+    with np.load(reference) as arrays:
+        assert arrays["output"].shape[1] == 1000
+
+
+def test_weights_beyond_what_a_file_holds_are_told_before_the_export(tmp_path, monkeypatch):
+    monkeypatch.setattr(onnx_export, "LARGEST_BYTES", 10**6)
+    task = ExportTask(architecture="squeezenet1_1", input_size=64)
+    with pytest.raises(ExportError, match="its weights have 0.0 GB, and an ONNX file"):
+        onnx_export.export_model(task, tmp_path / "model.onnx", tmp_path / "reference.npz")

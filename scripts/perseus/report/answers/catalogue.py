@@ -25,7 +25,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
-        yield _front(rows, int(images), str(sla))
+        yield _front(rows, str(images), str(sla))
     if not catalogue.empty and known.empty:
         headline = "Which networks are worth their cost is not known"
         yield Answer("unknown", headline, _without(catalogue), (to_table("catalogue"),))
@@ -34,7 +34,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
         yield _predicted(predictions)
 
 
-def _front(rows: pd.DataFrame, images: int, sla: str) -> Answer:
+def _front(rows: pd.DataFrame, images: str, sla: str) -> Answer:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MOST_NAMED)]

@@ -38,7 +38,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     figure, axes = panels(style, len(shown), min(2, len(shown)), 75, 12, sharey=True)
     for panel, ((images, sla), rows) in zip(axes, shown, strict=True):
         several = "1 image" if images == 1 else f"{images} images"
-        panel.set_title(f"{several} a request, {SLAS[sla]}", loc="left", fontsize="small")
+        panel.set_title(f"{several} a request, {SLAS[str(sla)]}", loc="left", fontsize="small")
         for i, (runtime, precision) in enumerate(ways):
             mine = rows[(rows["runtime"] == runtime) & (rows["precision"] == precision)]
             panel.plot(mine[COST], mine["top1"], **_look(i))

@@ -14,6 +14,8 @@ class ExportTask(Part):
         into the network as `torchvision.models.get_model(architecture)` builds it.
     seed: of the random weights and of the random images.
     input_size: height and width in pixels; None takes what the weights were made for.
+    is_surveyed: whether a network that cannot be exported is a row of a survey that says why,
+        rather than the end of the run.
     images: files, preprocessed as the weights want (`networks.preset`); none for random images.
     """
 
@@ -22,3 +24,4 @@ class ExportTask(Part):
     seed: int = 0
     input_size: int | None = None
     images: tuple[str, ...] = ()
+    is_surveyed: bool = False

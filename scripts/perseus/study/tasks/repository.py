@@ -60,6 +60,8 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """All tenants of a scenario whose models are brought to its server."""
+    """All tenants of a scenario whose models are brought to its server; of a survey, a model that
+    could not be made is a row that says why."""
 
     tenants: tuple[ServedTenant, ...]
+    is_survey: bool = False
