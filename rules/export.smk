@@ -25,9 +25,9 @@ rule export:
     wildcard_constraints:
         model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
     cache: IS_CACHED
+    priority: of_models(urgency)
     conda:
         "../envs/perseus.yaml"
-    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -55,9 +55,9 @@ rule own_onnx:
     wildcard_constraints:
         model=any_of(name for name, of in STUDY.models.items() if of.onnx),
     cache: IS_CACHED
+    priority: of_models(urgency)
     conda:
         "../envs/perseus.yaml"
-    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -83,9 +83,9 @@ rule convert:
     log:
         f"{LOGS}/export/{{model}}.{{precision}}.log",
     cache: IS_CACHED
+    priority: of_models(urgency)
     conda:
         "../envs/perseus.yaml"
-    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -109,9 +109,9 @@ rule export_program:
     log:
         f"{LOGS}/export/{{model}}.pt2.log",
     cache: IS_CACHED
+    priority: of_models(urgency)
     conda:
         "../envs/perseus.yaml"
-    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:
@@ -134,9 +134,9 @@ rule pictures:
     log:
         f"{LOGS}/export/{{model}}.pictures.log",
     cache: IS_CACHED
+    priority: of_models(urgency)
     conda:
         "../envs/perseus.yaml"
-    priority: of_models(urgency)
     resources:
         mem_mb=4000,
     params:

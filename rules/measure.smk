@@ -20,9 +20,9 @@ rule measure:
         directory(f"{RESULTS}/raw/{{cell}}"),
     log:
         f"{LOGS}/measure/{{cell}}.log",
+    priority: of_cells(lambda cell: urgency(cell.scenario.tenants[0].model))
     conda:
         "../envs/perseus.yaml"
-    priority: of_cells(lambda cell: urgency(cell.scenario.tenants[0].model))
     threads: of_cells(slots.threads)
     resources:
         **SLOTS,

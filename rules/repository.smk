@@ -19,8 +19,7 @@ rule repository:
         f"{LOGS}/repository/{{scenario}}.log",
     wildcard_constraints:
         scenario=rf"{any_of(STUDY.servers)}\.[A-Za-z0-9_.~-]+",
-    priority:
-        lambda w: urgency(STUDY.scenarios[w.scenario].tenants[0].model)
+    priority: lambda w: urgency(STUDY.scenarios[w.scenario].tenants[0].model)
     conda:
         "../envs/perseus.yaml"
     params:
