@@ -15,7 +15,12 @@ import numpy as np
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import answered_rps
-from perseus.measurement.in_process import InProcessError, has_backend, in_process_ms
+from perseus.measurement.in_process import (
+    LEAST_INFERENCES,
+    InProcessError,
+    has_backend,
+    in_process_ms,
+)
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.spoilt import SpoiltError, unspoilt
@@ -28,6 +33,7 @@ from perseus.peak.stats import Floats, fewest_requests
 from perseus.peak.verdict import Tolerance, Verdict, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
+from perseus.study.architectures import default_weights
 from perseus.study.experiments.catalogue import Run
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasureTask
@@ -40,10 +46,13 @@ CERTIFY_AT: Final = (0.85, 0.7)
 
 REQUESTS: Final = 100
 """That a window counts, in so many seconds at least and at most."""
-SHORTEST_S, LONGEST_S = 3.0, 20.0
-MOST_PATIENT_S: Final = 60.0
+SHORTEST_S, LONGEST_S = 3.0, 8.0
+MOST_PATIENT_S: Final = 20.0
 """A window that certifies a slow network waits for the fewest requests that its SLA needs, but no
 longer than this."""
+
+GIGAS_PER_S: Final = 30.0
+"""Multiplications with an addition, in billions, that a core does in a second of usual networks."""
 
 SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvings=12)
 
@@ -109,12 +118,41 @@ def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """A window of a full server and two within SLAs, which take as long as most; at most, all are
-    as long as may be."""
-    run = cast(Run, task.run)
+    """A window of a full server and two within SLAs, as long as the operations of the network
+    suggest; at most, all are as long as may be."""
+    run, (tenant, *_) = cast(Run, task.run), task.tenants
+    known = default_weights().get(tenant.model)
+    gigas = tenant.request_batch_size * (known.gflops if known else 1.0)
+    unloaded_s = gigas / GIGAS_PER_S / task.server.cores
+    full_s = max(1.0, 2 * unloaded_s) + _counted_s(1 / unloaded_s)
+    within_s = sum(_usual_s(sla, unloaded_s) for _, sla in slas(task, 1000 * unloaded_s))
     windows = 1 + 2 * len(CERTIFY_AT)
     most_s = windows * (ATTEMPTS + 1) * (MOST_PATIENT_S + 4 * LONGEST_S) + PATIENCE_S
-    return run.in_process_s + 3 * (SHORTEST_S + 2.0), most_s
+    about_s = max(run.in_process_s, LEAST_INFERENCES * unloaded_s) + full_s + within_s
+    return min(about_s, most_s), most_s
+
+
+def _counted_s(rate_rps: float) -> float:
+    """How long a window counts at that rate."""
+    return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
+
+
+def _settle_s(sla: Sla) -> float:
+    return float(np.clip(4 * sla.latency_ms / 1000, 1.0, 10.0))
+
+
+def _certifying_s(sla: Sla, rate_rps: float) -> float:
+    """How long a window counts that certifies that rate; more than MOST_PATIENT_S where there is
+    none."""
+    return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
+
+
+def _usual_s(sla: Sla, unloaded_s: float) -> float:
+    """What an SLA takes of a network whose inference takes so long: mostly one window."""
+    counted_s = _certifying_s(sla, 0.6 / unloaded_s)
+    if 1000 * unloaded_s > sla.latency_ms or counted_s > MOST_PATIENT_S:
+        return 0.0
+    return _settle_s(sla) + counted_s + 2 * sla.latency_ms / 1000
 
 
 def patient(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
@@ -141,7 +179,7 @@ def full_server(
     """How long requests occupy a server that always has some waiting, shape (n,), s; and its
     answers/s with their interval. Raises SpoiltError."""
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
-    counted_s = float(np.clip(REQUESTS * unloaded_ms / 1000, SHORTEST_S, LONGEST_S))
+    counted_s = _counted_s(1000 / unloaded_ms)
 
     def offer(tolerance: Tolerance) -> Window:
         elapsed_s = settle_s + counted_s
@@ -206,8 +244,7 @@ def within(
     reason = ""
     for share in CERTIFY_AT:
         certified_rps = share * limit_rps
-        counted_s = float(np.clip(REQUESTS / certified_rps, SHORTEST_S, LONGEST_S))
-        counted_s = max(counted_s, 1.2 * fewest_requests(sla.allowed) / certified_rps)
+        counted_s = _certifying_s(sla, certified_rps)
         if counted_s > MOST_PATIENT_S:
             return limit(
                 np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit by"
@@ -228,7 +265,7 @@ def _window(
     tolerance: Tolerance,
 ) -> Window:
     """A window of the study's arrivals, judged by that SLA."""
-    settle_s = float(np.clip(4 * sla.latency_ms / 1000, 1.0, 10.0))
+    settle_s = _settle_s(sla)
     grace_s = 2 * sla.latency_ms / 1000
     elapsed_s = settle_s + counted_s + grace_s
     with system.offer([rate_rps], elapsed_s) as load:
