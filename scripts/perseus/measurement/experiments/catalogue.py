@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import answered_rps
@@ -30,6 +31,7 @@ from perseus.peak.outcome import Outcome
 from perseus.peak.queue_limit import Discipline, Precision, limit_scale
 from perseus.peak.speed import IN_FLIGHT
 from perseus.peak.stats import Floats, fewest_requests
+from perseus.peak.system import Observation
 from perseus.peak.verdict import Tolerance, Verdict, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
@@ -179,7 +181,7 @@ def full_server(
     """How long requests occupy a server that always has some waiting, shape (n,), s; and its
     answers/s with their interval. Raises SpoiltError."""
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
-    counted_s = _counted_s(1000 / unloaded_ms)
+    counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)
 
     def offer(tolerance: Tolerance) -> Window:
         elapsed_s = settle_s + counted_s
@@ -188,7 +190,7 @@ def full_server(
         tenants = judge_each(
             seen,
             cell.task.slas,
-            [1 / counted_s],
+            [answered_rps(_done_ns(seen), seen.start_ns + settle_ns, seen.now_ns).value],
             settle_s=settle_s,
             grace_s=0.0,
             confidence=cell.task.search.confidence,
@@ -199,14 +201,18 @@ def full_server(
         return window
 
     seen = unspoilt(system, offer).seen
-    (requests,) = seen.requests
-    done_ns = np.sort(requests.done_ns[requests.answered])
-    settled_ns = seen.start_ns + round(settle_s * 1e9)
+    done_ns, settled_ns = _done_ns(seen), seen.start_ns + settle_ns
     rate = answered_rps(done_ns, settled_ns, seen.now_ns)
     gaps_s = np.diff(done_ns[done_ns >= settled_ns]) / 1e9
     if not len(gaps_s):
         raise ServerError(f"hardly any request was answered in {settle_s + counted_s:.0f} s")
     return gaps_s, (rate.value, max(rate.low, 0.0), rate.high)
+
+
+def _done_ns(seen: Observation) -> NDArray[np.int64]:
+    """When the requests of the tenant were answered, in order."""
+    (requests,) = seen.requests
+    return np.sort(requests.done_ns[requests.answered])
 
 
 @dataclass(frozen=True)
