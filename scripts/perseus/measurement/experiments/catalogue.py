@@ -43,10 +43,10 @@ from perseus.study.tasks.measure import MeasureTask
 FULL, WITHIN = "full", "within"
 """Phases of windows."""
 
-CERTIFY_AT: Final = (0.85, 0.7)
+CERTIFY_AT: Final = (0.8, 0.6)
 """Shares of a limit that are tried to be certified, until one passes."""
 
-REQUESTS: Final = 100
+REQUESTS: Final = 300
 """That a window counts, in so many seconds at least and at most."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MOST_PATIENT_S: Final = 20.0
