@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pandas as pd
 
+from perseus.report.figure_data import COLOURS, FigureData
+from perseus.report.frontier_points import PREDICTED, Mark, alone_marks, shared_marks
 from perseus.report.shown import words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
@@ -20,18 +22,29 @@ VERDICTS: Final = {
     "invalid": "#777777",
 }
 """Of windows, with the colours of their points."""
-COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
+SCALES: Final = {
+    "estimate": ("estimate", "#0072B2"),
+    "ci_low": ("95 % interval, low", "#CC79A7"),
+    "ci_high": ("95 % interval, high", "#E69F00"),
+    "certified": ("certified", "#009E73"),
+    "first_failing": ("first failing", "#D55E00"),
+}
+"""Of the marks on a frontier, their names and colours."""
+UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
+"""Quantities of the monitor that are drawn, and how their files begin."""
+GREY: Final = "#888888"
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. `look` is "points" or "steps"."""
+    """Points of one name. `look` is one of pictures.js; `names` are of each point, or none."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     colour: str
     look: str = "points"
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -44,6 +57,7 @@ class Chart:
     y: str
     series: Sequence[Series]
     has_logarithm: bool = False
+    from_zero: bool = False
 
     @property
     def json(self) -> str:
@@ -53,6 +67,7 @@ class Chart:
             "x": self.x,
             "y": self.y,
             "log": self.has_logarithm,
+            "zero": self.from_zero,
             "series": [
                 {
                     "name": each.name,
@@ -60,6 +75,7 @@ class Chart:
                     "look": each.look,
                     "x": list(map(_number, each.x)),
                     "y": list(map(_number, each.y)),
+                    "names": list(each.names),
                 }
                 for each in self.series
             ],
@@ -108,6 +124,69 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
             latencies,
             has_logarithm=True,
         )
+
+
+def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
+    """How busy the server and the client were.
+
+    samples: rows of all repeats of the load line, as `samples.samples` has them, with `who`.
+    """
+    for quantity in (name for name in UTILISATION if name in set(samples["quantity"])):
+        mine = samples[samples["quantity"] == quantity]
+        series = [
+            Series(
+                f"{who}, {str(cell).rpartition('.')[2]}",
+                list(rows["time_s"]),
+                list(rows["value"]),
+                COLOURS[i % len(COLOURS)],
+                "line",
+            )
+            for i, ((cell, who), rows) in enumerate(mine.groupby(["cell", "who"], sort=False))
+        ]
+        name = f"{UTILISATION[quantity]}-{line}"
+        yield Chart(name, f"Utilisation: {quantity}", "seconds since the start", quantity, series)
+
+
+def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
+    """What a shared server carries of two tenants, for each scenario that has two."""
+    results = FigureData(tables)
+    shared = results.peaks[results.peaks["kind"] != "dedicated"]
+    tenants_of = dict(list(results.tenants.groupby("scenario")))
+    for scenario, lines in shared.groupby("scenario", sort=False):
+        tenants = tenants_of[scenario]
+        names = list(dict.fromkeys(tenants["tenant"]))
+        alone_rps = [tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0] for n in names]
+        if len(names) != 2 or not all(map(math.isfinite, alone_rps)):
+            continue
+        marks = [
+            mark
+            for i, name in enumerate(names)
+            for mark in alone_marks(results.alone(lines.iloc[0], name), i, list(SCALES))
+        ]
+        for _, line in lines.iterrows():
+            mine = tenants[tenants["load_line"] == line["load_line"]].drop_duplicates("tenant")
+            marks += shared_marks(line, mine, list(SCALES))
+        dedicated = Series(
+            "dedicated, same cost", [0, alone_rps[0]], [alone_rps[1], 0], GREY, "dashed"
+        )
+        yield Chart(
+            f"frontier-{scenario}",
+            f"Frontier: requests/s of both models on one server ({scenario})",
+            f"{names[0]} (requests/s)",
+            f"{names[1]} (requests/s)",
+            [dedicated, *_of_scales(marks)],
+            from_zero=True,
+        )
+
+
+def _of_scales(marks: Sequence[Mark]) -> Iterator[Series]:
+    """A series for each kind of mark that is there."""
+    for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
+        mine = [m for m in marks if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
+        if mine:
+            x, y = ([mark.rates_rps[i] for mark in mine] for i in range(2))
+            look = "joined" if scale == "estimate" else "points"
+            yield Series(name, x, y, colour, look, [mark.mix for mark in mine])
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:

@@ -4,7 +4,7 @@ are planned by in the browser."""
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping, Set
+from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -13,8 +13,9 @@ import pandas as pd
 
 from perseus.report.answers.answer import Tables
 from perseus.report.headline import top_fleets
-from perseus.results.fleets.plans import SHARING
-from perseus.study.demand import Demand
+from perseus.results.fleets.plans import HOURS_PER_MONTH, SHARING, SPOT
+from perseus.study.demand import Demand, Spot
+from perseus.study.setting import configured
 
 MOST_SLIDERS: Final = 4
 """Models with a slider each; more are rows of a table."""
@@ -23,6 +24,9 @@ MOST_DRAWN: Final = 400
 SLIDER_SERVERS: Final = 4
 """Dedicated servers that the highest demand on a slider fills."""
 
+USUAL_REVOCATIONS: Final = 0.05
+"""Of a spot server per hour, in the lines for the configuration: plans do not depend on it."""
+
 POINT: Final = ["scenario", "load_line", "preset"]
 
 
@@ -30,18 +34,34 @@ POINT: Final = ["scenario", "load_line", "preset"]
 class DemandForm:
     """`points` are rows of operating_points, `draws` of operating_point_draws, and `dedicated` the
     load lines of one model alone. The settings at first are those of the study's demand, else a
-    third of what a dedicated server carries."""
+    third of what a dedicated server carries. `spot_usd_per_month` is by server, and has all."""
 
     points: pd.DataFrame
     draws: pd.DataFrame
     dedicated: Set[Hashable]
     rps: Mapping[str, float]
-    headroom: float = 0.0
-    min_servers: int = 1
+    spot_usd_per_month: Mapping[str, float | None]
+    stated: Demand | None = None
 
     @property
     def models(self) -> list[str]:
         return sorted(self.points["model"].unique())
+
+    @property
+    def headroom(self) -> float:
+        return self.stated.headroom if self.stated else 0.0
+
+    @property
+    def min_servers(self) -> int:
+        return self.stated.min_servers if self.stated else 1
+
+    @property
+    def spot(self) -> Spot | None:
+        return self.stated.spot if self.stated else None
+
+    @property
+    def spot_share(self) -> float:
+        return self.spot.largest_share if self.spot else 0.0
 
     @property
     def has_sliders(self) -> bool:
@@ -58,14 +78,22 @@ class DemandForm:
 
     @property
     def usd_per_month(self) -> dict[str, float | None]:
-        """By server, of one."""
+        """By server, of one; None of those that the study's demand does not buy."""
         first = self.points.groupby("server")["usd_per_month"].first()
-        return {str(name): None if pd.isna(usd) else float(usd) for name, usd in first.items()}
+        return {
+            str(name): None if pd.isna(usd) or not self._is_bought(str(name)) else float(usd)
+            for name, usd in first.items()
+        }
+
+    def _is_bought(self, server: str) -> bool:
+        servers = self.stated.servers if self.stated else None
+        return servers is None or configured(server) in servers
 
     @property
     def json(self) -> str:
         """What demand.js reads; safe inside a script element."""
-        data = {"models": self.models, "points": list(self._points())}
+        rate = self.spot.revocations_per_hour if self.spot else USUAL_REVOCATIONS
+        data = {"revocations_per_hour": rate, "points": list(self._points())}
         return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
     def _points(self) -> Iterator[dict[str, Any]]:
@@ -96,8 +124,8 @@ def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | No
         draws=tables["operating_point_draws"],
         dedicated=set(alone[POINT].itertuples(index=False, name=None)),
         rps=_of_study(tables) or _thirds(points),
-        headroom=demand.headroom if demand else 0.0,
-        min_servers=demand.min_servers if demand else 1,
+        spot_usd_per_month=_spot_prices(tables["costs"], sorted(points["server"].unique())),
+        stated=demand,
     )
 
 
@@ -111,6 +139,11 @@ def _of_study(tables: Tables) -> dict[str, float]:
     asked = dict(zip(mine["model"], mine["demand_rps"], strict=True))
     everyone = tables["operating_points"]["model"]
     return {model: float(asked.get(model, 0.0)) for model in everyone}
+
+
+def _spot_prices(costs: pd.DataFrame, servers: Sequence[str]) -> dict[str, float | None]:
+    spot = costs[costs["pricing"] == SPOT].groupby("server")["usd_per_hour"].first()
+    return {name: spot[name] * HOURS_PER_MONTH if name in spot else None for name in servers}
 
 
 def _thirds(points: pd.DataFrame) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -13,13 +14,18 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from perseus.report.charts import UTILISATION
 from perseus.report.numbers import significant
+from perseus.report.samples import samples
 from perseus.report.shown import Entry, share, words
 from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
 MOST_CELLS: Final = 200
 """With a section of their own; all of them lie in results/<study>/raw."""
+
+MOST_SAMPLES: Final = 6000
+"""Of the monitor, on the whole page."""
 
 MOST_WINDOWS: Final = 1500
 """Of all cells together; where there are more, each cell shows those that its numbers rest on."""
@@ -49,10 +55,12 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """The cells of a study by name, and the rows of windows.parquet of those that are shown."""
+    """The cells of a study by name; of those that are shown, the rows of windows.parquet and what
+    the monitor saw."""
 
     records: Mapping[str, Record]
     windows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    samples: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     @property
     def study(self) -> str:
@@ -147,6 +155,25 @@ def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
     """Of the cells that are shown, the windows of the attempt that stands."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MOST_CELLS]}
     return {cell: frame.assign(cell=cell) for cell, frame in found.items() if len(frame)}
+
+
+def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
+    """How busy the cells that are shown were: at most MOST_SAMPLES in all, as means of several."""
+    busy: dict[str, pd.DataFrame] = {}
+    for record in records[:MOST_CELLS]:
+        if (record.folder / "monitor.parquet").exists():
+            frames = [f for f in samples(record.folder) if f["quantity"].iloc[0] in UTILISATION]
+            if frames:
+                busy[record.task.cell] = pd.concat(frames)
+    together = math.ceil(sum(len(frame) for frame in busy.values()) / MOST_SAMPLES)
+    return {cell: _means(frame, together) for cell, frame in busy.items()}
+
+
+def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
+    """Of so many rows each, of one metric."""
+    named = ["cell", "quantity", "metric", "who"]
+    group = frame.groupby(named, sort=False).cumcount() // together
+    return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()
 
 
 def _facts(record: Record) -> dict[str, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from perseus.report.charts import Chart, of_windows
+from perseus.report.charts import Chart, of_samples, of_windows
 from perseus.report.evidence import CellEvidence, PageEvidence
 from perseus.report.numbers import percent, significant
 from perseus.report.shown import Row, rows_of, span, words
@@ -37,13 +37,17 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
         row = found.get(line)
         windows = [evidence.windows[cell.name] for cell in cells if cell.name in evidence.windows]
         all_windows = pd.concat(windows) if windows else None
-        charts = [] if all_windows is None else of_windows(all_windows, f"{scenario}.{run}")
+        name = f"{scenario}.{run}"
+        charts = [] if all_windows is None else list(of_windows(all_windows, name))
+        samples = [evidence.samples[cell.name] for cell in cells if cell.name in evidence.samples]
+        if samples:
+            charts += of_samples(pd.concat(samples), name)
         yield LineEvidence(
-            id=f"evidence-{scenario}.{run}",
+            id=f"evidence-{name}",
             title=f"{row['mix']} on {row['server']}" if row else f"{run} of {scenario}",
             result=_result(row) if row else ", ".join(dict.fromkeys(c.outcome for c in cells)),
             facts={} if all_windows is None else _facts(all_windows, row),
-            charts=list(charts),
+            charts=charts,
             cells=cells,
         )
 

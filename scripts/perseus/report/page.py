@@ -19,7 +19,13 @@ from perseus.peak.outcome import Outcome
 from perseus.report import charts, configuration, main_tables
 from perseus.report.answers import answers
 from perseus.report.demand_form import demand_form
-from perseus.report.evidence import WINDOW_COLUMNS, PageEvidence, read_records, read_windows
+from perseus.report.evidence import (
+    WINDOW_COLUMNS,
+    PageEvidence,
+    read_records,
+    read_samples,
+    read_windows,
+)
 from perseus.report.figures import FIGURES, files_of, module_of
 from perseus.report.headline import headline
 from perseus.report.hosts import days, differences, hosts, without_statistics
@@ -43,7 +49,7 @@ FIRST: Final = {
 """Figures that may stand beside the answer, the best first, each with what it shows."""
 MOST_WARNINGS: Final = 5
 NO_TASK: Final = ReportTask()
-NO_WINDOWS: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
+NO_FRAMES: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
 
 def write(
@@ -60,7 +66,7 @@ def write(
     frames = told_apart({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
     figures = {file.stem: file.read_bytes() for file in drawn}
-    html = render(frames, figures, loaded, task, read_windows(loaded))
+    html = render(frames, figures, loaded, task, read_windows(loaded), read_samples(loaded))
     with whole(path) as partial:
         partial.write_text(html, encoding="utf-8")
 
@@ -70,11 +76,12 @@ def render(
     drawn: Mapping[str, bytes],
     records: Sequence[Record],
     task: ReportTask = NO_TASK,
-    windows: Mapping[str, pd.DataFrame] = NO_WINDOWS,
+    windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
+    samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
     """The HTML; everything from the data is escaped, each figure is an image of its own.
 
-    windows: by cell, those of the attempt that stands.
+    windows, samples: by cell, those of the attempt that stands.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -86,7 +93,7 @@ def render(
     environment.filters.update(
         significant=significant, words=words, breakable=_breakable, anchor=anchor
     )
-    evidence = PageEvidence({record.task.cell: record for record in records}, windows)
+    evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     doubtful = [record for record in records if record.warnings]
     figures = _figures(drawn)
@@ -107,7 +114,7 @@ def render(
         tables=list(main_tables.tables(tables, evidence)),
         figures=[each for each in figures if each is not first],
         empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
-        charts=list(charts.of_costs(tables["break_even"])),
+        charts=[*charts.of_frontiers(tables), *charts.of_costs(tables["break_even"])],
         evidence=evidence,
         lines=list(lines(evidence, tables["peaks"])),
         window_columns=WINDOW_COLUMNS,

@@ -8,9 +8,11 @@ import pytest
 import synthetic
 import synthetic_files
 
+from perseus.report import evidence
 from perseus.report import page as report_page
-from perseus.report.charts import Chart, Series, of_costs, of_windows
-from perseus.report.evidence import read_records, read_windows
+from perseus.report.charts import Chart, Series, of_costs, of_frontiers, of_samples, of_windows
+from perseus.report.evidence import read_records, read_samples, read_windows
+from perseus.study.tasks.report import ReportTask
 
 WINDOWS = pd.DataFrame(
     {
@@ -43,6 +45,51 @@ def test_costs_over_the_demand_are_a_series_for_each_option():
     ]
 
 
+def test_the_frontier_has_the_rates_of_both_tenants_and_the_line_of_dedicated_servers():
+    truth = synthetic.Truth({"a": 30.0, "b": 90.0}, between=0, within=0)
+    made = synthetic.records(truth, mixes=[(1, 1)], holds=())
+    tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+    (chart,) = of_frontiers(tables)
+    series = {each.name: each for each in chart.series}
+    dedicated, estimate = series["dedicated, same cost"], series["estimate"]
+    assert list(dedicated.x) == pytest.approx([0, 30]) and list(dedicated.y) == pytest.approx(
+        [90, 0]
+    )
+    assert estimate.names == ["a alone", "b alone", "a 1 : 1 b"]
+    assert estimate.x == pytest.approx([30, 0, 1.25 * 15])
+    assert estimate.y == pytest.approx([0, 90, 1.25 * 45])
+    assert set(series) >= {"certified", "first failing", "95 % interval, low"}
+    assert "predicted" not in series
+
+
+def test_there_is_no_frontier_of_one_or_three_tenants():
+    for capacities in ({"a": 30.0}, {"a": 30.0, "b": 90.0, "c": 50.0}):
+        mixes = [(1, 1, 1)] if len(capacities) > 1 else []
+        made = synthetic.records(synthetic.Truth(capacities), mixes=mixes, holds=())
+        tables = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
+        assert list(of_frontiers(tables)) == []
+
+
+def test_utilisation_is_that_of_server_and_client_in_each_repeat(tmp_path, monkeypatch):
+    made = synthetic.records(mixes=[], holds=())
+    cells = synthetic_files.write(tmp_path, made)
+    records = read_records([cell / "record.json" for cell in cells])
+    first, second = [r.task.cell for r in records][:2]
+    samples = read_samples(records)
+    (chart,) = of_samples(pd.concat([samples[first], samples[second]]), "l")
+    assert [s.name for s in chart.series] == [
+        "server, r1",
+        "client, r1",
+        "server, r2",
+        "client, r2",
+    ]
+    assert set(chart.series[1].y) == {0.05} and len(chart.series[0].x) == 75
+    monkeypatch.setattr(evidence, "MOST_SAMPLES", 200)
+    fewer = read_samples(records)
+    assert sum(map(len, fewer.values())) <= 200
+    assert fewer[first]["value"].mean() == pytest.approx(samples[first]["value"].mean(), rel=0.05)
+
+
 def test_numbers_of_a_chart_are_short_and_names_cannot_leave_it():
     series = Series("</script>", [1.23456], [float("nan")], "#000")
     plain = Chart("c", "t", "x", "y", [series]).json
@@ -52,6 +99,14 @@ def test_numbers_of_a_chart_are_short_and_names_cannot_leave_it():
 
 
 DRAWN = """
+  async function hovered(place, view) {
+    const over = place.querySelector(".u-over");
+    const { left, top, width } = over.getBoundingClientRect();
+    const at = { clientX: left + width - 2, clientY: top + 20 };
+    over.dispatchEvent(new view.MouseEvent("mousemove", { bubbles: true, ...at }));
+    await new Promise((resume) => setTimeout(resume, 60));
+    return [...place.querySelectorAll(".u-legend .u-value")].map((value) => value.textContent);
+  }
   const view = page.defaultView;
   for (const part of page.querySelectorAll("details")) part.open = true;
   const found = [];
@@ -67,6 +122,7 @@ DRAWN = """
       names,
       drawn: place.querySelectorAll(".uplot canvas").length,
       hidden: place.querySelectorAll(".u-series.u-off").length,
+      said: await hovered(place, view),
       csv: link.hidden ? "" : await (await view.fetch(link.href)).text(),
       file: link.download,
     });
@@ -81,17 +137,23 @@ def test_each_picture_is_drawn_when_it_is_seen_and_offers_its_points_as_csv(tmp_
     cells = synthetic_files.write(tmp_path, made)
     records = read_records([cell / "record.json" for cell in cells])
     frames = {name: t.to_pandas() for name, t in synthetic_files.tables_of(made).items()}
-    page = report_page.render(frames, {}, records, windows=read_windows(records))
+    seen = read_windows(records), read_samples(records)
+    page = report_page.render(frames, {}, records, ReportTask(), *seen)
     found = browser.look(page, tmp_path, (1100,), DRAWN)
     assert found["console"] == []
     by_id = {each["id"]: each for each in found["asked"]}
     assert {"chart-cost-over-demand-1", "chart-search-cpu1.shared.mix-1-1",
-            "chart-latency-cpu1.shared.mix-1-1"} <= set(by_id)  # fmt: skip
+            "chart-latency-cpu1.shared.mix-1-1", "chart-cpu-cpu1.shared.mix-1-1",
+            "chart-frontier-cpu1.shared"} <= set(by_id)  # fmt: skip
     for each in by_id.values():
         assert (each["drawn"], each["hidden"]) == (1, 1)
-        assert each["csv"].startswith('series,"') and each["csv"].count("\n") >= 1
+        assert each["csv"].startswith('series,point,"') and each["csv"].count("\n") >= 1
+        assert all(text != "--" for text in each["said"]) and any(map(str.strip, each["said"]))
         assert each["file"] == f"{each['id'].removeprefix('chart-')}.csv"
     costs = by_id["chart-cost-over-demand-1"]
     assert costs["names"][1:] == ["cpu1, dedicated", "cpu1, sharing allowed"]
     points = costs["csv"].splitlines()[1:]
     assert len(points) == len(frames["break_even"])
+    assert all(float(said) > 0 for said in costs["said"])  # both options at once
+    frontier = by_id["chart-frontier-cpu1.shared"]
+    assert '"estimate","resnet18 1 : 1 mobilenet_v3_large",' in frontier["csv"]

@@ -17,12 +17,14 @@ from perseus.report.numbers import percent
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.plans import DEDICATED, SHARING, plans
 from perseus.results.study_results import StudyResults
-from perseus.study.demand import Demand, ModelDemand
+from perseus.study.demand import Demand, ModelDemand, Spot
 
 THREE = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=1.3, repeats=2, bootstraps=60)
 FAST = synthetic.Truth({"a": 75.0, "b": 180.0, "c": 150.0}, gain=1.1, repeats=2, bootstraps=60)
 MIXES = ((1, 1, 1), (2, 1, 1), (1, 1, 0), (0, 1, 1), (1, 0, 3))
-DEAR = synthetic.PRICE.model_copy(update={"on_demand_usd_per_hour": 0.107})
+DEAR = synthetic.PRICE.model_copy(
+    update={"on_demand_usd_per_hour": 0.107, "spot_usd_per_hour": 0.041}
+)
 
 
 def results_of(folder, truths, task):
@@ -98,12 +100,14 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
             "headroom": float(rng.integers(0, 4)) / 10,
             "min_servers": int(rng.integers(1, 4)),
         }
-        demands.append(
-            form_of(rps, headroom=100 * settings["headroom"], min_servers=settings["min_servers"])
-        )
+        spot_share = float(rng.integers(0, 3)) / 2
+        if spot_share:
+            settings["spot"] = Spot(largest_share=spot_share, revocations_per_hour=0.05)
+        form = {"headroom": 100 * settings["headroom"], "min_servers": settings["min_servers"]}
+        demands.append(form_of(rps, spot_share=100 * spot_share, **form))
         demand = synthetic.demand(rps, **settings, servers=("cpu1", "cpu2"))
         planned.append({p.strategy: p for p in plans(results.operating_points, demand)})
-    differing = 0
+    differing = with_spot = 0
     for said, plan in zip(asked(page, tmp_path, demands), planned, strict=True):
         for card, strategy in zip(said["cards"], (SHARING, DEDICATED), strict=False):
             one = plan[strategy]
@@ -111,7 +115,9 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
             assert f"{usd(one.usd_per_month)} a month{count}" in card
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
         assert sum(int(row[0]) for row in said["rows"]) == plan[SHARING].servers
+        with_spot += any("spot" in row[1] for row in said["rows"])
     assert 10 < differing < 40  # sharing pays at some of them
+    assert 10 < with_spot < 40
 
 
 CERTAIN = """
@@ -134,7 +140,7 @@ def test_how_sure_a_saving_is_equals_the_plan(tmp_path):
     row = frames["fleets"].set_index("strategy").loc[SHARING]
     low, high = (percent(row[f"saving_if_known_{end}"]) for end in ("low", "high"))
     assert 0.02 < row["probability_of_saving"] < 0.98
-    said = f"{low} to {high} (95 %); {sure(row['probability_of_saving'])} to save"
+    said = f"95 % interval {low} to {high}; {sure(row['probability_of_saving'])} to save"
     assert found[2].replace("\N{NO-BREAK SPACE}", " ").endswith(said)
 
 
@@ -147,6 +153,45 @@ def test_a_model_that_no_server_carries_and_a_demand_of_nothing_are_told(page, t
     assert none["rows"] == [] and unpriced["cards"] == []
 
 
+SEEN = """
+  const input = (name) => page.querySelector(`input[name="${name}"]`);
+  for (const [name, value] of Object.entries(%s)) input(name).value = value;
+  await page.defaultView.update();
+  const result = page.getElementById("demand-result");
+  const link = result.querySelector(".chart a");
+  return {
+    bars: [...result.querySelectorAll("meter")].map((bar) => bar.value),
+    csv: link && (await (await page.defaultView.fetch(link.href)).text()),
+    drawn: result.querySelectorAll(".uplot canvas").length,
+  };
+"""
+
+
+@browser.needs_chromium
+def test_a_plan_of_two_models_is_drawn_on_their_frontier(page, tmp_path):
+    two = form_of({"a": 40, "b": 90, "c": 0})
+    found = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(two))
+    assert found["console"] == []
+    seen = found["asked"]
+    assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])
+    rows = [line.split(",") for line in seen["csv"].splitlines()]
+    assert rows[0] == ["series", "point", '"a (requests/s)"', '"b (requests/s)"']
+    most = [row for row in rows if row[0] == '"bought: most of one server"']
+    gets = [row for row in rows if row[0] == '"bought: its load"']
+    counts = [int(row[1].strip('"').split(" ")[0]) for row in most]
+    for place, demand in ((2, 40), (3, 90)):
+        total = sum(n * float(row[place]) for n, row in zip(counts, gets, strict=True))
+        assert total == pytest.approx(demand)
+        assert all(float(g[place]) <= float(m[place]) for g, m in zip(gets, most, strict=True))
+
+
+@browser.needs_chromium
+def test_a_plan_of_three_models_has_bars_and_no_frontier(page, tmp_path):
+    three = form_of({"a": 40, "b": 90, "c": 10})
+    seen = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(three))["asked"]
+    assert seen["drawn"] == 0 and seen["csv"] is None and len(seen["bars"]) >= 3
+
+
 KEPT = """
   const input = page.querySelector('input[name="rps.a"]');
   input.value = "41.5";
@@ -154,7 +199,7 @@ KEPT = """
   input.dispatchEvent(new Event("change", { bubbles: true }));
   const kept = page.defaultView.location.href;
   const lines = page.getElementById("demand-lines").textContent;
-  page.defaultView.location.hash = "#demand&rps.a=7&headroom=20&unknown=3";
+  page.defaultView.location.hash = "#demand&rps.a=7&headroom=20&spot_share=50&unknown=3";
   page.defaultView.restore();
   await page.defaultView.update();
   const now = page.getElementById("demand-lines").textContent;
@@ -170,7 +215,8 @@ def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page, t
     assert found["lines"].startswith(
         "demand:\n  models:\n    - {name: a, rps: 41.5}\n    - {name: b"
     )
-    assert "{name: a, rps: 7}" in found["now"] and found["now"].endswith("\n  headroom: 0.2")
+    assert "{name: a, rps: 7}" in found["now"] and "\n  headroom: 0.2\n" in found["now"]
+    assert found["now"].endswith("spot: {largest_share: 0.5, revocations_per_hour: 0.05}")
     assert float(found["slider"]) == 7
 
 
@@ -178,6 +224,7 @@ def test_settings_stay_in_the_link_and_become_lines_of_the_configuration(page, t
 def test_the_lines_are_a_demand_of_the_configuration(page, tmp_path):
     lines = browser.look(page, tmp_path, (1100,), KEPT)["asked"]["now"]
     demand = Demand.model_validate(yaml.safe_load(lines)["demand"])
+    assert demand.spot == Spot(largest_share=0.5, revocations_per_hour=0.05)
     assert demand.headroom == 0.2 and [model.name for model in demand.models] == ["a", "b", "c"]
 
 
@@ -186,8 +233,13 @@ def test_the_form_begins_with_the_demand_of_the_study(tmp_path):
     asked_for = synthetic.demand({"resnet18": 40.0, "mobilenet_v3_large": 0.0})
     task = synthetic.TASK.model_copy(update={"demand": asked_for})
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made, task).items()}
-    stated = Demand(models=(ModelDemand(name="resnet18", rps=40.0),), headroom=0.1, min_servers=2)
+    spot = Spot(largest_share=0.4, revocations_per_hour=0.2)
+    stated = Demand(models=(ModelDemand(name="resnet18", rps=40.0),), headroom=0.1, min_servers=2,
+                    servers=("cpu9",), spot=spot)  # fmt: skip
     form = demand_form(frames, stated)
+    assert (form.usd_per_month, form.spot_share) == ({"cpu1": None}, 0.4)
+    assert form.spot_usd_per_month == {"cpu1": pytest.approx(0.01306 * 730)}
+    assert json.loads(form.json)["revocations_per_hour"] == 0.2
     assert form.rps == {"resnet18": 40.0, "mobilenet_v3_large": 0.0}
     assert (form.headroom, form.min_servers) == (0.1, 2)
     nothing = demand_form({**frames, "operating_points": frames["operating_points"].iloc[:0]})
@@ -208,4 +260,5 @@ def test_names_cannot_leave_the_data_of_the_form():
     made = synthetic.records(truth, mixes=[(1, 1)], holds=())
     frames = {n: t.to_pandas() for n, t in synthetic_files.tables_of(made).items()}
     form = demand_form(frames)
-    assert "<" not in form.json and json.loads(form.json)["models"] == ["</script><b>", "a&b"]
+    points = json.loads(form.json)["points"]
+    assert "<" not in form.json and list(points[-1]["lower"]) == ["</script><b>", "a&b"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from textwrap import fill
 from typing import Any
 
@@ -16,6 +15,13 @@ from matplotlib.patches import Patch
 
 from perseus.report import who_shares
 from perseus.report.figure_data import FigureData
+from perseus.report.frontier_points import (
+    PREDICTED,
+    Mark,
+    alone_marks,
+    relative_speed,
+    shared_marks,
+)
 from perseus.report.marks import (
     CERTIFIED,
     MOST_PANELS,
@@ -66,9 +72,15 @@ EDGE = 1.05
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # from what is below a title
 MOST_SAID = 6  # load lines without an estimate
-SCALES = (("estimate", "o"), ("certified", "D"), ("first_failing", "x"))
+SCALES = ("estimate", "certified", "first_failing")
 FAILING: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
-PREDICTED: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
+HOLLOW: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
+LOOKS: dict[str, dict[str, Any]] = {
+    "estimate": {"marker": "o", "color": BLUE},
+    PREDICTED: HOLLOW,
+    "certified": CERTIFIED,
+    "first_failing": FAILING,
+}
 
 
 def data(results: FigureData) -> pd.DataFrame:
@@ -118,7 +130,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         handles.append(Patch(color=AREA, label="carried by one shared server"))
         handles.append(Line2D([], [], **FAILING, linestyle="none", label="first failing"))
     if (shared["verdict"] == "predicted").any():
-        handles.append(Line2D([], [], **PREDICTED, linestyle="none", label="predicted"))
+        handles.append(Line2D([], [], **HOLLOW, linestyle="none", label="predicted"))
     legend(figure, handles, 2)
     empty = [name for name in of if name not in scenarios]
     remainder(figure, len(shown), len(scenarios), "scenarios", "peaks.csv", empty)
@@ -166,18 +178,19 @@ def _plane(
     words = characters(0.6 * PLANE_MM, style.font_pt)
     axes.set_xlabel(fill(f"{names[0]} (requests/s)", words))
     axes.set_ylabel(fill(f"{names[1]} (requests/s)", words))
-    marks: list[tuple[np.ndarray, str]] = []
+    marks: list[Mark] = []
     intervals: list[np.ndarray] = []
     named: list[tuple[str, np.ndarray]] = []
     for i, name in enumerate(names):
-        alone, axis = results.alone(lines.iloc[0], name), np.eye(2)[i]
-        marks += [(alone[f"{scale}_rps"] * axis, look) for scale, look in SCALES]
-        intervals.append(np.outer(alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float), axis))
+        alone = results.alone(lines.iloc[0], name)
+        marks += alone_marks(alone, i, SCALES)
+        ends = alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float)
+        intervals.append(np.outer(ends, np.eye(2)[i]))
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
-        speed = _speed(row, mine)
+        speed = relative_speed(row, mine)
         base, step = (mine[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
-        marks += [(base + row[f"{scale}_scale"] * step, look) for scale, look in _scales(row)]
+        marks += shared_marks(row, mine, SCALES)
         ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
         if is_known(row["estimate_scale"]):
             high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
@@ -190,8 +203,8 @@ def _plane(
             reach[np.isinf(reach)] = np.nan
             named.append((short(row).removeprefix("mix "), base + np.outer(reach, step)))
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    _area(axes, [point for point, look in marks if look in ("o", "p")])
-    reached = _furthest([np.array(capacity), *(point for point, _ in marks)])
+    _area(axes, [mark.rates_rps for mark in marks if mark.scale in ("estimate", PREDICTED)])
+    reached = _furthest([np.array(capacity), *(mark.rates_rps for mark in marks)])
     ends = _furthest([reached, *(ends[-1] for ends in intervals)])
     limit = EDGE * np.minimum(ends, LONGEST_INTERVAL * reached)
     axes.set_xlim(0, limit[0])
@@ -211,8 +224,10 @@ def _plane(
                 fontsize="small",
                 color=DARK,
             )
-    for point, look in marks:
-        _mark(axes, point, look)
+    for mark in marks:
+        if np.isfinite(mark.rates_rps).all():
+            look = {**LOOKS[mark.scale], "linestyle": "none"}
+            axes.plot(*mark.rates_rps, **look, clip_on=False, zorder=5)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
         said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MOST_SAID).iterrows()]
@@ -241,21 +256,6 @@ def _area(axes: Axes, estimates: list[np.ndarray]) -> None:
     axes.fill(*np.vstack([np.zeros(2), *around]).T, color=AREA, zorder=0)
 
 
-def _speed(row: pd.Series, tenants: pd.DataFrame) -> float:
-    """By what its rates are divided so that they lie as far beyond the dashed line as its sharing
-    ratio says, which allows for the speed of the host in all cells; 1 where it is not known."""
-    rates_rps = tenants["base_rps"] + row["estimate_scale"] * tenants["direction_rps"]
-    speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / row["sharing_ratio"])
-    return speed if np.isfinite(speed) and speed > 0 else 1.0
-
-
-def _scales(row: pd.Series) -> Iterator[tuple[str, str]]:
-    """Which scales of a load line are marked, and how."""
-    for scale, look in SCALES:
-        is_predicted = scale == "estimate" and row["verdict"] == "predicted"
-        yield scale, "p" if is_predicted else look
-
-
 def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
     """A thick line between two points (rows), with an arrow where it leaves the axes."""
     if not np.isfinite(ends[0]).all():
@@ -269,17 +269,6 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
         look = {"arrowstyle": "-|>", "color": BLUE, "linewidth": 2.5, "shrinkA": 0, "shrinkB": 0}
         before = last - way / np.linalg.norm(way / limit) * 0.02
         axes.annotate("", last, before, arrowprops=look, annotation_clip=False)
-
-
-def _mark(axes: Axes, point: np.ndarray, kind: str) -> None:
-    look: dict[str, Any] = {
-        "o": {"marker": "o", "color": BLUE},
-        "p": PREDICTED,
-        "D": CERTIFIED,
-        "x": FAILING,
-    }[kind]
-    if np.isfinite(point).all():
-        axes.plot(*point, **{**look, "linestyle": "none"}, clip_on=False, zorder=5)
 
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
+from perseus.report.samples import COLUMNS, QUANTITIES, samples
 from perseus.report.style import legend, nothing, panels, remainder
 from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
@@ -37,46 +36,24 @@ OTHER: Final[dict[str, Any]] = {
 }  # warming up, looking at the speed, each tenant alone
 
 
-@dataclass(frozen=True)
-class Metric:
-    """A metric of the monitor as a line of a panel, divided by `unit`; increases per second."""
-
-    name: str
-    unit: float = 1.0
-    per_second: bool = False
-    of_client: bool = False
-    mean: bool = False
-
-
-QUANTITIES: Final = {
-    "CPU (cores)": (Metric("server_cpu_cores"), Metric("client_cpu_cores", of_client=True)),
-    "GPU (share)": (Metric("gpu_utilisation", mean=True),),
-    "memory (GiB)": (Metric("server_rss_bytes", 2**30),),
-    "network (MB/s)": (Metric("network_received_bytes", 1e6, per_second=True),),
-    "queue (requests)": (Metric("nv_inference_pending_request_count"),),
-}
-"""By the title of their panels; those that no cell has samples of are left out."""
-
-
 def data(results: FigureData) -> pd.DataFrame:
     """The samples that are drawn, with the seconds since their cell began."""
-    frames = [frame for folder in results.cells[:MOST_CELLS] for frame in _samples(folder)]
-    columns = ["cell", "quantity", "metric", "time_s", "value"]
-    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+    frames = [frame for folder in results.cells[:MOST_CELLS] for frame in samples(folder)]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
-def draw(samples: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
+def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A column for each quantity, a row for each cell."""
-    sampled = set(samples["cell"])
+    sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
         return nothing(style, "no samples of any cell")
-    quantities = set(samples["quantity"])
+    quantities = set(drawn["quantity"])
     titles = [title for title in QUANTITIES if title in quantities]
     figure, axes = panels(style, len(titles) * len(shown), len(titles), 26, 22, sharey="col")
     for i, folder in enumerate(shown):
         row = axes[i * len(titles) : (i + 1) * len(titles)]
-        of_cell = samples[samples["cell"] == folder.name]
+        of_cell = drawn[drawn["cell"] == folder.name]
         row[0].set_title(folder.name, loc="left")
         for panel, title in zip(row, titles, strict=True):
             _phases(panel, folder)
@@ -104,23 +81,6 @@ def draw(samples: pd.DataFrame, results: FigureData, style: FigureTask) -> Figur
     where = "monitor.parquet of each cell"
     remainder(figure, len(looked_at), len(results.cells), "cells", where, empty)
     return figure
-
-
-def _samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Of each quantity that a cell has samples of; GPUs and tenants taken together."""
-    start_ns = Record.read(folder).started.monotonic_ns
-    samples = pd.read_parquet(folder / "monitor.parquet")
-    for quantity, metrics in QUANTITIES.items():
-        for metric in metrics:
-            by_time = samples[samples["metric"] == metric.name].groupby("time_ns")["value"]
-            values = (by_time.mean() if metric.mean else by_time.sum()) / metric.unit
-            time_s = (values.index.to_series() - start_ns) / 1e9
-            if metric.per_second:
-                values = values / time_s.diff()
-            frame = pd.DataFrame({"time_s": time_s, "value": values}).dropna()
-            if len(frame):
-                named = {"cell": folder.name, "quantity": quantity, "metric": metric.name}
-                yield frame.assign(**named)[["cell", "quantity", "metric", "time_s", "value"]]
 
 
 def _phases(axes: Axes, folder: Path) -> None:

@@ -9,19 +9,22 @@ function significant(value) {
   return value.toFixed(Math.max(2 - magnitude, 0));
 }
 
+const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // of servers
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
 const total = (counts) => counts.reduce((sum, count) => sum + count, 0);
 
 function readSettings() {
-  const settings = { rps: {}, usd: {}, headroom: 0, minServers: 1 };
+  const settings = { rps: {}, usd: {}, spot: {}, spotShare: 0, headroom: 0, minServers: 1 };
+  const share = (value, most) => Math.min((value || 0) / 100, most);
   for (const input of form.querySelectorAll("input[type=number]")) {
     const [kind, ...name] = input.name.split(".");
     const value = Math.max(input.valueAsNumber, 0);
     if (kind === "rps") settings.rps[name.join(".")] = value || 0;
-    else if (kind === "usd") settings.usd[name.join(".")] = value;
-    else if (kind === "headroom") settings.headroom = Math.min((value || 0) / 100, 0.99);
+    else if (kind === "usd" || kind === "spot") settings[kind][name.join(".")] = value;
+    else if (kind === "headroom") settings.headroom = share(value, 0.99);
+    else if (kind === "spot_share") settings.spotShare = share(value, 1);
     else settings.minServers = Math.max(Math.round(value || 1), 1);
   }
   return settings;
@@ -53,36 +56,44 @@ function savingCard(shared, dedicated, known) {
   if (!dedicated.counts || !dedicated.usd) return [];
   const saving = 1 - shared.usd / dedicated.usd;
   const ends = known && [...new Set([percent(known.low), percent(known.high)])].join(" to ");
-  const note = known ? `${ends} (95\u00a0%); ${sure(known.chance)} to save` : "";
+  const note = known ? `95\u00a0% interval ${ends}; ${sure(known.chance)} to save` : "";
   return [card("Saving of sharing", saving > TOLERANCE ? percent(saving) : "none", note)];
 }
 
-// Rows of what the servers of a plan get: all servers with a model get the same share of what they carry.
+// Rows of what the servers of a plan get, in requests/s and as a share of what they carry.
 function loads(fleet, settings) {
-  const rates = fleet.offers.map((offer) => offer.lower);
   return fleet.offers.flatMap((offer, i) => {
     if (!fleet.counts[i]) return [];
     const models = Object.keys(offer.lower);
-    const used = models.map((model) => settings.rps[model] / capacity(fleet.counts, rates, model));
-    return [{ offer, count: fleet.counts[i], models, used, utilisation: Math.max(...used) }];
+    const gets = models.map((model) => load(fleet, settings, i, model));
+    const used = models.map((model, m) => gets[m] / offer.lower[model]);
+    return [{ offer, count: fleet.counts[i], models, gets, used, utilisation: Math.max(...used) }];
   });
+}
+
+// The rate of one model on one server, with a bar of how much of the limit that is.
+function rate(row, m) {
+  const bar = element("meter");
+  bar.value = row.used[m];
+  bar.title = percent(row.used[m]);
+  const model = row.models[m];
+  return element("div", `${model} ${significant(row.gets[m])} of ${significant(row.offer.lower[model])} `, bar);
 }
 
 function fleetTable(title, fleet, settings) {
   const table = element("table", "", element("caption", title));
   const head = element("tr");
-  for (const name of ["servers", "type", "mix", "each gets (requests/s)", "utilisation"]) {
+  for (const name of ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "utilisation"]) {
     const heading = element("th", name);
     heading.scope = "col";
     head.append(heading);
   }
   const body = element("tbody");
   for (const row of loads(fleet, settings)) {
-    const gets = row.models.map(
-      (model, i) => `${model} ${significant(row.used[i] * row.offer.lower[model])} of ${significant(row.offer.lower[model])}`,
-    );
-    const cells = [String(row.count), row.offer.server, row.offer.mix, gets.join(", "), percent(row.utilisation)];
-    body.append(element("tr", "", ...cells.map((text) => element("td", text))));
+    const gets = row.models.map((_, m) => rate(row, m));
+    const [count, type, mix] = [String(row.count), row.offer.server + (row.offer.isSpot ? ", spot" : ""), row.offer.mix];
+    const cells = [[count], [type], [mix], ["", ...gets], [percent(row.utilisation)]];
+    body.append(element("tr", "", ...cells.map((parts) => element("td", ...parts))));
   }
   table.append(element("thead", "", head), body);
   const around = element("div", "", table);
@@ -91,6 +102,56 @@ function fleetTable(title, fleet, settings) {
   around.setAttribute("role", "region");
   around.setAttribute("aria-label", title);
   return around;
+}
+
+// The rates of one server that no other point exceeds in both models, from one axis to the other.
+function outline(points, models) {
+  const all = new Map(points.map(({ lower }) => models.map((model) => lower[model] || 0)).map((rates) => [String(rates), rates]));
+  const rates = [...all.values()];
+  const best = rates.filter(([x, y]) => !rates.some(([a, b]) => (a > x && b >= y) || (a >= x && b > y)));
+  return best.sort(([one], [other]) => one - other);
+}
+
+// Where the servers of a plan lie on the frontier of two models; null for other numbers of models.
+function frontierChart(fleet, settings) {
+  const models = asked(settings);
+  if (models.length !== 2 || !fleet.counts) return null;
+  const series = (name, points, colour, look, names = []) => ({
+    ...{ name, colour, look, names },
+    ...{ x: points.map(([x]) => x), y: points.map(([, y]) => y) },
+  });
+  const servers = [...new Set(fleet.offers.map((offer) => offer.server))];
+  const lines = servers.flatMap((server, i) => {
+    const points = fleet.offers.filter((offer) => offer.server === server);
+    const alone = outline(points.filter((point) => !point.shared), models);
+    return [
+      series(`${server}: shared`, outline(points, models), COLOURS[i % COLOURS.length], "line"),
+      ...(alone.length === 2 ? [series(`${server}: dedicated, same cost`, alone, "#888888", "dashed")] : []),
+    ];
+  });
+  const rows = loads(fleet, settings);
+  const where = (offer) => (servers.length > 1 ? ` on ${offer.server}` : "") + (offer.isSpot ? ", spot" : "");
+  const names = rows.map(({ offer, count }) => `${count} \u00d7 ${offer.mix}${where(offer)}`);
+  const limits = rows.map(({ offer }) => models.map((model) => offer.lower[model] || 0));
+  const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
+  const marks = [series("bought: most of one server", limits, "#009E73", "large", names), series("bought: its load", gets, "#D55E00", "points", names)];
+  const [x, y] = models.map((model) => `${model} (requests/s)`);
+  return { x, y, zero: true, series: [...lines, ...marks] };
+}
+
+function frontierFigure() {
+  const title = "What one server carries, and where the cheapest servers lie";
+  const plot = element("div");
+  plot.className = "plot";
+  plot.setAttribute("role", "img");
+  plot.setAttribute("aria-label", `${title}; the table beside it has the numbers`);
+  const link = element("a", "CSV");
+  link.download = "your-demand.csv";
+  const hint = element("span", " Lower limits. Hover for values, drag to zoom. ");
+  hint.className = "soft";
+  const figure = element("figure", "", element("figcaption", "", element("strong", title), hint, link), plot);
+  figure.className = "chart";
+  return figure;
 }
 
 function show(settings, shared, dedicated, enough, known) {
@@ -108,9 +169,16 @@ function show(settings, shared, dedicated, enough, known) {
   cards.append(...savingCard(shared, dedicated, known));
   const rows = loads(shared, settings);
   if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the busiest model, at the lower limits"));
-  const tables = [fleetTable("The cheapest servers", shared, settings)];
-  if (dedicated.counts && dedicated.usd > shared.usd) tables.push(fleetTable("Dedicated servers", dedicated, settings));
-  result.replaceChildren(cards, ...(rows.length ? tables : []));
+  const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
+  if (dedicated.counts && dedicated.usd > shared.usd) tables.append(fleetTable("Dedicated servers", dedicated, settings));
+  const chart = frontierChart(shared, settings);
+  const beside = element("div", "", tables);
+  beside.className = "charts";
+  result.replaceChildren(cards, ...(rows.length ? [beside] : []));
+  if (!rows.length || !chart) return;
+  const figure = frontierFigure();
+  beside.prepend(figure);
+  picture(figure, chart);
 }
 
 const yamlName = (name) => (/^[A-Za-z_][\w.-]*$/.test(name) ? name : JSON.stringify(name));
@@ -120,6 +188,10 @@ function configuration(settings) {
   for (const model of asked(settings)) lines.push(`    - {name: ${yamlName(model)}, rps: ${settings.rps[model]}}`);
   if (settings.headroom) lines.push(`  headroom: ${Number(settings.headroom.toPrecision(6))}`);
   if (settings.minServers > 1) lines.push(`  min_servers: ${settings.minServers}`);
+  if (settings.spotShare) {
+    const share = Number(settings.spotShare.toPrecision(6));
+    lines.push(`  spot: {largest_share: ${share}, revocations_per_hour: ${data.revocations_per_hour}}`);
+  }
   return lines.join("\n");
 }
 
@@ -145,7 +217,7 @@ function follow(slider) {
 }
 
 // The solver, unpacked once.
-async function load() {
+async function unpack() {
   const packed = atob(document.getElementById("highs-wasm").textContent.trim());
   const bytes = Uint8Array.from(packed, (character) => character.charCodeAt(0));
   const stream = new window["xz-decompress"].XzReadableStream(new Blob([bytes]).stream());
@@ -154,7 +226,7 @@ async function load() {
 
 const data = form && JSON.parse(document.getElementById("demand-data").textContent);
 const draws = form && Math.min(...data.points.flatMap((point) => Object.keys(point.lower).map((model) => (point.draws[model] || []).length)));
-const ready = form && load();
+const ready = form && unpack();
 let latest = 0;
 
 // Shows the fleets for the settings, and then how sure the saving is, a few draws at a time.

@@ -1,7 +1,7 @@
 "use strict";
 // The cheapest whole servers for a demand, as perseus.results.fleets plans them: the same
 // integer programmes, solved by HiGHS (`solver`). An offer has a server, a mix, `shared`, `lower` and `draws`
-// by model, and `usd` a month.
+// by model, `usd` a month, and `isSpot` if it may be taken away.
 
 const TOLERANCE = 1e-9;
 const GAP = 1e-4; // share of the cost within which a fleet counts as the cheapest
@@ -15,7 +15,10 @@ function offersOf(points, settings, mayShare) {
   return points
     .filter((point) => mayShare || !point.shared)
     .filter((point) => Object.keys(point.lower).every((model) => settings.rps[model] > 0))
-    .map((point) => ({ ...point, usd: settings.usd[point.server] }))
+    .flatMap((point) => [
+      { ...point, usd: settings.usd[point.server], isSpot: false },
+      ...(settings.spotShare ? [{ ...point, usd: settings.spot[point.server], isSpot: true }] : []),
+    ])
     .filter((offer) => offer.usd >= 0);
 }
 
@@ -29,13 +32,18 @@ function sum(coefficients) {
     .join(" + ");
 }
 
-// Of each model that is asked for: what servers carry relative to its demand, and who hosts it.
+// Of each model that is asked for: what servers carry relative to its demand, and what must hold
+// beside that: how many host it, and what those that stay carry.
 function rowsOf(offers, settings, rates) {
+  const areSpot = offers.some(({ isSpot }) => isSpot);
   return asked(settings).map((model) => {
     const usable = (1 - settings.headroom) / settings.rps[model];
+    const carried = (which) => sum(offers.map((offer, i) => (which(offer) ? usable * (rates[i][model] || 0) : 0)));
+    const hosts = sum(offers.map((_, i) => (rates[i][model] > 0 ? 1 : 0)));
+    const staying = `${carried(({ isSpot }) => !isSpot) || "0 x0"} >= ${1 - settings.spotShare - TOLERANCE}`;
     return {
-      carried: sum(offers.map((_, i) => usable * (rates[i][model] || 0))),
-      hosts: sum(offers.map((_, i) => (rates[i][model] > 0 ? 1 : 0))),
+      carried: carried(() => true),
+      others: [`${hosts} >= ${settings.minServers}`, ...(areSpot ? [staying] : [])],
     };
   });
 }
@@ -59,18 +67,21 @@ const costOf = (counts, offers) => counts.reduce((sum, count, i) => sum + count 
 
 function isShort(counts, offers, settings, rates) {
   return asked(settings).some((model) => {
-    const usable = (1 - settings.headroom) * capacity(counts, rates, model);
+    const usable = (which) => (1 - settings.headroom) * capacity(which, rates, model);
+    const staying = counts.map((count, i) => (offers[i].isSpot ? 0 : count));
     const hosts = counts.reduce((sum, count, i) => sum + (rates[i][model] > 0 ? count : 0), 0);
-    return usable < settings.rps[model] * (1 - 1e-6) || hosts < settings.minServers;
+    return (
+      usable(counts) < settings.rps[model] * (1 - 1e-6) ||
+      (staying.some((count, i) => count < counts[i]) &&
+        usable(staying) < settings.rps[model] * (1 - settings.spotShare - 1e-6)) ||
+      hosts < settings.minServers
+    );
   });
 }
 
 // The cheapest fleet: { counts, usd, isProven }, or null.
 function cheapest(solver, offers, settings, rates) {
-  const rows = rowsOf(offers, settings, rates).flatMap(({ carried, hosts }) => [
-    `${carried} >= ${1 - TOLERANCE}`,
-    `${hosts} >= ${settings.minServers}`,
-  ]);
+  const rows = rowsOf(offers, settings, rates).flatMap(({ carried, others }) => [`${carried} >= ${1 - TOLERANCE}`, ...others]);
   const found = solve(solver, `Minimize\n${sum(costs(offers)) || "0 x0"}`, rows, offers, TIME_LIMIT_S);
   if (!found || isShort(found.counts, offers, settings, rates)) return null;
   return { ...found, usd: costOf(found.counts, offers) };
@@ -80,10 +91,7 @@ function cheapest(solver, offers, settings, rates) {
 function roomiest(solver, offers, settings, rates, found) {
   const prices = costs(offers);
   const most = prices.reduce((sum, price, i) => sum + price * found.counts[i], 0);
-  const rows = rowsOf(offers, settings, rates).flatMap(({ carried, hosts }) => [
-    `${carried} - 1 spare >= 0`,
-    `${hosts} >= ${settings.minServers}`,
-  ]);
+  const rows = rowsOf(offers, settings, rates).flatMap(({ carried, others }) => [`${carried} - 1 spare >= 0`, ...others]);
   rows.push(`1 spare >= ${1 - TOLERANCE}`, `${sum(prices) || "0 x0"} <= ${most * (1 + TOLERANCE)}`);
   const made = solve(solver, "Maximize\n1 spare", rows, offers, ROOMIEST_S);
   if (!made || isShort(made.counts, offers, settings, rates)) return found;
@@ -94,6 +102,19 @@ function roomiest(solver, offers, settings, rates, found) {
 const capacity = (counts, rates, model) =>
   counts.reduce((sum, count, i) => sum + count * (rates[i][model] || 0), 0);
 
+// What each server of an offer gets of a model: all servers with it the same share of what they carry,
+// but those at the spot price together no more than they may.
+function load(fleet, settings, i, model) {
+  const rates = fleet.offers.map((offer) => offer.lower);
+  const carried = capacity(fleet.counts, rates, model);
+  const spot = capacity(fleet.counts.map((count, k) => (fleet.offers[k].isSpot ? count : 0)), rates, model);
+  if (!carried) return 0;
+  const onSpot = Math.min(spot / carried, settings.spotShare);
+  const { isSpot } = fleet.offers[i];
+  const [share, alike] = isSpot ? [onSpot, spot] : [1 - onSpot, carried - spot];
+  return (settings.rps[model] * share * rates[i][model]) / alike;
+}
+
 // { offers, counts, usd, isProven }, or { why } where there is no fleet.
 function plan(solver, points, settings, mayShare) {
   const models = asked(settings);
@@ -103,7 +124,7 @@ function plan(solver, points, settings, mayShare) {
   if (missing.length) return { why: `No server on offer was measured to carry ${missing.join(", ")}.` };
   const rates = offers.map((offer) => offer.lower);
   const found = cheapest(solver, offers, settings, rates);
-  if (!found) return { why: "No fleet was found in time." };
+  if (!found) return { why: "No fleet of the servers on offer was found." };
   return { offers, ...roomiest(solver, offers, settings, rates, found) };
 }
 

@@ -1,51 +1,84 @@
 "use strict";
-// Draws each picture with uPlot when it comes into view: hover for values, drag to zoom, double
-// click to zoom out, click a name to hide its series.
+// Draws pictures with uPlot: hover for values, drag to zoom, double click to zoom out, click a name to
+// hide its series. Those of the page are drawn when they come into view.
 
-// All x in order, and the values of each series there.
+// All x in order; of each series its values there, and what its points are called.
 function aligned(series) {
-  const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: each.y[i], s })));
+  const columns = [];
+  const points = series.flatMap((each, s) => each.x.map((x, i) => ({ x, y: each.y[i], name: each.names[i], s })));
   points.sort((one, other) => one.x - other.x);
-  return [points.map(({ x }) => x), ...series.map((_, s) => points.map((point) => (point.s === s ? point.y : undefined)))];
+  for (const point of points) {
+    let free = columns.length;
+    while (free && columns[free - 1].x === point.x && !(point.s in columns[free - 1].of)) free--;
+    if (free === columns.length) columns.push({ x: point.x, of: {} });
+    columns[free].of[point.s] = point;
+  }
+  const values = (key) => series.map((_, s) => columns.map(({ of }) => of[s]?.[key]));
+  return { data: [columns.map(({ x }) => x), ...values("y")], names: values("name") };
 }
 
 function csv(chart) {
   const quoted = (text) => `"${String(text).replace(/"/g, '""')}"`;
-  const rows = chart.series.flatMap(({ name, x, y }) => x.map((value, i) => [quoted(name), value, y[i]].join(",")));
-  return [["series", quoted(chart.x), quoted(chart.y)].join(","), ...rows].join("\n");
+  const rows = chart.series.flatMap(({ name, x, y, names }) =>
+    x.map((value, i) => [quoted(name), quoted(names[i] || ""), value, y[i]].join(",")),
+  );
+  return [["series", "point", quoted(chart.x), quoted(chart.y)].join(","), ...rows].join("\n");
 }
 
-function options(chart, width) {
+const LOOKS = {
+  points: { paths: () => null, points: { show: true, size: 8 } },
+  large: { paths: () => null, points: { show: true, size: 16 } },
+  line: { width: 2, spanGaps: true, points: { show: false } },
+  joined: { width: 2, spanGaps: true, points: { show: true, size: 8 } },
+  dashed: { width: 2, dash: [7, 5], spanGaps: true, points: { show: false } },
+  steps: { width: 2, spanGaps: true, points: { show: false } },
+};
+
+function look({ look, colour }) {
+  const found = { ...LOOKS[look], stroke: colour };
+  if (look === "steps") found.paths = uPlot.paths.stepped({ align: 1 });
+  if (found.points.show) found.points = { ...found.points, fill: colour };
+  return found;
+}
+
+function options(chart, width, names) {
   const style = getComputedStyle(document.documentElement);
   const [text, line] = ["--text", "--line"].map((name) => style.getPropertyValue(name).trim());
   const axis = (label) => ({ label, stroke: text, grid: { stroke: line, width: 1 }, ticks: { stroke: line } });
+  const said = (value) => (value === null || value === undefined ? "\u2013" : String(Number(value.toPrecision(4))));
+  const value = (_, y, s, i) => said(y) + (names[s - 1]?.[i] ? ` (${names[s - 1][i]})` : "");
+  const fromZero = (_, low, high) => [0, 1.08 * (high || 1)];
+  const orZoomed = (plot, low, high) => (high === plot.data[0].at(-1) ? fromZero(plot, low, high) : [low, high]);
   return {
     width,
     height: Math.round(Math.min(360, Math.max(240, width * 0.55))),
-    scales: { x: { time: false }, y: { distr: chart.log ? 3 : 1 } },
+    scales: {
+      x: { time: false, range: chart.zero ? orZoomed : undefined },
+      y: { distr: chart.log ? 3 : 1, range: chart.zero ? fromZero : undefined },
+    },
     axes: [axis(chart.x), axis(chart.y)],
     series: [
-      { label: chart.x },
-      ...chart.series.map(({ name, colour, look }) =>
-        look === "steps"
-          ? { label: name, stroke: colour, width: 2, spanGaps: true, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }
-          : { label: name, stroke: colour, paths: () => null, points: { show: true, size: 8, fill: colour } },
-      ),
+      { label: chart.x, value: (_, x) => said(x) },
+      ...chart.series.map((each) => ({ label: each.name, value, ...look(each) })),
     ],
   };
 }
 
-function draw(place) {
-  const chart = JSON.parse(place.querySelector("script").textContent);
-  const canvas = place.querySelector(".plot");
-  if (!canvas.clientWidth || canvas.firstChild) return;
-  new uPlot(options(chart, canvas.clientWidth), aligned(chart.series), canvas);
-  const link = place.querySelector("a");
+// Draws into a figure that has a .plot and a link to its points.
+function picture(figure, chart) {
+  const plot = figure.querySelector(".plot");
+  const { data, names } = aligned(chart.series);
+  new uPlot(options(chart, plot.clientWidth, names), data, plot);
+  const link = figure.querySelector("a");
   link.href = URL.createObjectURL(new Blob([csv(chart)], { type: "text/csv" }));
   link.hidden = false;
 }
 
 const seen = new IntersectionObserver((entries) => {
-  for (const entry of entries) if (entry.isIntersecting) draw(entry.target);
+  for (const { isIntersecting, target } of entries) {
+    const plot = target.querySelector(".plot");
+    if (!isIntersecting || !plot.clientWidth || plot.firstChild) continue;
+    picture(target, JSON.parse(target.querySelector("script").textContent));
+  }
 });
-for (const place of document.querySelectorAll(".chart")) seen.observe(place);
+for (const place of document.querySelectorAll(".chart:has(script)")) seen.observe(place);

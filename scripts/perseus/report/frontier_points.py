@@ -1,0 +1,51 @@
+"""Where the load lines of two tenants lie in the plane of their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from perseus.peak.stats import Floats
+
+PREDICTED: Final = "predicted"
+"""In place of the estimate of a mix that was not measured."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The rates (2,) of both tenants at a `scale` of a load line: "estimate", "certified",
+    "first_failing", an end of the interval, or PREDICTED."""
+
+    scale: str
+    mix: str
+    rates_rps: Floats
+
+
+def alone_marks(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Mark]:
+    """Of one tenant alone, the first or the second: a row of the peaks."""
+    for scale in scales:
+        rates = alone[f"{scale}_rps"] * np.eye(2)[place]
+        yield Mark(scale, f"{alone['mix']} alone", rates)
+
+
+def shared_marks(line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]) -> Iterator[Mark]:
+    """Of a shared load line: a row of the peaks, and the rows of its two tenants."""
+    speed = relative_speed(line, tenants)
+    base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
+    for scale in scales:
+        is_predicted = scale == "estimate" and line["verdict"] == "predicted"
+        rates = base + line[f"{scale}_scale"] * step
+        yield Mark(PREDICTED if is_predicted else scale, str(line["mix"]), rates)
+
+
+def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
+    """By what its rates are divided so that they lie as far beyond those of dedicated servers as
+    its sharing ratio says, which allows for the speed of the host in all cells; 1 where it is not
+    known."""
+    rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
+    speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])
+    return speed if np.isfinite(speed) and speed > 0 else 1.0

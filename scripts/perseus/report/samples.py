@@ -1,0 +1,57 @@
+"""What the monitor saw of the machine while a cell was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from perseus.results.records import Record
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of the monitor as a line of a panel, divided by `unit`; increases per second."""
+
+    name: str
+    unit: float = 1.0
+    per_second: bool = False
+    of_client: bool = False
+    mean: bool = False
+
+    @property
+    def who(self) -> str:
+        return "client" if self.of_client else "server"
+
+
+QUANTITIES: Final = {
+    "CPU (cores)": (Metric("server_cpu_cores"), Metric("client_cpu_cores", of_client=True)),
+    "GPU (share)": (Metric("gpu_utilisation", mean=True),),
+    "memory (GiB)": (Metric("server_rss_bytes", 2**30),),
+    "network (MB/s)": (Metric("network_received_bytes", 1e6, per_second=True),),
+    "queue (requests)": (Metric("nv_inference_pending_request_count"),),
+}
+"""By the title of their panels; those that no cell has samples of are left out."""
+
+COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
+
+
+def samples(folder: Path) -> Iterator[pd.DataFrame]:
+    """Of each quantity that a cell has samples of, rows of COLUMNS; GPUs and tenants taken
+    together."""
+    start_ns = Record.read(folder).started.monotonic_ns
+    monitored = pd.read_parquet(folder / "monitor.parquet")
+    for quantity, metrics in QUANTITIES.items():
+        for metric in metrics:
+            by_time = monitored[monitored["metric"] == metric.name].groupby("time_ns")["value"]
+            values = (by_time.mean() if metric.mean else by_time.sum()) / metric.unit
+            time_s = (values.index.to_series() - start_ns) / 1e9
+            if metric.per_second:
+                values = values / time_s.diff()
+            frame = pd.DataFrame({"time_s": time_s, "value": values}).dropna()
+            if len(frame):
+                named = {"cell": folder.name, "quantity": quantity, "metric": metric.name}
+                yield frame.assign(**named, who=metric.who)[COLUMNS]
