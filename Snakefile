@@ -82,7 +82,8 @@ onsuccess:
 
     atexit.unregister(disk_space.report_if_full)
     if COMPARED:
-        print(f"\nThe comparison: {COMPARED.out}/summary.md")
+        print(f"\nThe comparison: {COMPARED.out}/comparison.html")
+        print(f"For a pull request: {COMPARED.out}/summary.md")
     if is_of_study():
         print("", *terminal.lines(Path(RESULTS, "tables"), sys.stdout.encoding), sep="\n")
         print("")

@@ -1,7 +1,7 @@
 """Compare: two results on one axis, and a gate for continuous integration.
 
 inputs:   none that is made here: two folders or archives of results, anywhere, which nothing measures
-outputs:  results/compare/<base>-<new>/{comparison.{parquet,csv,svg,png},summary.md}
+outputs:  results/compare/<base>-<new>/{comparison.{html,parquet,csv,svg,png},summary.md}
 steps:    read both, pair what both measured, judge each difference against the noise of the host
 
 snakemake compare --config base=results/default new=default.tar.gz [out=folder]
@@ -33,6 +33,7 @@ rule compare:
         svg=f"{COMPARISON}/comparison.svg",
         png=f"{COMPARISON}/comparison.png",
         summary=f"{COMPARISON}/summary.md",
+        page=f"{COMPARISON}/comparison.html",
     log:
         "logs/compare/compare.log",
     conda:

@@ -163,7 +163,8 @@ def test_a_gate_that_holds(studies, tmp_path):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said
     assert "synthetic against synthetic: " in said
-    assert f"The comparison: {tmp_path}/here/summary.md" in said
+    assert f"The comparison: {tmp_path}/here/comparison.html" in said
+    assert f"For a pull request: {tmp_path}/here/summary.md" in said
     assert "The report of study" not in said
     assert not (tmp_path / "results").exists()
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import quote
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup, escape
 
 from perseus.host.files import whole
 from perseus.peak.outcome import Outcome
@@ -31,16 +26,14 @@ from perseus.report.headline import headline
 from perseus.report.hosts import days, differences, hosts, without_statistics
 from perseus.report.key_figures import cards
 from perseus.report.line_evidence import lines
-from perseus.report.links import anchor
-from perseus.report.numbers import listed, significant
-from perseus.report.shown import MOST_ROWS, words
+from perseus.report.numbers import listed
+from perseus.report.shown import MOST_ROWS
 from perseus.report.style import NOTHING
+from perseus.report.templating import data_url, environment
 from perseus.results.records import Record
 from perseus.results.told_apart import told_apart
 from perseus.study.tasks.report import ReportTask
 
-TEMPLATES: Final = Path(__file__).parent / "templates"
-VENDORED: Final = Path(__file__).parent / "vendored"
 FIRST: Final = {
     "frontier": "Beyond the dashed line, a shared server carries more than dedicated servers of the"
     " same cost.",
@@ -83,90 +76,59 @@ def render(
 
     windows, samples: by cell, those of the attempt that stands.
     """
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        significant=significant, words=words, breakable=_breakable, anchor=anchor
-    )
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]
     doubtful = [record for record in records if record.warnings]
     figures = _figures(drawn)
     first = next((each for name in FIRST for each in figures if each["name"] == name), None)
     predicted = sum(record.outcome == Outcome.PREDICTED for record in records)
-    return environment.get_template("page.html").render(
-        study=evidence.study,
-        seed=records[0].task.seed,
-        measured=days(records),
-        headline=headline(tables),
-        cards=cards(tables, len(records) - predicted),
-        demand=demand_form(tables, task.demand),
-        vendored=_vendored,
-        packed=_packed,
-        first=first,
-        brief=FIRST[first["name"]] if first else "",
-        answers=list(answers(tables)),
-        tables=list(main_tables.tables(tables, evidence)),
-        figures=[each for each in figures if each is not first],
-        empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
-        charts=[*charts.of_frontiers(tables), *charts.of_costs(tables["break_even"])],
-        evidence=evidence,
-        lines=list(lines(evidence, tables["peaks"])),
-        window_columns=WINDOW_COLUMNS,
-        doubtful=doubtful[:MOST_WARNINGS],
-        all_doubtful=len(doubtful),
-        failures=failures[:MOST_ROWS],
-        all_failures=len(failures),
-        again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
-        cells=len(records),
-        predicted=predicted,
-        hosts=hosts(records),
-        differences=differences(records),
-        without_statistics=without_statistics(records),
-        configuration=list(configuration.tables(task, records)),
-        presets=configuration.presets(records),
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            study=evidence.study,
+            seed=records[0].task.seed,
+            measured=days(records),
+            headline=headline(tables),
+            cards=cards(tables, len(records) - predicted),
+            demand=demand_form(tables, task.demand),
+            first=first,
+            brief=FIRST[first["name"]] if first else "",
+            answers=list(answers(tables)),
+            tables=list(main_tables.tables(tables, evidence)),
+            figures=[each for each in figures if each is not first],
+            empty_figures=[name for name in FIGURES if name in drawn and _is_empty(drawn[name])],
+            charts=[*charts.of_frontiers(tables), *charts.of_costs(tables["break_even"])],
+            evidence=evidence,
+            lines=list(lines(evidence, tables["peaks"])),
+            window_columns=WINDOW_COLUMNS,
+            doubtful=doubtful[:MOST_WARNINGS],
+            all_doubtful=len(doubtful),
+            failures=failures[:MOST_ROWS],
+            all_failures=len(failures),
+            again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
+            cells=len(records),
+            predicted=predicted,
+            hosts=hosts(records),
+            differences=differences(records),
+            without_statistics=without_statistics(records),
+            configuration=list(configuration.tables(task, records)),
+            presets=configuration.presets(records),
+        )
     )
-
-
-def _vendored(name: str) -> Markup:
-    """The text of a library for a script element."""
-    return Markup((VENDORED / name).read_text(encoding="utf-8"))
-
-
-def _packed(name: str) -> str:
-    """A binary file in base64."""
-    return base64.b64encode((VENDORED / name).read_bytes()).decode()
-
-
-def _breakable(text: str) -> Markup:
-    """A text in which lines break after the parts of a name, and not before a percent sign."""
-    escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
-    if " " in text:
-        return Markup(escaped)
-    return Markup(re.sub(r"(?<=\w)([._])(?=[a-zA-Z])", r"\1<wbr>", escaped))
 
 
 def _figures(drawn: Mapping[str, bytes]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "data": _data_url(drawn[name]),
+            "data": data_url(drawn[name]),
             "caption": module_of(name).CAPTION,
             "files": listed(files_of(name)),
         }
         for name in FIGURES
         if name in drawn and not _is_empty(drawn[name])
     ]
-
-
-def _data_url(svg: bytes) -> str:
-    """An SVG file as the source of an image; a quarter shorter than in base64."""
-    return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
 
 
 def _is_empty(svg: bytes) -> bool:

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 SVG: Final = "http://www.w3.org/2000/svg"
 LINK: Final = "{http://www.w3.org/1999/xlink}href"
+HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 PER_POINT: Final = 100
 """Coordinates are whole numbers of so many parts of a point."""
 
@@ -35,7 +36,7 @@ def compact(svg: str) -> str:
         if "id" in element.attrib:
             _rename(element, names)
     _flatten(root)
-    return ElementTree.tostring(root, encoding="unicode")
+    return HEAD + ElementTree.tostring(root, encoding="unicode")
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:

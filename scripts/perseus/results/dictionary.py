@@ -66,7 +66,8 @@ def dictionary() -> str:
         CHECKED,
         *(_checked(name, module_of(name).DESCRIPTION, module_of(name).SCHEMA) for name in TABLES),
         "## Two results compared: `results/compare/<base>-<new>/`\n",
-        "Also as CSV, beside `summary.md` and the figure; checked as the tables of a study are.\n",
+        "Also as CSV, beside `comparison.html`, `summary.md` and the figure; checked as the tables"
+        " of a study are.\n",
         _checked("comparison", compared.DESCRIPTION, compared.SCHEMA),
     ]
     return "\n".join(parts).rstrip("\n") + "\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
 
+import browser
 import matplotlib.image
 import numpy as np
 import pandas as pd
@@ -14,7 +16,8 @@ import synthetic
 import synthetic_files
 
 from perseus.peak.stats import Interval
-from perseus.report.comparison import files, text
+from perseus.report import headline
+from perseus.report.comparison import files, page, text, words
 from perseus.report.comparison.changes import changes
 from perseus.report.comparison.figure import draw
 from perseus.report.style import drawing, save
@@ -58,7 +61,7 @@ def test_the_summary_answers_first_and_says_what_the_intervals_hold_against(foun
     assert re.fullmatch(
         r"# synthetic against synthetic: 8 worse, 5 no difference, 12 not .*", first
     )
-    assert "what lies between repeats" in summary
+    assert "the variation between repeats" in summary
     assert "was not measured (experiment aa)" in summary
     assert "costs go with the peaks" in summary
     assert "**worse** | all peaks of cpu1 (geometric mean) | 1.00 | 0.7" in summary
@@ -138,7 +141,9 @@ def test_what_the_noise_floor_hides_is_said(sources):
         return line
 
     assert "noise floor" not in hidden(0.01)
-    of_peaks = "below about 29 % stay hidden here (the noise floor hides more than the interval of"
+    of_peaks = (
+        "a peak below about 29 % stay hidden here (the noise floor hides more than the interval of"
+    )
     assert f"{of_peaks} 7 of 7)." in hidden(0.5)  # / sqrt(3), of three repeats
 
 
@@ -153,37 +158,37 @@ def test_an_unknown_noise_is_said(sources):
     alone = [replace(sources[name], records=tuple(r for r in sources[name].records
                                                   if r.task.repeat == 1))
              for name in ("base", "slower")]  # fmt: skip
-    assert "The noise of the host is not known" in text.noise(compare(*alone, 200))
+    assert "The noise of the host is not known" in words.noise(compare(*alone, 200))
 
 
 def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
     told = {"records": (), "without_records": "it has not all of its records"}
     base, new = (replace(sources[name], **told) for name in ("base", "slower"))
-    said = text.noise(compare(base, new, 200))
-    assert "what lies between its repeats" in said and "nothing was repeated" not in said
-    assert "measured once" not in said
+    said = words.noise(compare(base, new, 200))
+    assert "the variation between its repeats" in said and "nothing was repeated" not in said
+    assert "single measurements" not in said
     peaks = base.tables["peaks"]
     once = peaks.assign(repeats_used=peaks["repeats_used"].where(peaks["kind"] == "mix", 1))
     mixed = replace(base, tables={**base.tables, "peaks": once})
-    said = text.noise(compare(mixed, new, 200))
-    assert "measured once, and of p95, allow for what hosts were seen to wander by" in said
+    said = words.noise(compare(mixed, new, 200))
+    assert "single measurements and of p95 allow for the usual changes in a host's speed." in said
 
 
 def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
     deviations = {"a": np.full(3, 0.02), "b": np.full(3, 0.01), "c": np.full(3, 0.08)}
     noise = replace(found["slower"].noise, deviations=deviations)
-    said = text.noise(replace(found["slower"], noise=noise))
-    assert "what lies between repeats: 1.0 % to 8.0 %, by server." in said
+    said = words.noise(replace(found["slower"], noise=noise))
+    assert "the variation between repeats: 1.0 % to 8.0 %, by server." in said
 
 
 def test_a_change_is_signed_and_an_open_end_said():
-    assert text.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
+    assert words.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
     for low, high in ((0.0, np.inf), (0.08, 2800.0)):
-        said = text.change(Interval(0.9, low, high))
+        said = words.change(Interval(0.9, low, high))
         assert said == "\N{MINUS SIGN}10 % (no bound to no bound)"
     # The end that a verdict rests on is always said.
-    assert text.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
-    assert text.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
+    assert words.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
+    assert words.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
 
 
 def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):
@@ -210,11 +215,69 @@ def test_all_files_are_written_and_the_figure_is_the_same_each_time(found, name,
     for folder in ("a", "b"):
         files.write(found[name], STYLE, tmp_path / folder)
     names = {path.name for path in (tmp_path / "a").iterdir()}
-    kinds = ("parquet", "csv", "svg", "png")
+    kinds = ("parquet", "csv", "svg", "png", "html")
     assert names == {"summary.md", *(f"comparison.{kind}" for kind in kinds)}
     svgs = [(tmp_path / folder / "comparison.svg").read_bytes() for folder in ("a", "b")]
     assert svgs[0] == svgs[1]
     assert matplotlib.image.imread(tmp_path / "a/comparison.png").std() > 0.01
+
+
+SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
+
+
+def test_the_page_answers_in_one_sentence(found, sources):
+    same = compare(sources["base"], sources["base"], 200)
+    slower = "8 of 13 compared values got worse; the others show no difference."
+    assert words.answer(found["slower"]) == slower
+    assert re.fullmatch(r"None of \d+ compared values shows a difference .*", words.answer(same))
+    nothing = replace(same, judged=())
+    assert words.answer(nothing) == "Nothing in these two studies can be compared."
+    faster = compare(sources["slower"], sources["base"], 200)
+    assert re.fullmatch(r"\d of \d+ compared values got better; .*", words.answer(faster))
+    both = replace(same, judged=(*found["slower"].judged, *faster.judged))
+    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", words.answer(both))
+    for each in (found["slower"], same, nothing, faster, both):
+        assert headline.words(words.answer(each)) <= headline.MOST_WORDS
+
+
+def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):
+    shown = page.render(found["slower"], SVG).replace("\N{NO-BREAK SPACE}", " ")
+    first = " ".join(re.sub(r"<[^>]+>", " ", shown.split("<nav")[0]).split())
+    assert "All peaks of cpu1 \N{MINUS SIGN}2" in first and "Most worse: peak of" in first
+    assert "a smaller difference of a peak stays hidden" in first and "Most better" not in first
+    (chart,) = re.findall(r'<script type="application/json">(.*?)</script>', shown)
+    series = {each["name"]: each for each in json.loads(chart)["series"]}
+    assert list(series) == ["no change", "worse"] and len(series["worse"]["x"]) == 7
+    assert all(new < base for base, new in zip(*(series["worse"][a] for a in "xy"), strict=True))
+    rows = shown.split('id="values"')[1].split("<tbody>")[1].split("</tbody>")[0]
+    assert rows.count("<tr>") == 13 and rows.index("worse") < rows.index("no difference")
+    assert "Not compared: 1" in shown and "p95 of 12 tenants" in shown
+    assert not re.search(r'(src|href)="(?!data:|#)', shown)
+
+
+def test_the_page_tells_what_else_differs_and_lets_no_text_be_markup(found, sources):
+    assert "hosts, versions, settings and prices are the same" in page.render(found["slower"], SVG)
+    assert "<td>price of cpu1, on-demand</td>" in page.render(found["dear"], SVG)
+    new = replace(sources["slower"], study="</title><img src=x>")
+    shown = page.render(compare(sources["base"], new, 200), SVG)
+    assert "<img src=x>" not in shown and "&lt;img src=x&gt;" in shown
+
+
+COMPARED = """
+  const place = page.querySelector(".chart");
+  place.scrollIntoView();
+  for (let i = 0; i < 200 && !place.querySelector("canvas"); i++)
+    await new Promise((resume) => setTimeout(resume, 50));
+  return page.querySelectorAll(".uplot canvas").length;
+"""
+
+
+@browser.needs_chromium
+def test_the_page_works_in_a_browser(found, tmp_path):
+    seen = browser.look(page.render(found["slower"], SVG), tmp_path, (380, 1280), COMPARED)
+    assert seen["console"] == [] and seen["asked"] == 1
+    for width in ("380", "1280"):
+        assert seen[width]["width"] <= int(width) and seen[width]["broken"] == 0
 
 
 def drawn(table, tmp_path):

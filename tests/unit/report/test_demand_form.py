@@ -68,7 +68,7 @@ ASKED = """
     }
     await page.defaultView.update();
     const texts = (parts) => [...parts].map((part) => part.textContent);
-    const table = page.querySelector("#demand-result table");
+    const table = page.querySelector("#demand-result .scroll table");
     const rows = table ? [...table.tBodies[0].rows].map((row) => texts(row.cells)) : [];
     found.push({ cards: texts(page.querySelectorAll("#demand-result dl > div")), rows });
   }

@@ -357,6 +357,7 @@ def test_a_compact_picture_has_the_same_coordinates_and_what_it_refers_to():
     )
     assert 'd="m0 0h3" clip-path="url(#a1)"' in small and '<clipPath id="a1" />' in small
     assert 'id="mine"' in small and "figure_1" not in small
+    assert small.startswith("<?xml") and small.endswith("</svg>")  # as host.file_formats knows it
     assert "metadata" not in small and "10 --" not in small and "\n" not in small
 
 

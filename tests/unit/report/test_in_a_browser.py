@@ -13,6 +13,7 @@ from perseus.report import drawing
 from perseus.report import page as report_page
 from perseus.report.evidence import read_records, read_windows
 from perseus.report.main_tables import AT_MOST
+from perseus.report.templating import TEMPLATES
 from perseus.results.study_results import StudyResults
 from perseus.study.tasks.figure import FigureTask
 from perseus.study.tasks.report import ReportTask
@@ -140,7 +141,7 @@ def test_values_of_every_kind_are_sorted(ascending, tmp_path):
     rows = "".join(f"<tr><td>{value}</td></tr>" for value in ascending[::-1])
     page = (
         f"<table class=data><thead><tr><th>x</th></tr></thead><tbody>{rows}</tbody></table>"
-        f"<script>{(report_page.TEMPLATES / 'tables.js').read_text()}</script>"
+        f"<script>{(TEMPLATES / 'tables.js').read_text()}</script>"
     )
     found = browser.look(page, tmp_path, (800,), SORTED_COLUMN)["asked"]
     assert found == ascending

@@ -4,7 +4,7 @@ import lzma
 
 import pytest
 
-from perseus.report.page import VENDORED
+from perseus.report.templating import VENDORED
 
 FILES = [path for path in VENDORED.iterdir() if path.suffix not in (".LICENSE", ".md")]
 

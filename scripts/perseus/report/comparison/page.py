@@ -1,0 +1,126 @@
+"""The page of a comparison: the answer, key figures and a picture first, then each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from perseus.report.charts import GREY, Chart, Series
+from perseus.report.comparison import words
+from perseus.report.comparison.changes import changes
+from perseus.report.headline import Headline
+from perseus.report.key_figures import MOST_CARDS, Card
+from perseus.report.numbers import percent, significant
+from perseus.report.shown import MOST_ROWS, Entry, ShownTable
+from perseus.report.templating import data_url, environment
+from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, VERDICTS, WORSE, Judged
+from perseus.results.compare.pairs import OVERALL, PEAK
+from perseus.results.compare.table import Comparison
+
+COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
+"""Of the points of each verdict, as in the figure."""
+
+
+def render(found: Comparison, svg: bytes) -> str:
+    """The HTML; everything from the results is escaped. svg: the figure of the comparison."""
+    judged = sorted(words.shown(found), key=lambda each: VERDICTS.index(each.verdict))
+    compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
+    listed = changes(found.base, found.new)
+    known = found.base.records and found.new.records
+    return (
+        environment()
+        .get_template("comparison.html")
+        .render(
+            base=found.base,
+            new=found.new,
+            headline=Headline(_kind(compared), words.answer(found)),
+            cards=list(_cards(compared))[:MOST_CARDS],
+            figure={"name": "comparison", "data": data_url(svg), "files": "comparison.csv"},
+            charts=list(_charts(compared)),
+            sentences=list(words.sentences(found)),
+            values=_values(compared),
+            not_compared=list(
+                words.not_compared([each for each in judged if each.verdict == NOT_COMPARABLE])
+            ),
+            differences=_differences(listed) if listed else None,
+            nothing_else=words.NOTHING_ELSE if known else words.RECORDS_MISSING,
+        )
+    )
+
+
+def _kind(compared: list[Judged]) -> str:
+    verdicts = {each.verdict for each in compared}
+    if WORSE in verdicts:
+        return "no"
+    return "yes" if BETTER in verdicts else "unclear"
+
+
+def _cards(compared: list[Judged]) -> Iterator[Card]:
+    """Servers as a whole, then what changed most, then what stays hidden."""
+    overall = [each for each in compared if each.pair.metric == OVERALL]
+    for each in overall[:2]:
+        server = each.pair.line.row["server"]
+        yield _card(f"All peaks of {server}", each)
+    for verdict in (WORSE, BETTER):
+        mine = [e for e in compared if e.verdict == verdict and e.pair.metric != OVERALL]
+        if mine:
+            most = max(mine, key=lambda each: abs(np.log(each.simultaneous.value)))
+            yield _card(f"Most {verdict}: {words.what(most)}", most)
+    if (least := words.hidden(compared)) is not None:
+        note = "a smaller difference of a peak stays hidden"
+        yield Card("Smallest difference that shows", percent(least), note=note)
+
+
+def _card(label: str, each: Judged) -> Card:
+    value, _, interval = words.change(each.simultaneous).partition(" (")
+    return Card(label, value, note=f"{interval.rstrip(')')} (95 %)")
+
+
+def _charts(compared: list[Judged]) -> Iterator[Chart]:
+    """The peaks of both studies against each other."""
+    peaks = [each for each in compared if each.pair.metric == PEAK]
+    if not peaks:
+        return
+    most = max(max(each.pair.base.value, each.pair.new.value) for each in peaks)
+    series = [Series("no change", [0, most], [0, most], GREY, "dashed")]
+    for verdict, colour in COLOURS.items():
+        mine = [each for each in peaks if each.verdict == verdict]
+        if mine:
+            x, y = ([getattr(e.pair, of).value for e in mine] for of in ("base", "new"))
+            names = [f"{words.what(e)}, {words.change(e.simultaneous)}" for e in mine]
+            series.append(Series(verdict, x, y, colour, "large", names))
+    title = "Peaks of both studies: above the dashed line, the new one carries more"
+    axes = "base (requests/s)", "new (requests/s)"
+    yield Chart("peaks-compared", title, *axes, series, from_zero=True)
+
+
+def _values(compared: list[Judged]) -> ShownTable:
+    rows = []
+    for each in compared[:MOST_ROWS]:
+        pair = each.pair
+        unit = words.UNITS[pair.metric]
+        value, _, interval = words.change(each.simultaneous).partition(" (")
+        both = (Entry(f"{significant(of.value)}{unit}") for of in (pair.base, pair.new))
+        rows.append(
+            [
+                Entry(each.verdict),
+                Entry(words.what(each)),
+                *both,
+                Entry(value, f"({interval}" if interval else ""),
+            ]
+        )
+    return ShownTable(
+        title="Every value",
+        note="New / base with an interval that holds for all rows at once (95 %).",
+        columns=("verdict", "what", "base", "new", "change"),
+        rows=rows,
+        total=len(compared),
+        empty="Nothing can be compared.",
+    )
+
+
+def _differences(listed: list[tuple[str, str, str]]) -> ShownTable:
+    rows = [[Entry(text) for text in each] for each in listed[:MOST_ROWS]]
+    return ShownTable("What else differs", "", ("what", "base", "new"), rows, total=len(listed))

@@ -1,0 +1,207 @@
+"""What a comparison says in words, as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from perseus.peak.stats import Interval
+from perseus.report.comparison.changes import PRICE, changes
+from perseus.report.hosts import days
+from perseus.report.numbers import percent
+from perseus.results.compare.host_noise import FROM_AA, FROM_PRIOR, FROM_REPEATS
+from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, VERDICTS, WORSE, Judged
+from perseus.results.compare.pairs import COST, OTHER_RATES, OVERALL, P95, PEAK, RATIO
+from perseus.results.compare.source import Source
+from perseus.results.compare.table import Comparison
+
+WORDS = {
+    PEAK: "peak",
+    RATIO: "sharing ratio",
+    OVERALL: "overall",
+    P95: "p95 at the certified rate",
+    COST: "cost",
+}
+UNITS = {PEAK: "/s", RATIO: "", OVERALL: "", P95: " ms", COST: " USD per million"}
+COSTS = "Prices are the same: costs go with the peaks, and stand in the CSV."
+CHANGE_BETWEEN = "a host that changes between the two studies"
+USUAL = "the usual changes in a host's speed"
+SEARCH = "the uncertainty of each search"
+FAR = 10
+"""Times from a ratio, and from 1, beyond which the end of its interval says nothing: studies
+without repeats do not know the noise of their host, and the ends of a thousand rows at once lie
+thousands of times away."""
+
+
+NOTHING_ELSE = "Nothing that the records tell: hosts, versions, settings and prices are the same."
+RECORDS_MISSING = "Not known: hosts, versions and settings stand in records, which are missing."
+
+
+def headline(found: Comparison) -> str:
+    """How many got worse, better, or neither."""
+    counts = {verdict: len(of(shown(found), verdict)) for verdict in VERDICTS}
+    told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+    return f"{found.new.study} against {found.base.study}: {told}"
+
+
+def answer(found: Comparison) -> str:
+    """Whether the new study is worse, in at most 20 words."""
+    compared = [each for each in shown(found) if each.verdict != NOT_COMPARABLE]
+    worse, better = (len(of(compared, verdict)) for verdict in (WORSE, BETTER))
+    count = f"{len(compared)} compared values"
+    if not compared:
+        return "Nothing in these two studies can be compared."
+    if worse and better:
+        return f"Of {count}, {worse} got worse and {better} got better."
+    if worse or better:
+        way = "worse" if worse else "better"
+        return f"{worse or better} of {count} got {way}; the others show no difference."
+    return f"None of {count} shows a difference beyond the noise."
+
+
+def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
+    return [each for each in judged if each.verdict == verdict]
+
+
+def noise(found: Comparison) -> str:
+    """What the intervals hold against, and what they do not know."""
+    deviation = _deviations(found)
+    floors = found.noise.floors
+    measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
+    floor = f" Noise floor of single cells (experiment aa): {measured}." if floors else ""
+    if any(map(_has_intervals_of_repeats, (found.base, found.new))) and (
+        found.noise.known_from != FROM_REPEATS
+    ):
+        return f"{_of_tables(found)}{floor} They do not cover {CHANGE_BETWEEN}."
+    if found.noise.known_from == FROM_PRIOR:
+        return (
+            "The noise of the host is not known: nothing was repeated, and there is no experiment"
+            f" aa. The intervals allow for {USUAL}, and are wide. To narrow them, set"
+            " measurement.repeats or add the experiment aa."
+        )
+    between = "restarted servers (aa)" if found.noise.known_from == FROM_AA else "repeats"
+    said = f"The intervals cover {SEARCH} and the variation between {between}: {deviation}."
+    if not floors:
+        floor = " The noise floor of the host was not measured (experiment aa)."
+    return f"{said}{floor} They do not cover {CHANGE_BETWEEN}."
+
+
+def _deviations(found: Comparison) -> str:
+    """What lies between repeats, on the quietest and the noisiest of several servers."""
+    medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
+    least, most = percent(min(medians)), percent(max(medians))
+    return least if least == most else f"{least} to {most}, by server"
+
+
+def _has_intervals_of_repeats(source: Source) -> bool:
+    """Whether its tables alone tell what lies between its repeats."""
+    return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
+
+
+def _of_tables(found: Comparison) -> str:
+    """What the intervals cover where no record tells of repeats, but tables do."""
+    once = any((source.tables["peaks"]["repeats_used"] == 1).any()
+               for source in (found.base, found.new))  # fmt: skip
+    allowed = USUAL
+    if found.noise.known_from == FROM_AA:
+        allowed = f"the variation between restarted servers (aa), {_deviations(found)}"
+    said = (
+        "The intervals of repeated measurements are those of the tables: they cover"
+        f" {SEARCH} and the variation between its repeats."
+    )
+    of_one = f" The intervals of single measurements and of p95 allow for {allowed}."
+    return said + (of_one if once else "")
+
+
+def sentences(found: Comparison) -> Iterator[str]:
+    """Who is compared, and what the intervals hold against."""
+    yield f"Base: {_study(found.base)}"
+    yield f"New: {_study(found.new)}"
+    yield noise(found)
+    of_all = shown(found)
+    compared = [each for each in of_all if each.verdict != NOT_COMPARABLE]
+    if len(compared) > 1:
+        yield (
+            f"The intervals hold for all {len(compared)} rows at once: if nothing differs, all of"
+            " them contain 1 in 95 % of comparisons (max-t; docs/explanation/comparison.md)."
+        )
+    if (least := hidden(compared)) is not None:
+        known, by_floor = _known_peaks(compared)
+        of_floor = f" (the noise floor hides more than the interval of {by_floor} of {len(known)})"
+        yield (
+            '"No difference" means that the data show none. Differences of a peak below about'
+            f" {percent(least)} stay hidden here{of_floor if by_floor else ''}."
+        )
+    if len(of_all) < len(found.judged):
+        yield COSTS
+
+
+def hidden(compared: Sequence[Judged]) -> float | None:
+    """The difference of a peak that half of the comparisons would not have shown."""
+    known, _ = _known_peaks(compared)
+    reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
+    return float(np.median(reaches)) if reaches else None
+
+
+def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
+    """Those with an interval, and of how many the noise floor hides more than that."""
+    peaks = [each for each in compared if each.pair.metric == PEAK]
+    known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
+    return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
+
+
+def _study(source: Source) -> str:
+    name = f"study {source.study} ({source.where})"
+    if source.without_records:
+        return f"{name}; {source.without_records}, so that intervals are those of its tables"
+    count = len(source.records)
+    return f"{name}, {'1 cell' if count == 1 else f'{count} cells'}, {days(source.records)}"
+
+
+def shown(found: Comparison) -> list[Judged]:
+    """Without costs where no price differs: they go with the peaks, and would repeat them."""
+    moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
+    return [each for each in found.judged if moved or each.pair.metric != COST]
+
+
+def change(ratio: Interval) -> str:
+    """+7.2 % (+2.1 % to +12 %); an end that bounds nothing is said."""
+    low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
+    high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
+    return f"{signed(ratio.value - 1)} ({low} to {high})"
+
+
+def signed(share: float) -> str:
+    return f"{'+' if share > 0 else ''}{percent(share)}"
+
+
+def _reach(ratio: Interval) -> float:
+    """The difference that an interval as wide would just have shown."""
+    return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
+
+
+def what(each: Judged) -> str:
+    """peak of squeezenet1_1 alone on cpu1"""
+    pair, row = each.pair, each.pair.line.row
+    if pair.metric == OVERALL:
+        return f"all peaks of {row['server']} (geometric mean)"
+    alone = " alone" if row["kind"] == "dedicated" else ""
+    line = f"{row['mix']}{alone} on {row['server']}"
+    line += "" if alone and row["load_line"] == "peak" else f" ({row['scenario']})"
+    if pair.metric == P95:
+        return f"{WORDS[P95]} of {pair.tenant}, {line}"
+    pricing = f", {pair.pricing.replace('_', '-')}" if pair.pricing else ""
+    return f"{WORDS[pair.metric]} of {line}{pricing}"
+
+
+def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
+    """Latencies at other rates, which go with the peaks, in one line."""
+    moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
+    if moved:
+        who = "1 tenant" if moved == 1 else f"{moved} tenants"
+        yield f"p95 of {who}: certified {OTHER_RATES} than in the base, which the CSV has"
+    for each in judged:
+        if not each.pair.why_not.startswith(OTHER_RATES):
+            yield f"{what(each)}: {each.pair.why_not}"

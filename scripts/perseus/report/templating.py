@@ -1,0 +1,56 @@
+"""What the pages share: templates, libraries inside them, and figures as images."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Final
+from urllib.parse import quote
+
+import jinja2
+from markupsafe import Markup, escape
+
+from perseus.report.links import anchor
+from perseus.report.numbers import significant
+from perseus.report.shown import words
+
+TEMPLATES: Final = Path(__file__).parent / "templates"
+VENDORED: Final = Path(__file__).parent / "vendored"
+
+
+def environment() -> jinja2.Environment:
+    """All that is shown is escaped, unless it is Markup."""
+    made = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters.update(significant=significant, words=words, breakable=breakable, anchor=anchor)
+    made.globals.update(vendored=_vendored, packed=_packed)
+    return made
+
+
+def breakable(text: str) -> Markup:
+    """A text in which lines break after the parts of a name, and not before a percent sign."""
+    escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
+    if " " in text:
+        return Markup(escaped)
+    return Markup(re.sub(r"(?<=\w)([._])(?=[a-zA-Z])", r"\1<wbr>", escaped))
+
+
+def data_url(svg: bytes) -> str:
+    """An SVG file as the source of an image; a quarter shorter than in base64."""
+    return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
+
+
+def _vendored(name: str) -> Markup:
+    """The text of a library for a script element."""
+    return Markup((VENDORED / name).read_text(encoding="utf-8"))
+
+
+def _packed(name: str) -> str:
+    """A binary file in base64."""
+    return base64.b64encode((VENDORED / name).read_bytes()).decode()
