@@ -48,7 +48,7 @@ WINDOW_COLUMNS: Final = (
     "phase",
     "offered (requests/s)",
     "verdict",
-    "over the SLA, worst tenant",
+    "late requests, worst tenant",
     "why",
 )
 

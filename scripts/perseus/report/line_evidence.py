@@ -36,7 +36,7 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
         scenario, run = line
         row = found.get(line)
         windows = [evidence.windows[cell.name] for cell in cells if cell.name in evidence.windows]
-        all_windows = pd.concat(windows) if windows else None
+        all_windows = _searched(pd.concat(windows)) if windows else None
         name = f"{scenario}.{run}"
         charts = [] if all_windows is None else list(of_windows(all_windows, name))
         samples = [evidence.samples[cell.name] for cell in cells if cell.name in evidence.samples]
@@ -50,6 +50,12 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
             charts=charts,
             cells=cells,
         )
+
+
+def _searched(windows: pd.DataFrame) -> pd.DataFrame:
+    """Without the windows at other loads that a search has beside its own, if it has its own."""
+    of_search = windows[windows["scale"].notna()]
+    return of_search if len(of_search) else windows
 
 
 def _line(record: Record) -> tuple[str, str]:

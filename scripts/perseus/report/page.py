@@ -41,6 +41,17 @@ FIRST: Final = {
 }
 """Figures that may stand beside the answer, the best first, each with what it shows."""
 MOST_WARNINGS: Final = 5
+MEANINGS: Final = {
+    Outcome.UNCERTIFIED: "No tested rate passed with confidence, or none failed.",
+    Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
+    " setting of a grid has no model to serve.",
+    Outcome.BLOCKED: "Its rates are shares of a dedicated peak that was not found.",
+    Outcome.UNSTEADY: "The speed of the server changed.",
+    Outcome.CLIENT_LIMITED: "The load generator reached its limit before the server.",
+    Outcome.DISTURBED: "Other processes used the host. Run it again when the host is idle.",
+    Outcome.FAILED: "The server died, did not start, or answered with errors.",
+}
+"""Of the outcomes of a run that has no result."""
 NO_TASK: Final = ReportTask()
 NO_FRAMES: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
@@ -105,6 +116,8 @@ def render(
             doubtful=doubtful[:MOST_WARNINGS],
             all_doubtful=len(doubtful),
             failures=failures[:MOST_ROWS],
+            meanings={o: MEANINGS[o] for o in dict.fromkeys(each.outcome for each in failures)},
+            has_savings=bool(tables["savings"]["saving"].notna().any()),
             all_failures=len(failures),
             again=[record for record in records if len(record.attempts) > 1][:MOST_ROWS],
             cells=len(records),

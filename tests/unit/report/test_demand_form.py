@@ -13,7 +13,7 @@ import yaml
 from perseus.report import page as report_page
 from perseus.report.demand_form import MOST_SLIDERS, demand_form
 from perseus.report.headline import sure, usd
-from perseus.report.numbers import percent
+from perseus.report.numbers import percent, significant
 from perseus.results.fleets import plans as of_plans
 from perseus.results.fleets.plans import DEDICATED, SHARING, plans
 from perseus.results.study_results import StudyResults
@@ -159,20 +159,36 @@ SEEN = """
   await page.defaultView.update();
   const result = page.getElementById("demand-result");
   const link = result.querySelector(".chart a");
+  const texts = (parts) => [...parts].map((part) => part.textContent);
+  const mixes = result.querySelectorAll('[aria-label="If all servers had the same mix"] tbody tr');
   return {
     bars: [...result.querySelectorAll("meter")].map((bar) => bar.value),
     csv: link && (await (await page.defaultView.fetch(link.href)).text()),
+    mixes: [...mixes].map((row) => texts(row.cells)),
     drawn: result.querySelectorAll(".uplot canvas").length,
   };
 """
 
 
+def of_one_mix(points, rps):
+    """The servers for a demand, by type and mix, and their cost, if all have the same mix."""
+    found = {}
+    for point in points:
+        if set(point.models) == set(rps):
+            count = max(np.ceil(rps[model] / point.lower_rps[model]) for model in rps)
+            usd = count * point.usd_per_hour["on_demand"] * of_plans.HOURS_PER_MONTH
+            found[point.peak.mix, point.server] = str(int(count)), significant(usd)
+    return found
+
+
 @browser.needs_chromium
-def test_a_plan_of_two_models_is_drawn_on_their_frontier(page, tmp_path):
+def test_a_plan_of_two_models_is_drawn_on_their_frontier(study, page, tmp_path):
     two = form_of({"a": 40, "b": 90, "c": 0})
     found = browser.look(page, tmp_path, (1100,), SEEN % json.dumps(two))
     assert found["console"] == []
     seen = found["asked"]
+    mixes = {tuple(row[:2]): tuple(row[2:4]) for row in seen["mixes"]}
+    assert mixes == of_one_mix(study[0].operating_points, {"a": 40.0, "b": 90.0})
     assert seen["drawn"] == 1 and seen["bars"] and all(0 < bar <= 1 for bar in seen["bars"])
     rows = [line.split(",") for line in seen["csv"].splitlines()]
     assert rows[0] == ["series", "point", '"a (requests/s)"', '"b (requests/s)"']

@@ -114,7 +114,7 @@ def test_a_cell_that_was_predicted_is_not_said_to_be_certified():
     predicted = {"outcome": "predicted", "certified_scale": None, "certified_window": -1}
     mixed = [each | predicted if len(each["weights"]) > 1 else each for each in made]
     page = rendered(mixed)
-    assert "Every cell has an answer." in page and "certified a peak" not in page
+    assert "Every run has a result." in page and "certified a peak" not in page
     of_mix = sum(each["outcome"] == "predicted" for each in mixed)
     words = " ".join(page.split())
     assert (

@@ -94,6 +94,8 @@ DEAR = study(savings(LOST))
 ONCE = {"repeats": 1, "repeats_used": 1}
 SMOKE = [(name, None, {"preset": "smoke"}) for name in ("peaks", "savings", "costs")]
 OTHER = COMMON | REPEATED | SHARED | {"load_line": "mix-3-1", "mix": "a 3 : 1 b"}
+WORSE = {"saving": 0.17, "sharing_ratio": 1.2, "lines_compared": 2}
+FAR_WORSE = {"ci_low": 0.01, "ci_high": 0.05}
 FAILED = OTHER | UNKNOWN | {"verdict": "failed", "reason": "the server died"}
 ON_GPU = {"server": "gpu1", "scenario": "gpu1.shared"}
 GPU_COST = COMMON | REPEATED | COST | OF_LINES[0] | {"server": "gpu1", "scenario": "gpu1.a"}
@@ -265,14 +267,29 @@ OF_SHARING = {
     "; probability of a saving": (SURE, study(savings({"probability_of_saving": None}))),
     "carries 0.83 times what dedicated servers carry for the same money: 20 % more cost (95 %"
     " interval 10 % to 30 %": (DEAR, SURE),
-    "It is the best of 2 load lines with an estimate; corrected for that choice the interval of the"
-    " saving is 14 % to 26 %.": (study(savings({"lines_compared": 2})), SURE),
-    "It is one of 2 load lines with an estimate": (
+    "This mix is the best of 2 that have an estimate. Corrected for that choice, the interval of"
+    " the saving is 14 % to 26 %.": (study(savings({"lines_compared": 2})), SURE),
+    "This mix is one of 2 that have an estimate.": (
         study(
             savings({"lines_compared": 2}),
             savings=[OTHER | UNCLEAR | {"saving": 0.3, "lines_compared": 2}],
         ),
         study(savings({"lines_compared": 2})),
+    ),
+    "The other mixes: a 3 : 1 b 1.20 times.": (
+        study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
+        SURE,
+    ),
+    "The intervals of all of these overlap with the best: the data do not show which is best.": (
+        study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
+        study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE | FAR_WORSE]),
+    ),
+    "a 3 : 1 b 1.20 times, a 3 : 1 b 1.20 times, and 1 more below that.": (
+        study(
+            savings({"lines_compared": 6}),
+            savings=[OTHER | SAVED | WORSE | {"load_line": f"mix-{n}-1"} for n in range(3, 8)],
+        ),
+        study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
     ),
     "Differences below 25 % are this host's noise (two single cells of the same, on restarted"
     " servers): this one may be.": (study(savings({"noise_floor": 0.25})), SURE),
@@ -281,8 +298,9 @@ OF_SHARING = {
         study(savings({"noise_floor": 0.05})),
         study(savings({"noise_floor": 0.25})),
     ),
-    "The interval contains 0: a longer study could tell, or there is no difference.": (CLOSE, DEAR),
-    "The interval of a 3 : 1 b contains 0: a longer study could tell": (
+    "The interval contains 0, so the data do not show whether sharing saves. A longer study could"
+    " show a difference, if there is one.": (CLOSE, DEAR),
+    "The interval of a 3 : 1 b contains 0, so the data do not show": (
         study(savings(LOST, MIX), savings=[OTHER | UNCLEAR | {"saving": -0.4}]),
         CLOSE,
     ),
@@ -397,13 +415,16 @@ OF_FLEETS = {
     ),
     "Buy 3 servers for 219 USD per month: 3 x (a 1 : 1 b)": (ASKED, fleet(together=NO_FLEET)),
     "Buy 1 server for": (fleet(together={"servers": 1}), ASKED),
-    "They carry a 10, b 20 requests/s within every SLA, by the lower limits of what such servers"
-    " were measured to carry; that they are enough has a probability of 0.970.": (ASKED, SURE),
-    "that they are enough has a probability > 0.999.": (
+    "These servers carry a 10, b 20 requests/s within every SLA. The plan rests on lower limits of"
+    " what servers were measured to carry. The servers are enough with a probability of 0.970.": (
+        ASKED,
+        SURE,
+    ),
+    "The servers are enough with a probability > 0.999.": (
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
-    "Each of these limits is 95 % sure by itself, not all of them at once: to be as sure of the"
+    "Each of these limits is 95 % sure by itself, not all of them at once. To be as sure of the"
     " fleet, leave head-room (demand: headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
@@ -415,23 +436,22 @@ OF_FLEETS = {
     ),
     "Some capacities were measured with the preset smoke, which is too short to rest a purchase"
     " on.": (fleet(peaks({"preset": "smoke"}, "a")), ASKED),
-    "Simulated as first-come first-served queues at the speeds that were seen, under Poisson"
-    " arrivals, they keep every SLA, too: of b, 96 % of the requests are within 40 ms.": (
+    "A simulated queue with Poisson arrivals keeps every SLA, too: 96 % of the requests of b take"
+    " at most 40 ms.": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.5}]),
     ),
-    "But simulated as first-come first-served queues under Poisson arrivals, only 50 % of the"
-    " requests of b are within 40 ms, of 95 % that must be: measure such a server at this load"
-    " before you buy.": (
+    "But in a simulated queue with Poisson arrivals, only 50 % of the requests of b take at most"
+    " 40 ms; the SLA asks for 95 %. Measure such a server at this load before you buy.": (
         # Of a, it is not known.
         fleet(models=[MODEL | {"attained": None}, MODEL | {"model": "b", "attained": 0.5}]),
         ASKED,
     ),
-    "only 94.7 % of the requests of b are within 40 ms, of 95 % that must be": (
+    "only 94.7 % of the requests of b take at most 40 ms; the SLA asks for 95 %.": (
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9468}]),
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.95}]),
     ),
-    "only 99.89 % of the requests of b are within 40 ms, of 99.9 % that must be": (
+    "only 99.89 % of the requests of b take at most 40 ms; the SLA asks for 99.9 %.": (
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9989, "sla_share": 1 - 0.001}]),
         ASKED,
     ),
@@ -447,7 +467,7 @@ OF_FLEETS = {
         fleet(together={"demand": ", ".join(f"m{i} 5" for i in range(14))}),
         fleet(together={"demand": ", ".join(f"m{i} 5" for i in range(12))}),
     ),
-    "imulated as first-come first-served": (
+    " simulated queue with Poisson arrivals": (
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
     ),
@@ -455,9 +475,11 @@ OF_FLEETS = {
         fleet(apart=NO_FLEET),
         ASKED,
     ),
-    "Do not buy a server for each model: 4 servers would cost 292 USD per month. Sharing saves"
-    " 25 %.": (ASKED, AS_DEAR),
-    " (were the capacities known, 10 % to 30 %; more than nothing with a probability of 0.990).": (
+    "Dedicated servers cost more: 4 servers for 292 USD per month. Sharing saves 25 %.": (
+        ASKED,
+        AS_DEAR,
+    ),
+    " (95 % interval 10 % to 30 %; probability of a saving 0.990).": (
         fleet(together=KNOWN),
         ASKED,
     ),

@@ -16,7 +16,13 @@ from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
 from perseus.report.shown import bought, words
 
-QUICK = "The preset is quick, which is for trying a configuration; standard or publication decide."
+QUICK = (
+    "This run used the preset quick, which is for trying a configuration. To be surer, set"
+    " measurement: {preset: standard} and run again."
+)
+
+MOST_MIXES = 4
+"""Beside the best one, that are named with what they carry."""
 
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
@@ -214,10 +220,10 @@ def _evidence(
         what = f"is {bounds(low, high, percent)}" if is_bounded else "has no bound"
         is_first = best["saving"] >= known["saving"].max()
         yield (
-            f"It is {'the best' if is_first else 'one'} of {best['lines_compared']:.0f} load lines"
-            " with an estimate; corrected for that choice the interval of the saving"
-            f" {what}."
+            f"This mix is {'the best' if is_first else 'one'} of {best['lines_compared']:.0f} that"
+            f" have an estimate. Corrected for that choice, the interval of the saving {what}."
         )
+        yield from _other_mixes(best, known)
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
         yield (
@@ -227,8 +233,26 @@ def _evidence(
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if best["ci_high"] >= 0 else f" of {listed(list(known[contains]['mix']))}"
-        yield f"The interval{of} contains 0: a longer study could tell, or there is no difference."
+        yield (
+            f"The interval{of} contains 0, so the data do not show whether sharing saves. A longer"
+            " study could show a difference, if there is one."
+        )
     yield from _money(best, costs)
+
+
+def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
+    """Why this mix and not another: what the others carry, and whether that tells them apart."""
+    others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
+    others = others.sort_values("sharing_ratio", ascending=False)
+    each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
+    if not each:
+        return
+    more = f", and {len(each) - MOST_MIXES} more below that" if len(each) > MOST_MIXES else ""
+    yield f"The other mixes: {', '.join(each[:MOST_MIXES])}{more}."
+    overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
+    if len(overlap):
+        of = "all of these" if len(overlap) == len(others) else listed(list(overlap["mix"]))
+        yield f"The intervals of {of} overlap with the best: the data do not show which is best."
 
 
 def _without_result(savings: pd.DataFrame) -> Iterator[str]:

@@ -62,9 +62,9 @@ def _fleet(tables: Tables) -> Answer:
         f" {_fleet_words(row)}"
     )
     sentences = (
-        f"They carry {_demand_words(row)} requests/s within every SLA, by the lower limits of what"
-        f" such servers were measured to carry; that they are enough has a probability"
-        f" {_chance(row['probability_enough'])}.",
+        f"These servers carry {_demand_words(row)} requests/s within every SLA. The plan rests on"
+        " lower limits of what servers were measured to carry. The servers are enough with a"
+        f" probability {_chance(row['probability_enough'])}.",
         *_without_demand(row),
         *_not_sure_together(row),
         *_not_proven(row),
@@ -114,7 +114,7 @@ def _chance(probability: float) -> str:
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
-            f"Each of these limits is {percent(SURE)} sure by itself, not all of them at once: to"
+            f"Each of these limits is {percent(SURE)} sure by itself, not all of them at once. To"
             " be as sure of the fleet, leave head-room (demand: headroom)."
         )
 
@@ -131,16 +131,16 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
     if len(mine) and late.empty and mine["attained"].notna().all():
         worst = mine.iloc[int((mine["attained"] - mine["sla_share"]).argmin())]
         yield (
-            "Simulated as first-come first-served queues at the speeds that were seen, under"
-            f" Poisson arrivals, they keep every SLA, too: of {worst['model']},"
-            f" {percent(worst['attained'])} of the requests are within {worst['sla_ms']:g} ms."
+            "A simulated queue with Poisson arrivals keeps every SLA, too:"
+            f" {percent(worst['attained'])} of the requests of {worst['model']} take at most"
+            f" {worst['sla_ms']:g} ms."
         )
     for _, row in late.head(MOST_LATE).iterrows():
         yield (
-            "But simulated as first-come first-served queues under Poisson arrivals, only"
+            "But in a simulated queue with Poisson arrivals, only"
             f" {percent_below(row['attained'], row['sla_share'])} of the requests of"
-            f" {row['model']} are within {row['sla_ms']:g} ms, of {100 * row['sla_share']:g} % that"
-            " must be: measure such a server at this load before you buy."
+            f" {row['model']} take at most {row['sla_ms']:g} ms; the SLA asks for"
+            f" {100 * row['sla_share']:g} %. Measure such a server at this load before you buy."
         )
     if len(late) > MOST_LATE:
         yield f"The same is so of {len(late) - MOST_LATE} more models: see fleet_models.csv."
@@ -161,11 +161,11 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
         if pd.notna(row["saving_if_known_low"]):
             low, high = row["saving_if_known_low"], row["saving_if_known_high"]
             known = (
-                f" (were the capacities known, {bounds(low, high, percent)}; more than nothing with"
-                f" a probability {_chance(row['probability_of_saving'])})"
+                f" (95 % interval {bounds(low, high, percent)}; probability of a saving"
+                f" {_chance(row['probability_of_saving']).removeprefix('of ')})"
             )
         yield (
-            f"Do not buy a server for each model: {servers(alone['servers'])} would cost"
+            f"Dedicated servers cost more: {servers(alone['servers'])} for"
             f" {significant(alone['usd_per_month'])} USD per month. Sharing saves"
             f" {percent(row['saving'])}{known}."
         )

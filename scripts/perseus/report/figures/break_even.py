@@ -14,9 +14,9 @@ from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder,
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The cheapest whole servers of each type that carry a demand, at the lower limits of what they"
-    " were measured to carry. Shaded: where sharing pays at these limits, at the estimates, and in"
-    " half or more of joint draws between."
+    "Cost of the cheapest whole servers for each demand, planned with lower limits. Shaded:"
+    " demands at which sharing is cheaper at the lower limits, at the estimates, and in at least"
+    " half of the random draws between them."
 )
 ALSO = ("crossings",)
 

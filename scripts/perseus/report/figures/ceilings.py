@@ -21,9 +21,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Peaks far left of the client's ceiling are those of the server, not of the client. The "
-    "ceiling is that of one tenant's requests to a model that answers at once; one that is not to "
-    "be trusted is left out."
+    "A peak far left of the ceiling of the client is limited by the server, not by the client."
+    " The ceiling is the rate of one tenant to a model that answers at once. An unreliable"
+    " ceiling is left out."
 )
 ALSO = ("peaks",)
 

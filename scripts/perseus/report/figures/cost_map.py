@@ -20,10 +20,9 @@ from perseus.results.fleets.demand_map import needed_apart, needed_together
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "For any demand of two models: how many servers it takes where they may share (numbers, with"
-    " lines between them), and what that saves against servers of their own (shade). At the lower"
-    " limits of what servers were measured to carry, whole servers at on-demand prices; without the"
-    " head-room, and the least number of servers for each model, that a stated demand may ask for."
+    "For each demand of two models: how many servers it takes if they may share (numbers), and"
+    " what sharing saves (shade). The plan uses lower limits, whole servers and on-demand"
+    " prices. It leaves out the head-room and the least number of servers of a stated demand."
 )
 MOST_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3

@@ -25,8 +25,8 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Bars: the mean latency at the certified rate, mean over the repeats, and its parts. Ticks: the"
-    " same request without load, median. What lies between is what the load costs."
+    "Bars: mean latency at the certified rate, by part. Ticks: median latency of the same"
+    " request without load. The difference is what the load adds."
 )
 PARTS = {
     "compute_ms": "in the model",

@@ -15,9 +15,8 @@ from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Bars: what the cheapest fleets cost, planned at the lower limits of what their servers carry."
-    " Lines: the 95 % interval of what they would cost, were the capacities known; what lies"
-    " between it and the bar is the price of not knowing them."
+    "Bars: cost of the cheapest servers for the demand, planned with lower limits. Lines: 95 %"
+    " interval of the cost if the capacities were known exactly."
 )
 
 STRATEGIES = (DEDICATED, SHARING, ONE_TYPE)

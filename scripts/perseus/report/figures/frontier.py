@@ -50,12 +50,12 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Points beyond the dashed line are rates that only a shared server reaches at this cost: those"
-    " of two tenants at the speed that the host had when each was measured alone, which may be"
-    " another than in the table of peaks. An arrow: the interval goes on. First failing is one"
-    " window, the lowest of all repeats, and may lie below the interval, which weighs all windows."
-    " Of three tenants and more a row is a mix, the best on top; the larger a mark beside it, the"
-    " more of the load is that tenant's."
+    "Each point is a pair of rates on one server. Beyond the dashed line, a shared server"
+    " carries more than dedicated servers of the same cost. Points are at the speed that the"
+    " host had when each model was measured alone; the table of peaks has the rates as measured."
+    " An arrow means that the interval goes on. First failing is the lowest single window that"
+    " failed; the interval weighs all windows and may lie above it. With three or more models,"
+    " each row is a mix, the best at the top; a larger mark means a larger share of the load."
 )
 ALSO = ("tenants", "costs")
 

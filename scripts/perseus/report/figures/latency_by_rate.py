@@ -24,8 +24,8 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is one window; latency should cross the SLA, whose line begins with the tenant's"
-    " mark, near the estimate, and stay below it left of the certified rate."
+    "Each mark is one window. The latency should cross the line of the SLA near the estimated"
+    " limit, and stay below it left of the certified rate."
 )
 ALSO = ("peaks",)
 

@@ -24,8 +24,8 @@ from perseus.results.records import PeakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The certified windows of all repeats. A curve that passes above its tenant's mark keeps the"
-    " SLA."
+    "Latencies in the certified windows of all repeats. A curve above the mark of its model"
+    " keeps the SLA."
 )
 
 POINTS = 120

@@ -30,8 +30,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "A shared bar that ends right of its vertical tick carries more than dedicated servers "
-    "would for the same money. An arrow: the interval goes on."
+    "The highest load that one server carries within the SLAs. A bar that ends right of its"
+    " tick carries more than dedicated servers of the same cost. An arrow means that the"
+    " interval goes on."
 )
 ALSO = ("tenants", "costs")
 

@@ -16,9 +16,9 @@ from perseus.report.style import GREY, legend, nothing, panels
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each point is a mix of tenants that was measured, predicted from what they did alone and from"
-    " the other mixes, not from itself. On the line a prediction is right; within the band it is"
-    " off by at most 10 %. Above each way: the median of how far it is off. An arrow: the interval"
+    "Each point is a measured mix, predicted from the models alone and from the other mixes. A"
+    " point on the line is predicted exactly; a point within the band is off by at most 10 %."
+    " Each title names a way to predict and its median error. An arrow means that the interval"
     " goes on."
 )
 

@@ -17,9 +17,9 @@ from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "What the busy server answered each tenant alone, in a closed loop, over the tenant's mean on"
-    " that server. A line joins the looks of one cell. What all tenants have in common is the"
-    " host's doing."
+    "Requests/s that the busy server answered to each model alone, relative to the mean on that"
+    " server. A line joins the measurements of one cell. If all models change together, the"
+    " speed of the host changed."
 )
 
 MOST_SERVERS = 6

@@ -18,9 +18,9 @@ from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The server should be busy and the client idle; a busy client would limit what was measured."
-    " Windows are shaded by their phase. Queue: requests that wait in the server or are answered,"
-    " all tenants."
+    "How busy the machine was in each run. The server should be busy and the client should not:"
+    " a busy client would limit the result. The shade shows the phase of a window. Queue:"
+    " requests in the server, of all tenants."
 )
 
 MOST_CELLS = 8

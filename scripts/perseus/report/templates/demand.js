@@ -10,6 +10,7 @@ function significant(value) {
 }
 
 const COLOURS = ["#0072B2", "#E69F00", "#CC79A7", "#56B4E9"]; // of servers
+const MOST_MIXES = 6; // in the table of servers with the same mix
 const percent = (share) => `${(100 * share).toFixed(Math.abs(share) >= 0.0995 ? 0 : 1)}\u00a0%`;
 const servers = (count) => `${count} server${count === 1 ? "" : "s"}`;
 const sure = (chance) => (chance > 0.99 ? "over 99\u00a0% sure" : `${(100 * chance).toFixed(0)}\u00a0% sure`);
@@ -81,20 +82,45 @@ function rate(row, m) {
 }
 
 function fleetTable(title, fleet, settings) {
+  const columns = ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "utilisation"];
+  const rows = loads(fleet, settings).map((row) => {
+    const gets = row.models.map((_, m) => rate(row, m));
+    const type = row.offer.server + (row.offer.isSpot ? ", spot" : "");
+    return [[String(row.count)], [type], [row.offer.mix], ["", ...gets], [percent(row.utilisation)]];
+  });
+  return tableOf(title, columns, rows);
+}
+
+// What the demand would take if all servers had the same mix: why a plan has these mixes and not others.
+function sameMixTable(points, settings) {
+  const models = asked(settings);
+  const rows = offersOf(points, settings, true)
+    .filter((offer) => !offer.isSpot && models.every((model) => offer.lower[model] > 0))
+    .map((offer) => {
+      const needed = models.map((model) => settings.rps[model] / ((1 - settings.headroom) * offer.lower[model]));
+      const most = Math.max(...needed);
+      const count = Math.max(Math.ceil(most * (1 - TOLERANCE)), settings.minServers);
+      return { offer, count, usd: count * offer.usd, scarce: models[needed.indexOf(most)] };
+    })
+    .sort((one, other) => one.usd - other.usd);
+  if (models.length < 2 || rows.length < 2) return [];
+  const columns = ["mix", "type", "servers", "USD a month", "scarce model"];
+  const shown = rows.slice(0, MOST_MIXES).map(({ offer, count, usd, scarce }) => [
+    ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce]],
+  ]);
+  return [tableOf("If all servers had the same mix", columns, shown)];
+}
+
+function tableOf(title, columns, rows) {
   const table = element("table", "", element("caption", title));
   const head = element("tr");
-  for (const name of ["servers", "type", "mix", "each gets (requests/s), of its lower limit", "utilisation"]) {
+  for (const name of columns) {
     const heading = element("th", name);
     heading.scope = "col";
     head.append(heading);
   }
-  const body = element("tbody");
-  for (const row of loads(fleet, settings)) {
-    const gets = row.models.map((_, m) => rate(row, m));
-    const [count, type, mix] = [String(row.count), row.offer.server + (row.offer.isSpot ? ", spot" : ""), row.offer.mix];
-    const cells = [[count], [type], [mix], ["", ...gets], [percent(row.utilisation)]];
-    body.append(element("tr", "", ...cells.map((parts) => element("td", ...parts))));
-  }
+  const cells = (row) => row.map((parts) => element("td", ...parts));
+  const body = element("tbody", "", ...rows.map((row) => element("tr", "", ...cells(row))));
   table.append(element("thead", "", head), body);
   const around = element("div", "", table);
   around.className = "scroll";
@@ -171,6 +197,7 @@ function show(settings, shared, dedicated, enough, known) {
   if (rows.length) cards.append(card("Utilisation", percent(Math.max(...rows.map((row) => row.utilisation))), "of the busiest model, at the lower limits"));
   const tables = element("div", "", fleetTable("The cheapest servers", shared, settings));
   if (dedicated.counts && dedicated.usd > shared.usd) tables.append(fleetTable("Dedicated servers", dedicated, settings));
+  tables.append(...sameMixTable(data.points, settings));
   const chart = frontierChart(shared, settings);
   const beside = element("div", "", tables);
   beside.className = "charts";

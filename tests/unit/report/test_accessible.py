@@ -1,0 +1,66 @@
+"""The pages pass the checks of axe-core: names, contrast, roles, order of headings."""
+
+import json
+from importlib.resources import files
+
+import browser
+import pytest
+import synthetic
+import synthetic_files
+
+from perseus.report import page as report_page
+from perseus.report.evidence import read_records, read_samples, read_windows
+from perseus.results.study_results import StudyResults
+from perseus.study.tasks.report import ReportTask
+
+axe = pytest.importorskip("axe_core_python", reason="axe-core-python of requirements.txt")
+pytestmark = browser.needs_chromium
+
+CHECKED = """
+  const view = page.defaultView;
+  for (const part of page.querySelectorAll("details")) part.open = true;
+  for (const place of page.querySelectorAll(".chart")) {
+    place.scrollIntoView();
+    await new Promise((resume) => setTimeout(resume, 40));
+  }
+  if (view.update) await view.update();
+  const script = page.createElement("script");
+  script.textContent = %s;
+  page.head.append(script);
+  const { violations, passes } = await view.axe.run(page, { resultTypes: ["violations"] });
+  return { passes: passes.length, found: violations.map((each) => [each.id, each.nodes[0].html]) };
+"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    demand = synthetic.demand({"resnet18": 40.0, "mobilenet_v3_large": 90.0})
+    task = synthetic.TASK.model_copy(update={"demand": demand})
+    made = synthetic.with_failures(synthetic.records())
+    cells = synthetic_files.write(folder, made)
+    results = StudyResults.read(task, cells, [])
+    frames = {name: t.to_pandas() for name, t in synthetic_files.all_tables(results).items()}
+    records = read_records([cell / "record.json" for cell in cells])
+    seen = read_windows(records), read_samples(records)
+    return report_page.render(frames, {}, records, ReportTask(), *seen)
+
+
+def checked(page, folder):
+    source = json.dumps((files("axe_core_python") / "axe.min.js").read_text())
+    return browser.look(page, folder, (1100,), CHECKED % source.replace("</", "<\\/"))["asked"]
+
+
+def test_axe_finds_nothing_in_a_report(page, tmp_path):
+    seen = checked(page, tmp_path)
+    assert seen["found"] == [] and seen["passes"] > 20
+
+
+def test_axe_finds_nothing_in_dark_colours(page, tmp_path):
+    dark = page.replace("(prefers-color-scheme: dark)", "all").replace("light dark", "dark")
+    assert dark != page and checked(dark, tmp_path)["found"] == []
+
+
+def test_axe_finds_a_label_that_is_missing(page, tmp_path):
+    without = page.replace('aria-label="head-room in percent"', "")
+    assert [rule for rule, _ in checked(without, tmp_path)["found"]] == ["label"]
