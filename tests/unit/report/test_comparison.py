@@ -243,8 +243,8 @@ def test_the_page_answers_in_one_sentence(found, sources):
 def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):
     shown = page.render(found["slower"], SVG).replace("\N{NO-BREAK SPACE}", " ")
     first = " ".join(re.sub(r"<[^>]+>", " ", shown.split("<nav")[0]).split())
-    assert "All peaks of cpu1 \N{MINUS SIGN}2" in first and "Most worse: peak of" in first
-    assert "a smaller difference of a peak stays hidden" in first and "Most better" not in first
+    assert "All peaks of cpu1 \N{MINUS SIGN}2" in first and "Largest loss: peak of" in first
+    assert "a smaller difference of a peak stays hidden" in first and "Largest gain" not in first
     (chart,) = re.findall(r'<script type="application/json">(.*?)</script>', shown)
     series = {each["name"]: each for each in json.loads(chart)["series"]}
     assert list(series) == ["no change", "worse"] and len(series["worse"]["x"]) == 7

@@ -63,11 +63,11 @@ def _cards(compared: list[Judged]) -> Iterator[Card]:
     for each in overall[:2]:
         server = each.pair.line.row["server"]
         yield _card(f"All peaks of {server}", each)
-    for verdict in (WORSE, BETTER):
+    for verdict, label in ((WORSE, "Largest loss"), (BETTER, "Largest gain")):
         mine = [e for e in compared if e.verdict == verdict and e.pair.metric != OVERALL]
         if mine:
             most = max(mine, key=lambda each: abs(np.log(each.simultaneous.value)))
-            yield _card(f"Most {verdict}: {words.what(most)}", most)
+            yield _card(f"{label}: {words.what(most)}", most)
     if (least := words.hidden(compared)) is not None:
         note = "a smaller difference of a peak stays hidden"
         yield Card("Smallest difference that shows", percent(least), note=note)
