@@ -78,7 +78,9 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    return sources.fingerprint(["compare.py"], _experiments(sources))
+    """With the parts of the page."""
+    parts = sources.files("perseus/report/templates")
+    return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
