@@ -41,7 +41,7 @@ FIRST: Final = {
 }
 """Figures that may stand beside the answer, the best first, each with what it shows."""
 MOST_WARNINGS: Final = 5
-MEANINGS: Final = {
+MEANINGS: Final[Mapping[str, str]] = {
     Outcome.UNCERTIFIED: "No tested rate passed with confidence, or none failed.",
     Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
     " setting of a grid has no model to serve.",
