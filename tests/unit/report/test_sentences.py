@@ -185,7 +185,7 @@ OF_SHARING = {
         study(savings(OPEN)),
         SURE,
     ),
-    "corrected for that choice the interval of the saving has no bound.": (
+    "Corrected for that choice, the interval of the saving has no bound.": (
         study(savings(OPEN | {"lines_compared": 2})),
         study(savings({"lines_compared": 2})),
     ),

@@ -81,7 +81,7 @@ def test_a_fleet_of_many_models_is_named_in_part():
     )
     text = " ".join(answer.sentences)
     assert "model_11 99 and 8 more models requests/s within every SLA" in text
-    assert text.count("measure such a server at this load") == 3
+    assert text.count("Measure such a server at this load") == 3
     assert "The same is so of 17 more models: see fleet_models.csv." in text
 
 
