@@ -116,7 +116,7 @@ def test_fleets_for_random_demands_are_those_of_the_plan(study, page, tmp_path, 
         differing += plan[SHARING].usd_per_hour < plan[DEDICATED].usd_per_hour
         assert sum(int(row[0]) for row in said["rows"]) == plan[SHARING].servers
         with_spot += any("spot" in row[1] for row in said["rows"])
-    assert 10 < differing < 40  # sharing pays at some of them
+    assert differing > 10  # sharing pays at many of them
     assert 10 < with_spot < 40
 
 
