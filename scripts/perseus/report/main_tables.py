@@ -89,12 +89,11 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
         )
     return ShownTable(
         title=PEAKS,
-        note="Requests/s, all tenants together; 95 % intervals in brackets. Certified: the highest"
-        " rate that passed fresh windows in every repeat. Repeats: how many found a limit, of how"
-        " many; where one did not, the interval is open at an end. Dedicated servers replaced: at"
-        " the speed that the host had in the shared cell, which may be another than in those of its"
-        " tenants alone (speed_change in savings.csv). Load of the client: share of"
-        " the ceiling that it reached on a model that answers at once.",
+        note="Requests/s of all models together, with 95 % intervals in brackets. Certified: the"
+        " highest rate that passed fresh windows in every repeat. Repeats: how many of them found a"
+        " limit; if one did not, the interval is open. Dedicated servers replaced: corrected for"
+        " the speed of the host, which may change between runs (speed_change in savings.csv). Load"
+        " of the client: share of the rate that it reaches with a model that answers at once.",
         columns=(
             "server",
             "load line",
@@ -156,10 +155,10 @@ def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
 def _savings(rows: list[Row]) -> ShownTable:
     return ShownTable(
         title="Savings of sharing",
-        note="Of the cost of dedicated servers of the same kind, fully used. The PERSEUS study"
-        " (LeMay, Li and Guo, 2020) found up to 12 % by the same formula, on GPUs. Corrected: the"
-        " interval that holds for all load lines of a scenario at once. Noise of the host: smaller"
-        " differences of single cells are nothing but that (experiment aa).",
+        note="Share of the cost of dedicated servers of the same type, if all servers are full. The"
+        " PERSEUS study (LeMay, Li and Guo, 2020) found up to 12 % by the same formula, on GPUs."
+        " Corrected: the interval that holds for all mixes of a scenario at once. Noise of the"
+        " host: the experiment aa shows differences of this size between equal runs.",
         columns=(
             "server",
             "load line",
@@ -218,8 +217,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     ]
     yield ShownTable(
         title=COSTS,
-        note="USD per million inferences, in the proportion of the load line, with the server at"
-        " that rate all the time; on dedicated servers: the same mix.",
+        note="USD per million inferences in the proportion of the mix, if the server is at this"
+        " rate all the time. On dedicated servers: the cost of the same mix.",
         columns=("server", "load line", *by_price, *(["J per inference"] if joules else [])),
         rows=[
             [
@@ -237,9 +236,9 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     no_day = "" if all(row["price_date"] for row in rows) else NO_DAY
     yield ShownTable(
         title="Prices",
-        note=f"USD per hour, by {sources}. Spot prices are moments in time and may be"
-        " withdrawn; traffic and storage are not counted. Your prices may differ: name another list"
-        f" in costs.prices and run again, nothing is measured anew.{no_day}",
+        note=f"USD per hour, by {sources}. Spot prices change, and the provider may take spot"
+        " servers away. Traffic and storage are not counted. If your prices differ, name another"
+        f" list in costs.prices and run again: nothing is measured again.{no_day}",
         columns=(
             "server",
             "instance",
@@ -294,9 +293,9 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     certified = [row for row in rows if row["rate_rps"]]  # and not 0, as of some tenants of mixes
     return ShownTable(
         title="Response times at the certified rates",
-        note="Milliseconds from the intended send; queue, compute and client are means of its"
-        " parts. Slowdown: p95 beside the other tenants divided by p95 alone on the same server at"
-        " the same rate. Requests: those that count, and how many independent ones they are worth.",
+        note="Milliseconds from the intended send. Queue, compute and client are the means of its"
+        " parts. Slowdown: p95 beside the other models, divided by p95 alone on the same server at"
+        " the same rate. Requests: how many count, and how many independent ones they are worth.",
         columns=(
             "cell",
             "tenant",

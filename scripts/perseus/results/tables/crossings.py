@@ -19,14 +19,13 @@ DESCRIPTION = (
 )
 TITLE = "What is the cheapest at which demand"
 NOTE = (
-    f"From one request a second, or {LEAST_SERVERS:.0%} of what fills a dedicated server if that is"
-    f" less, to what fills {MOST_SERVERS}, at {STEPS} demands in equal ratios, so that a stretch"
-    " ends somewhere before the next begins; whole servers at"
-    " on-demand prices, with the head-room and the servers of each model that a stated demand asks"
-    " for. Shared ones are named where they are cheaper at the lower limits of what servers carry,"
-    " at the estimates, and in at least half of joint draws between."
-    " Saving: against the cheapest dedicated servers at the same demand, the least and the most of"
-    " both. P(saving > 0): by these draws, where in the stretch it is least."
+    "The cheapest whole servers over the demand, at on-demand prices. The table looks at"
+    f" {STEPS} demands in equal ratios, up to what fills {MOST_SERVERS} dedicated servers. The"
+    f" lowest is one request a second, or {LEAST_SERVERS:.0%} of what fills a dedicated server"
+    " if that is less. Shared servers are named if they are cheaper at the lower limits, at"
+    " the estimates, and in at least half of the random draws between them. Saving: lowest and"
+    " highest, against the cheapest dedicated servers for the same demand. P(saving > 0): the"
+    " lowest in the stretch."
 )
 SHOWN = {
     "models": "models",

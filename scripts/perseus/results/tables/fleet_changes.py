@@ -15,9 +15,9 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per change of the highest demand or of a price; empty without a demand."
 TITLE = "If the demand or a price changes"
 NOTE = (
-    "The cheapest fleets for the highest level of the demand then; of equally cheap ones, that"
-    " without the change. Gap: by so much a cheaper one might be, for all that the solver knows:"
-    f" above {GAP:.2%}, its time was over."
+    "The cheapest servers for the highest level of the demand after a change. Among equally"
+    " cheap ones, the servers without the change are preferred. Gap: the solver did not rule"
+    f" out a fleet that is cheaper by this share; above {GAP:.2%}, it ran out of time."
 )
 SHOWN = {
     "servers may be": "strategy",

@@ -15,8 +15,8 @@ from perseus.results.study_results import StudyResults
 DESCRIPTION = "One row per fleet, server, load line and price; empty without a demand."
 TITLE = "The servers of the fleets"
 NOTE = (
-    "How many to buy, which models each runs, and what it gets of the demand. Load: the largest"
-    " share that a model's part has of the lower limit of what the server carries of it."
+    "How many servers to buy, which models each runs, and how many requests/s it gets. Load:"
+    " the busiest model's requests/s as a share of its lower limit."
 )
 SHOWN = {
     "demand": "level",

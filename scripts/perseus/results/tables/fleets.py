@@ -24,12 +24,12 @@ if TYPE_CHECKING:  # to make the table takes no more
 DESCRIPTION = "One row per level of the demand and way to serve it; empty without a demand."
 TITLE = "What to buy"
 NOTE = (
-    "The cheapest whole servers that carry the demand at the lower limits of what each was measured"
-    " to carry (95 % sure of each), by integer programming; a month has"
-    f" {HOURS_PER_MONTH} hours. If known: the 95 % interval of what the cheapest fleet would cost,"
-    " were the capacities known. P(enough): that the fleet carries the demand. Within the SLA: the"
-    " lowest share of a model's requests, in virtual time. Lost: to revocations of spot servers."
-    " Gap: by so much a cheaper fleet might be, for all that the solver knows."
+    "The cheapest whole servers for the demand, by integer programming. The plan rests on"
+    f" lower limits, each 95 % sure. A month has {HOURS_PER_MONTH} hours. If known: 95 %"
+    " interval of the cost if the capacities were known exactly. P(enough): probability that"
+    " the servers carry the demand. Within the SLA: the lowest share of a model's requests in"
+    " a simulated queue. Lost: share of the demand that revocations of spot servers lose. Gap:"
+    " the solver did not rule out a fleet that is cheaper by this share."
 )
 SHOWN = {
     "demand": "level",

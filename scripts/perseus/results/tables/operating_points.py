@@ -17,16 +17,12 @@ DESCRIPTION = (
 )
 TITLE = "What one server carries"
 NOTE = (
-    "At the speed that the host had when models were measured alone: shared loads are brought to"
-    " it, and differ from those in the table of peaks where it changed meanwhile."
-    " At once, at most, in requests/s of one image: a server may get less of any of its models, but"
-    " never more of one instead of another. Plans rest on the lower limit, which a server exceeds"
-    f" with a probability of {1 - LOWER:.2f}. To plan for a demand by hand, add servers until the"
-    " lower limits of each model add up to what is asked of it; of several load lines that would"
-    " do, take the one with most to spare: whose scarcest model has the highest lower limit for"
-    " what is asked of it. A lower limit may be above a certified rate: plan by the lower limit,"
-    " which weighs all windows; a certified rate is one of a few below the estimate that fresh"
-    " windows passed."
+    "Requests/s of one image that a server carries of each of its models at the same time. A"
+    " server may get less of any model, but not more of one model instead of another. Plans"
+    f" rest on the lower limit: a server carries more with a probability of {1 - LOWER:.2f}."
+    " Shared rates are corrected to the speed that the host had when models were measured"
+    " alone, so they may differ from the table of peaks. A lower limit may be above a"
+    " certified rate. Plan by the lower limit: it weighs all windows."
 )
 SHOWN = {
     "server": "server",
