@@ -587,8 +587,8 @@ OF_DEMANDS = {
         FIRST,
         ALWAYS,
     ),
-    "All of this is for requests of 50 % : 50 %, in the order of the names. For another demand,"
-    " state it (demand: in the configuration), or see what one server carries.": (
+    "All of this is for requests in the proportion 50 % : 50 %, in the order of the names. For"
+    " another demand, set it in the report (Your demand) or in the configuration (demand:).": (
         FIRST,
         over_demand(STRETCH | {"proportion": "a 60%, b 40%"}),
     ),
