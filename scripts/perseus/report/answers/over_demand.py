@@ -75,8 +75,9 @@ def _answer(asked: Asked, tables: Tables) -> Answer:
     kind, headline = _whether_to_share(asked)
     sentences = (
         *asked.sentences(tables),
-        f"All of this is for requests in the proportion {proportion}, in the order of the names. For"
-        " another demand, set it in the report (Your demand) or in the configuration (demand:).",
+        f"All of this is for requests in the proportion {proportion}, in the order of the names."
+        " For another demand, set it in the report (Your demand) or in the configuration"
+        " (demand:).",
     )
     rank = max((row["to_rps"] for row in asked.shared_at_first), default=0.0) / asked.most_rps
     return Answer(kind, headline, sentences, asked.behind, rank)
