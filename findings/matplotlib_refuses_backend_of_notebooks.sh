@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# matplotlib 3.11.2 cannot be imported by a program that a notebook starts from another environment.
+#
+# Guess: MPLBACKEND names a backend for plots, and a program that shows none ignores one that it does not have.
+# Behaviour: a Jupyter kernel sets MPLBACKEND=module://matplotlib_inline.backend_inline, which its child processes
+#   inherit. In an environment without matplotlib-inline, even `import matplotlib` raises ValueError, and its list of
+#   supported values has no module:// at all. Start such programs without MPLBACKEND.
+# Output, Debian 12, Python 3.11:
+#   import matplotlib: ValueError; without MPLBACKEND: imported; with matplotlib-inline: imported
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/pip" install -q matplotlib==3.11.2
+cd "$folder"
+import() { env "$@" venv/bin/python -c "import matplotlib" 2>log && echo imported || grep -o "^[A-Za-z]*Error" log; }
+backend=MPLBACKEND=module://matplotlib_inline.backend_inline
+refused=$(import "$backend")
+without=$(import -u MPLBACKEND)
+venv/bin/pip install -q matplotlib-inline==0.2.1
+installed=$(import "$backend")
+echo "import matplotlib: $refused; without MPLBACKEND: $without; with matplotlib-inline: $installed"
+[ "$refused $without $installed" = "ValueError imported imported" ]
