@@ -491,8 +491,8 @@ GUESSED |= {"ratio": 1.2, "without_family_ms": 1.5, "family_ratio": 1.5}
 STRANGE = GUESSED | {"without_family_ms": None, "family_ratio": None}
 
 OF_CATALOGUES = {
-    "Of 3 networks, 1 images a request, within the SLA of the study: 2 are on the front of accuracy"
-    " and cost": (study("catalogue", COSTS, DEARER, BEATEN), study("catalogue", COSTS, DEARER)),
+    "Of 3 networks, 1 image a request, within the SLA of the study, 2 on the front of accuracy and"
+    " cost": (study("catalogue", COSTS, DEARER, BEATEN), study("catalogue", COSTS, DEARER)),
     "within a multiple of their latency without load": (
         study("catalogue", COSTS | {"sla": "times_unloaded"}),
         study("catalogue", COSTS),
@@ -510,7 +510,7 @@ OF_CATALOGUES = {
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
     ),
-    "1 cells without a certified limit, such as cpu1.s.x.r1: at 3 requests/s: late.": (
+    "1 cell without a certified limit, such as cpu1.s.x.r1: at 3 requests/s: late.": (
         study("catalogue", COSTS, LOST_ROW),
         study("catalogue", COSTS, BEATEN),
     ),
@@ -523,7 +523,7 @@ OF_CATALOGUES = {
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", GUESSED | {"ratio": 1.3}),
     ),
-    "openvino in fp32, 8 images a request, 1 networks: half within 1.20 times, nine of ten 1.20, of"
+    "openvino in fp32, 8 images a request, 1 network: half within 1.20 times, nine of ten 1.20, of"
     " families without a measured network half within 1.50 times": (
         study("catalogue_predictions", GUESSED),
         study("catalogue_predictions", STRANGE),

@@ -38,14 +38,20 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Answer:
     front = rows[rows["on_front"].astype(bool)].sort_values(COST)
     each = [_named(row) for _, row in front.iterrows()]
     shown = each[:: -(-len(each) // MOST_NAMED)]
-    of = f"{rows['model'].nunique()} networks, {images} images a request, within {SLAS[sla]}"
+    of = f"{_count(rows['model'].nunique(), 'network')}, {_count(images, 'image')} a request"
     few = "" if len(shown) == len(each) else f" Of {len(each)} on the front, evenly spread."
     return Answer(
         "unclear",
-        f"Of {of}: {front['model'].nunique()} are on the front of accuracy and cost",
+        f"Of {of}, within {SLAS[sla]}, {front['model'].nunique()} on the front of accuracy and"
+        " cost",
         (f"{listed(shown)}.{few}", *_without(rows)),
         (to_table("catalogue"),),
     )
+
+
+def _count(number: int | str, what: str) -> str:
+    """1 network, 2 networks"""
+    return f"{number} {what}" if str(number) == "1" else f"{number} {what}s"
 
 
 def _named(row: pd.Series) -> str:
@@ -70,7 +76,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
     if len(failed):
         first = failed.iloc[0]
         told.append(
-            f"{len(failed)} cells without a certified limit, such as {first['cell']}:"
+            f"{_count(len(failed), 'cell')} without a certified limit, such as {first['cell']}:"
             f" {first['reason']}."
         )
     return tuple(told)
@@ -88,7 +94,8 @@ def _predicted(rows: pd.DataFrame) -> Answer:
             else ""
         )
         lines.append(
-            f"{runtime} in {precision}, {images} images a request, {len(of)} networks:"
+            f"{runtime} in {precision}, {_count(str(images), 'image')} a request,"
+            f" {_count(len(of), 'network')}:"
             f" {_factors(of['ratio'])}{beyond}."
         )
     headline = (

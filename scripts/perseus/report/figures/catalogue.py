@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
@@ -24,6 +25,12 @@ ALSO = ("catalogue_predictions",)
 MOST_PANELS, MOST_NAMED = 4, 12
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 SLAS: Final = {"times_unloaded": "a multiple of its unloaded latency", "latency": "one SLA for all"}
+BESIDE: Final = 2.0
+"""As a factor of costs."""
+
+WIDE: Final = 30.0
+"""A range of costs, as a factor, that needs no ticks between powers of ten."""
+
 COST: Final = "usd_per_million_inferences"
 
 
@@ -43,13 +50,23 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
             mine = rows[(rows["runtime"] == runtime) & (rows["precision"] == precision)]
             panel.plot(mine[COST], mine["top1"], **_look(i))
         _front(panel, rows[rows["on_front"].eq(True)].sort_values(COST))
-        panel.set_xscale("log")
-        panel.set_xlabel("USD per million images")
+        _cost_axis(panel, rows[COST])
     axes[0].set_ylabel("top-1 on ImageNet (%)")
     handles = [Line2D([], [], **_look(i), label=_title(*way)) for i, way in enumerate(ways)]
     legend(figure, [*handles, Line2D([], [], color=GREY, label="the front")], 4)
     remainder(figure, len(shown), len(groups), "SLAs and batches", "catalogue.csv")
     return figure
+
+
+def _cost_axis(panel: Axes, usd: pd.Series) -> None:
+    """With room beside the marks, so that there are ticks even where costs are close."""
+    panel.set_xscale("log")
+    panel.set_xlim(usd.min() / BESIDE, usd.max() * BESIDE)
+    is_wide = usd.max() / usd.min() > WIDE
+    panel.xaxis.set_major_locator(LogLocator(subs=(1,) if is_wide else (1, 2, 5)))
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xlabel("USD per million images")
 
 
 def _look(number: int) -> dict[str, Any]:
