@@ -34,8 +34,6 @@ Group = tuple[Floats, Floats]
 """Something that was repeated: means of the logarithm of what each repeat found, and variances."""
 
 _DEVIATIONS = np.geomspace(1e-4, 8 * PRIOR, 400)
-# The grid is even on a logarithmic scale: each value stands for a range as wide as itself.
-_LOG_PRIOR = np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / PRIOR) ** 2
 _BETWEEN_HOSTS = HOSTS_PRIOR * special.ndtri((1 + (np.arange(20) + 0.5) / 20) / 2)
 
 
@@ -80,14 +78,29 @@ def deviation_draws(
     return shared_deviation_draws([(means, variances)], rng, draws)
 
 
-def shared_deviation_draws(groups: Sequence[Group], rng: np.random.Generator, draws: int) -> Floats:
+def shared_deviation_draws(
+    groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
+) -> Floats:
     """The same where several things were repeated, each with its own mean: (means, variances).
 
-    What lies between repeats is the host's, and so that of all of them.
+    What lies between repeats is the host's, and so that of all of them. `prior` is the standard
+    deviation of the half-normal prior.
     """
-    log_density = _LOG_PRIOR + _log_likelihood(groups)
+    log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
     return rng.choice(_DEVIATIONS, draws, p=density / density.sum())
+
+
+def mean_draws(
+    means: Floats, variances: Floats, rng: np.random.Generator, draws: int, prior: float = PRIOR
+) -> Floats:
+    """Draws of the common mean of repeats that differ as in `deviation_draws`, shape (draws,)."""
+    deviations = shared_deviation_draws([(means, variances)], rng, draws, prior)
+    weights = 1 / (variances + deviations[:, None] ** 2)
+    total = weights.sum(axis=1)
+    return np.asarray(
+        (weights * means).sum(axis=1) / total + rng.standard_normal(draws) / np.sqrt(total)
+    )
 
 
 def deviation_draws_of_each(
@@ -113,7 +126,7 @@ def deviation_draws_of_each(
         likelihoods[name] = np.exp(log_likelihood - log_likelihood.max())
     with np.errstate(divide="ignore"):
         of_hosts = sum(np.log(density @ each) for each in likelihoods.values())
-    log_common = (_LOG_PRIOR + of_hosts).ravel()
+    log_common = (_log_prior(PRIOR) + of_hosts).ravel()
     common = np.exp(log_common - log_common.max())
     drawn = rng.choice(common.size, draws, p=common / common.sum())
     at = np.unravel_index(drawn, of_hosts.shape)
@@ -125,6 +138,12 @@ def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
     upto = densities.cumsum(axis=1)
     below = upto < rng.random(len(upto))[:, None] * upto[:, -1:]
     return _DEVIATIONS[below.sum(axis=1)]
+
+
+def _log_prior(scale: float) -> Floats:
+    """Of each of _DEVIATIONS: half-normal. The grid is even on a logarithmic scale, so that each
+    value stands for a range as wide as itself."""
+    return np.asarray(np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / scale) ** 2)
 
 
 def _log_likelihood(groups: Sequence[Group]) -> Floats:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from perseus.peak.between_repeats import mean_draws
 from perseus.peak.outcome import Outcome
 from perseus.peak.paired import Estimate, Round, ratio_at_saturation
 from perseus.peak.predicted.solo import LEAST_UTILISATION
@@ -53,7 +54,6 @@ MISFIT = 0.5
 WRONG, FAR = 0.05, 0.25
 """How likely the model does not fit at all, and the deviation of its logarithm then."""
 
-_DEVIATIONS = np.geomspace(1e-4, 8 * STARTS, 200)
 OVERSAMPLED = 8
 """Draws of the prior for each that is kept."""
 
@@ -78,15 +78,9 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
     return peak.task.scenario, tuple(peak.loaded.tolist())
 
 
-@dataclass(frozen=True)
-class AtSaturation:
-    """The logarithm of the ratio at saturation of usual servers: draws, shape (draws,)."""
-
-    draws: Floats
-
-
-def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, AtSaturation]:
-    """By all cells of the mixes of the same tenants, each on a server of its own."""
+def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
+    """Draws of the logarithm of the ratio at saturation of usual servers, by all cells of the mixes
+    of the same tenants, each on a server of its own."""
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
     for peak in peaks:
@@ -98,8 +92,12 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
                 cells.setdefault(_server_of(peak), []).append(estimate)
                 draws[_server_of(peak)] = len(peak.scale_draws)
     return {
-        of: _pooled(
-            found, np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]), draws[of]
+        of: mean_draws(
+            np.array([each.log for each in found]),
+            np.array([each.error for each in found]) ** 2,
+            np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]),
+            draws[of],
+            prior=STARTS,
         )
         for of, found in cells.items()
     }
@@ -121,29 +119,8 @@ def _rounds(record: PeakRecord) -> list[Round]:
     return [Round(each.alone_rps, each.together_rps) for each in record.rounds]
 
 
-def _pooled(cells: Sequence[Estimate], rng: np.random.Generator, draws: int) -> AtSaturation:
-    """The mean of cells that differ by more than their errors: random effects, with a half-normal
-    prior of STARTS on their deviation (Gelman et al., Bayesian Data Analysis, 3rd ed., 5.4)."""
-    logs = np.array([each.log for each in cells])
-    variances = np.array([each.error for each in cells]) ** 2
-    weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)
-    centres = (weights * logs).sum(axis=1) / weights.sum(axis=1)
-    log_density = (
-        np.log(_DEVIATIONS)
-        - 0.5 * (_DEVIATIONS / STARTS) ** 2
-        + 0.5 * np.log(weights).sum(axis=1)
-        - 0.5 * np.log(weights.sum(axis=1))
-        - 0.5 * (weights * (logs - centres[:, None]) ** 2).sum(axis=1)
-    )
-    density = np.exp(log_density - log_density.max())
-    density /= density.sum()
-    at = rng.choice(len(density), draws, p=density)
-    drawn = centres[at] + rng.standard_normal(draws) / np.sqrt(weights.sum(axis=1)[at])
-    return AtSaturation(drawn)
-
-
 def _paired(
-    peak: RepeatedPeak, alone: Alone, saturation: AtSaturation, rng: np.random.Generator
+    peak: RepeatedPeak, alone: Alone, saturation: Floats, rng: np.random.Generator
 ) -> RepeatedPeak:
     searched = sharing_ratio(peak, alone)
     records = _with_rounds(peak)
@@ -155,9 +132,7 @@ def _paired(
     return _with_ratio(peak, alone, ratio)
 
 
-def _model_log_ratio(
-    record: PeakRecord, loaded: NDArray[np.int64], saturation: AtSaturation
-) -> Floats:
+def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
     """Draws of the logarithm of sum(r_i / C_i), all by the model of this cell.
 
     Its limit is brought from the ratio at saturation of its own server to that of usual ones. A
@@ -166,7 +141,7 @@ def _model_log_ratio(
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, LEAST_UTILISATION), 1.0)
-    scales = record.model.scale * np.exp(power * (saturation.draws - own))
+    scales = record.model.scale * np.exp(power * (saturation - own))
     base, direction, alone_rps = (
         np.array(values)[loaded]
         for values in (record.line.base_rps, record.line.direction_rps, record.model.alone_rps)
