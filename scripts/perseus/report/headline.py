@@ -12,6 +12,7 @@ import pandas as pd
 from perseus.report.answers import answers
 from perseus.report.answers.answer import Tables
 from perseus.report.answers.over_demand import Asked, all_asked
+from perseus.report.answers.sharing import at_most
 from perseus.report.answers.to_buy import SURE, servers
 from perseus.report.numbers import bounds, percent, significant
 from perseus.results.fleets.plans import DEDICATED, SHARING
@@ -160,6 +161,8 @@ def _full_servers(tables: Tables) -> Headline | None:
         ends = f"{percent(-high)} to {percent(-low)}" if np.isfinite(low) else "no upper bound"
         text = f"On full servers, sharing costs {percent(-row['saving'])} more ({ends})."
         return Headline("no", text)
+    if limits := at_most(row.to_frame().T):
+        return Headline("unclear", f"On full servers, sharing {limits}.")
     text = "Too close to tell whether sharing saves money on full servers"
     return Headline("unclear", f"{text} (saving: {saving_bounds(row)}).")
 

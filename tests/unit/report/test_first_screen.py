@@ -24,6 +24,7 @@ from test_sentences import (
     SMOKE,
     STRETCH,
     SURE,
+    UNSURE_AT_ALL,
     fleet,
     over_demand,
     peaks,
@@ -93,8 +94,9 @@ HEADLINES = {
         study(savings(LOST | {"ci_simultaneous_low": float("-inf")})),
         DEAR,
     ),
-    "Too close to tell whether sharing saves money on full servers (saving: \N{MINUS SIGN}11 % to"
-    " 11 %).": (CLOSE, SURE),
+    "On full servers, sharing saves at most 11 % and costs at most 11 % more.": (CLOSE, SURE),
+    "Too close to tell whether sharing saves money on full servers (saving: \N{MINUS SIGN}32 % to"
+    " 27 %).": (UNSURE_AT_ALL, CLOSE),
     "Too close to tell whether sharing saves money on full servers (saving: no bound).": (
         study(savings(OPEN)),
         CLOSE,

@@ -24,6 +24,15 @@ QUICK = (
 MOST_MIXES = 4
 """Beside the best one, that are named with what they carry."""
 
+MATTERS = 0.12
+"""A saving that matters: the largest that the study of 2020 found (LeMay, Li, Guo)."""
+
+RESOLVED = 0.03
+"""Half-width of an interval of a saving that tells any difference that matters from none."""
+
+MOST_REPEATS = 20
+"""Repeats beyond which a longer study is no advice."""
+
 Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 """A row with the models of a load line, and their weights."""
 
@@ -113,7 +122,9 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
         "unclear": f"Too close to tell whether on {where} {who} should share",
     }[kind]
-    if kind == "unclear" and high >= 0 and np.isfinite([low, high]).any():
+    if kind == "unclear" and (limits := at_most(known)):
+        headline = f"On {where} sharing {who} {limits}"
+    elif kind == "unclear" and high >= 0 and np.isfinite([low, high]).any():
         headline += f": the saving is {bounds(low, high, percent)}"
     used = _used(best, tables)
     if len(known) < len(savings):
@@ -122,7 +133,8 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
     if len(once) and kind != "unclear":
         of = "each" if len(once) == len(used) else f"of {listed(list(once['mix']))}"
         headline += f" (one run {of}: repeat to be sure)"
-    evidence = (*_evidence(best, kind, known, tables["costs"]), *_without_result(savings))
+    longer = _longer_study(best, tables["peaks"]) if kind == "unclear" else ""
+    evidence = (*_evidence(best, kind, known, tables["costs"], longer), *_without_result(savings))
     said = (*evidence, *_caveats(used))
     return Answer(kind, headline, said, to_lines(used), rank=float(best["saving"]))
 
@@ -191,6 +203,41 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
     return "no" if (known["ci_simultaneous_high"] < 0).all() else "unclear"
 
 
+def at_most(known: pd.DataFrame) -> str:
+    """What sharing may save and cost at most, where the interval of its saving contains 0 but rules
+    out an effect that matters, in at least one direction; else nothing."""
+    low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
+    high = float(known["ci_simultaneous_high"].max())
+    if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
+        return ""
+    saves = f"saves at most {percent(high)}" if high < 1 else "may save"
+    costs = f"costs at most {percent(-low)} more" if np.isfinite(low) else "may cost more"
+    return f"{saves} and {costs}"
+
+
+def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
+    """How many repeats would make the interval of a saving as narrow as its distance from 0, or
+    as RESOLVED; nothing if they are too many.
+
+    The width of an interval falls with the square root of the number of repeats.
+    """
+    low, high = _ends(best)
+    half = (high - low) / 2
+    repeats = int(best["repeats"])
+    if not np.isfinite(half):
+        return ""
+    aim = max(abs(float(best["saving"])), RESOLVED)
+    more = max(math.ceil(repeats * (half / aim) ** 2), repeats + 1)
+    if more > MOST_REPEATS:
+        return ""
+    minutes = peaks["measured_s"].sum() / 60 * (more - repeats) / repeats
+    width = percent(half * math.sqrt(repeats / more))
+    return (
+        f" With `repeats: {more}`, about {math.ceil(minutes)} more minutes of load, it would be"
+        f" about {width} wide to either side."
+    )
+
+
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
     """Of its interval; no saving is above 1, so that an upper end of 1 bounds nothing."""
     low, high = saving[f"{which}_low"], saving[f"{which}_high"]
@@ -198,7 +245,7 @@ def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
 
 
 def _evidence(
-    best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame
+    best: pd.Series, kind: str, known: pd.DataFrame, costs: pd.DataFrame, longer: str
 ) -> Iterator[str]:
     low, high = _ends(best)
     if best["saving"] >= 0:
@@ -234,8 +281,7 @@ def _evidence(
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
         of = "" if best["ci_high"] >= 0 else f" of {listed(list(known[contains]['mix']))}"
         yield (
-            f"The interval{of} contains 0, so the data do not show whether sharing saves. A longer"
-            " study could show a difference, if there is one."
+            f"The interval{of} contains 0, so the data do not show whether sharing saves.{longer}"
         )
     yield from _money(best, costs)
 
