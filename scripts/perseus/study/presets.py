@@ -76,7 +76,7 @@ PRESETS = {
             root_windows=3,
             confirmations=1,
             ratio=1.25,
-            rounds=3,
+            rounds=2,
             ratio_within=0.05,
         ),
         repeats=1,
