@@ -720,7 +720,7 @@ SLOWER |= {"rate_ratio": 0.8, "ratio_low": 0.7, "ratio_high": 0.9, "probability_
 IN_BF16 = SLOWER | {"asked_precision": "bf16", "precision": "bf16", "rank": 1, "rate_ratio": 1.0}
 IN_BF16 |= {"fp32_ratio": 1.8, "fp32_ratio_low": 1.6, "fp32_ratio_high": 2.0}
 IN_BF16 |= {"relative_error": 0.12}
-CLOSE = RAN | {"probability_fastest": 0.6}
+NEARLY_AS_FAST = RAN | {"probability_fastest": 0.6}
 NOT_IN_BF16 = SLOWER | {"asked_precision": "bf16"}
 
 OF_RUNTIMES = {
@@ -729,7 +729,7 @@ OF_RUNTIMES = {
         study(runtimes=[RAN, IN_BF16]),
     ),
     "ONNX Runtime is the fastest, but it is too close to tell": (
-        study(runtimes=[CLOSE, SLOWER]),
+        study(runtimes=[NEARLY_AS_FAST, SLOWER]),
         study(runtimes=[RAN, SLOWER]),
     ),
     "In fp32 ONNX Runtime carries 100 requests/s, OpenVINO 0.800 times as many (0.700 to 0.900).": (

@@ -100,13 +100,14 @@ function sameMixTable(points, settings) {
       const needed = models.map((model) => settings.rps[model] / ((1 - settings.headroom) * offer.lower[model]));
       const most = Math.max(...needed);
       const count = Math.max(Math.ceil(most * (1 - TOLERANCE)), settings.minServers);
-      return { offer, count, usd: count * offer.usd, scarce: models[needed.indexOf(most)] };
+      const scarce = models[needed.indexOf(most)];
+      return { offer, count, usd: count * offer.usd, scarce, used: settings.rps[scarce] / (count * offer.lower[scarce]) };
     })
-    .sort((one, other) => one.usd - other.usd);
+    .sort((one, other) => one.usd - other.usd || one.used - other.used);
   if (models.length < 2 || rows.length < 2) return [];
-  const columns = ["mix", "type", "servers", "USD a month", "scarce model"];
-  const shown = rows.slice(0, MOST_MIXES).map(({ offer, count, usd, scarce }) => [
-    ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce]],
+  const columns = ["mix", "type", "servers", "USD a month", "scarce model", "utilisation"];
+  const shown = rows.slice(0, MOST_MIXES).map(({ offer, count, usd, scarce, used }) => [
+    ...[[offer.mix], [offer.server], [String(count)], [significant(usd)], [scarce], [percent(used)]],
   ]);
   return [tableOf("If all servers had the same mix", columns, shown)];
 }

@@ -66,6 +66,7 @@ NOTE = (
     " has the networks that no other one of the same SLA and batch beats in cost and accuracy."
 )
 SHOWN = {
+    "cell": "cell",
     "model": "model",
     "runtime": "runtime",
     "precision": "precision",
