@@ -77,8 +77,8 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
     panel.set_yscale("log")
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_major_formatter("{x:g}")
-    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panel.yaxis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_minor_formatter(NullFormatter())
     panel.set_xlim(_first_shown(rows), rows["total_rps"].max())
     panel.set_xlabel("requests/s, all models together")
     panel.set_ylabel("USD per hour")
