@@ -7,12 +7,14 @@ Each stays in one NUMA node if it fits.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from perseus.host.cpu_quota import read_quota
 from perseus.host.exclusive import FOLDER, exclusive_if_free
 from perseus.host.topology import Topology, read_topology
 
@@ -28,19 +30,38 @@ def split_cores(server_cores: int, topology: Topology | None = None) -> tuple[li
     physical cores with all siblings. Server and client share a core only if the client would have
     none otherwise. Raises TooFewCoresError if no CPU is left for the client.
     """
-    usable = sorted(os.sched_getaffinity(0))
+    topology = topology or read_topology()
+    usable = usable_cpus(topology)
     if server_cores >= len(usable):
         raise TooFewCoresError(
-            f"the server asks for {server_cores} cores, this process may use {len(usable)}, and the"
-            " client needs at least one of its own: set the server's cores: lower, or measure on a"
-            " larger machine"
+            f"the server asks for {server_cores} cores, this process may use"
+            f" {len(usable)}{_quota()}, and the client needs at least one of its own: set the"
+            " server's cores: lower, or measure on a larger machine"
         )
-    return _split(server_cores, usable[::-1], topology or read_topology())
+    return _split(server_cores, usable[::-1], topology)
 
 
 def max_server_cores() -> int:
     """Return the largest number of CPUs for a server; its client keeps one."""
-    return len(os.sched_getaffinity(0)) - 1
+    return len(usable_cpus(read_topology())) - 1
+
+
+def usable_cpus(topology: Topology) -> list[int]:
+    """Return the CPUs that this process may use, ascending, not more than its CPU quota keeps busy:
+    of different physical cores, as long as there are."""
+    cpus, quota = os.sched_getaffinity(0), read_quota()
+    if quota is None or quota.whole_cores >= len(cpus):
+        return sorted(cpus)
+    cores = topology.cores(cpus)[::-1]
+    by_thread = itertools.chain.from_iterable(itertools.zip_longest(*cores))
+    return sorted([cpu for cpu in by_thread if cpu is not None][: quota.whole_cores])
+
+
+def _quota() -> str:
+    """In words, if it is what limits."""
+    quota = read_quota()
+    is_limit = quota is not None and quota.whole_cores < len(os.sched_getaffinity(0))
+    return f" (its CPU quota is {quota.cores:g} cores)" if quota and is_limit else ""
 
 
 def split_client_cores(
@@ -50,14 +71,15 @@ def split_client_cores(
 
     Raises TooFewCoresError if no other CPU is left.
     """
-    usable = sorted(os.sched_getaffinity(0))
+    topology = topology or read_topology()
+    usable = usable_cpus(topology)
     if client_cores >= len(usable):
         raise TooFewCoresError(
-            f"the client asks for {client_cores} cores, this process may use {len(usable)}, and the"
-            " null model that measures its ceiling needs one: set remote.client_cores lower, or"
-            " measure on a larger machine"
+            f"the client asks for {client_cores} cores, this process may use"
+            f" {len(usable)}{_quota()}, and the null model that measures its ceiling needs one:"
+            " set remote.client_cores lower, or measure on a larger machine"
         )
-    return _split(client_cores, usable, topology or read_topology())[::-1]
+    return _split(client_cores, usable, topology)[::-1]
 
 
 def _split(count: int, usable: Sequence[int], topology: Topology) -> tuple[list[int], list[int]]:
@@ -120,10 +142,11 @@ def claimed_cores(
     Each CPU has its own physical core if there are enough. Raises LockError, and TooFewCoresError
     if this process may use fewer CPUs.
     """
-    usable, topology = sorted(os.sched_getaffinity(0)), read_topology()
+    topology = read_topology()
+    usable = usable_cpus(topology)
     if count > len(usable):
         raise TooFewCoresError(
-            f"the client asks for {count} cores, this process may use {len(usable)}: set"
+            f"the client asks for {count} cores, this process may use {len(usable)}{_quota()}: set"
             " remote.client_cores lower, or measure on a larger machine"
         )
     cores, waiting = topology.cores(usable), False

@@ -11,6 +11,7 @@ from typing import Any
 
 import psutil
 
+from perseus.host.cpu_quota import read_quota
 from perseus.host.topology import Topology, read_topology
 
 PACKAGES = (
@@ -36,6 +37,7 @@ def describe(
     return {
         "cpu": _cpu_name(),
         "cpus": os.cpu_count(),
+        "cpu_quota_cores": quota.cores if (quota := read_quota()) else None,
         "server_cores": list(server_cores),
         "client_cores": list(client_cores),
         "topology": {

@@ -19,7 +19,7 @@ from perseus.host.exclusive import LockError
 from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
-from perseus.measurement import computed_precision
+from perseus.measurement import computed_precision, throttled
 from perseus.measurement.advice import advised
 from perseus.measurement.cell import (
     BlockedError,
@@ -35,6 +35,7 @@ from perseus.measurement.monitor import MonitorFile
 from perseus.measurement.progress.state import OnProgress, ignored
 from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.server_under_test import without_server
+from perseus.measurement.throttled import QuotaWatch
 from perseus.measurement.unbatched_limit import warnings
 from perseus.measurement.verify import VerificationError
 from perseus.models.unmade import why_unmade
@@ -121,6 +122,7 @@ def measure(
     doubts = [
         *computed_precision.warnings(task.tenants, found.get("computed_precisions", {})),
         *warnings(found.get("unbatched_limit_rps", {}), standing),
+        *throttled.warnings(found),
     ]
     for each in doubts:
         say(f"warning: {each}")
@@ -140,6 +142,7 @@ def measure(
             "attempt": tried.attempt,
             "attempts": tried.endings,
             "warnings": doubts,
+            "throttled": None,
             **tried.found.record,
         },
     )
@@ -171,7 +174,8 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
         if endings:
             cell.say("{outcome}: {reason}; once more, with a fresh server".format(**endings[-1]))
         try:
-            later = advised(experiment.measure(cell), cell)
+            watch = QuotaWatch.begin()
+            later = watch.named(advised(experiment.measure(cell), cell), cell.task)
         except BlockedError as error:
             cell.say(f"{Outcome.BLOCKED}: {error}")
             return unserved(cell, experiment, Outcome.BLOCKED, endings, str(error))

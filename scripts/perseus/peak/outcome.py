@@ -29,13 +29,19 @@ class Outcome(StrEnum):
     CLIENT_LIMITED = "client_limited"
     DISTURBED = "disturbed"
     UNSTEADY = "unsteady"
+    THROTTLED = "throttled"
     FAILED = "failed"
 
     @property
     def may_pass(self) -> bool:
         """Whether it is trouble that a fresh server, a little later, may be spared."""
-        trouble = (Outcome.UNSTEADY, Outcome.CLIENT_LIMITED, Outcome.DISTURBED, Outcome.FAILED)
-        return self in trouble
+        return self in (
+            Outcome.UNSTEADY,
+            Outcome.CLIENT_LIMITED,
+            Outcome.DISTURBED,
+            Outcome.THROTTLED,
+            Outcome.FAILED,
+        )
 
     @property
     def is_answer(self) -> bool:
@@ -103,7 +109,7 @@ def found_limit(outcome: str, estimate: float | None, posterior: Sequence[float]
     """
     stated = estimate is not None and bool(np.isfinite(estimate)) and len(posterior) > 0
     of_server = (Outcome.OK, Outcome.UNCERTIFIED, Outcome.PREDICTED)
-    doubted = (Outcome.UNSTEADY, Outcome.DISTURBED)
+    doubted = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.THROTTLED)
     return stated and outcome in (*of_server, *doubted)
 
 

@@ -12,6 +12,7 @@ from perseus.results.records import Record
 SHOWN = (
     "cpu",
     "cpus",
+    "cpu_quota_cores",
     "memory_bytes",
     "kernel",
     "python",
@@ -24,6 +25,7 @@ SHOWN = (
 WORDS = {
     "cpu": "processor",
     "cpus": "CPUs",
+    "cpu_quota_cores": "cores that the CPU quota gives",
     "memory_bytes": "bytes of memory",
     "cpu_governor": "governor of the CPU's frequency",
     "client_realtime": "clients before ordinary processes",
@@ -87,8 +89,8 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
     """Cores are left out: servers have their own, and jobs take what is free."""
     host, server = record.host, record.task.server.name
-    for name in ("cpu", "cpus", "memory_bytes", "cpu_governor", "client_realtime"):
-        yield WORDS[name], host.get(name)
+    for name, words in WORDS.items():
+        yield words, host.get(name)
     yield from (("kernel", host.get("kernel")), ("Python", host.get("python")))
     yield from host.get("packages", {}).items()
     yield f"{record.software} of {server}", record.triton_version

@@ -53,7 +53,7 @@ LOAD_LINE = [
         TEXT,
         "",
         "the worst repeat's: ok, predicted, uncertified, infeasible, blocked, client_limited,"
-        " disturbed, unsteady or failed",
+        " disturbed, unsteady, throttled or failed",
         words=Outcome,
     ),
     column("reason", TEXT, "", "why not ok, in words"),

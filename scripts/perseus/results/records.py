@@ -73,7 +73,8 @@ class Record(BaseModel):
     )
     host: dict[str, Any] = Field(
         description="processor, memory, kernel, cores of server and client, versions of the"
-        " software; `topology` says whether the machine tells which CPUs share a physical core"
+        " software; `cpu_quota_cores` is what a CPU quota of the container leaves, null without;"
+        " `topology` says whether the machine tells which CPUs share a physical core"
         " (`tells_siblings`), those that server and client share, and the NUMA nodes of both;"
         " `gpu` has the driver, the CUDA version, whether MPS runs, and each GPU with its"
         " MIG instances; `client_realtime` says whether the clients were scheduled before ordinary"
@@ -100,7 +101,8 @@ class Record(BaseModel):
     )
     attempts: tuple[Ending, ...] = Field(
         description="`outcome` and `reason` of each attempt: a cell with trouble that may pass"
-        " (unsteady, client_limited, disturbed or failed) is measured once more, on a fresh server"
+        " (unsteady, throttled, client_limited, disturbed or failed) is measured once more, on a"
+        " fresh server"
     )
     startup_s: Number = Field(
         description="from the start of the server to all models ready, s; null without a server"
@@ -154,10 +156,10 @@ class Record(BaseModel):
         " of a grid has no model to serve), blocked (its"
         " rates are shares of dedicated peaks that were not found), client_limited (the load"
         " generator gave out first),"
-        " disturbed (what else ran on the host spoilt the windows), unsteady"
-        " (the server's speed changed) or failed (the server died or answered with errors, or, with"
-        " the setting of a grid or with tenants whose dedicated peaks the cell rests on, did not"
-        " start or answered wrongly)"
+        " disturbed (what else ran on the host spoilt the windows), unsteady (the server's speed"
+        " changed), throttled (a CPU quota stopped it) or failed (the server died or answered with"
+        " errors, or, with the setting of a grid or with tenants whose dedicated peaks the cell"
+        " rests on, did not start or answered wrongly)"
     )
     reason: str = Field(description="why not ok, in words")
     requests: int = Field(description="requests counted in all windows, of all attempts")
@@ -171,11 +173,16 @@ class Record(BaseModel):
         " number over the service time of single requests whose inputs the server has not seen;"
         " null of models that form batches or are ensembles, or where the server does not tell",
     )
+    throttled: str | None = Field(
+        default=None,
+        description="in how many of its periods a CPU quota stopped server and client, in words, if"
+        " that was more than 1 %; else null",
+    )
     warnings: tuple[str, ...] = Field(
         default=(),
         description="doubts about the results, one sentence each: a window in which a tenant"
-        " answered more than 1.2 x `unbatched_limit_rps`, or a network that was computed in another"
-        " precision than was asked for",
+        " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in another"
+        " precision than was asked for, or a CPU quota that stopped the server",
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,

@@ -25,10 +25,11 @@ from perseus.results.records import PeakRecord
 from perseus.study.experiments.peak import DEDICATED
 from perseus.study.tasks.measure import MeasureTask
 
-SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY)
+SERVER_COULD_NOT = (Outcome.INFEASIBLE, Outcome.FAILED, Outcome.UNSTEADY, Outcome.THROTTLED)
 """Outcomes of a repeat that found no limit because of its server."""
 WORST_FIRST = (
     Outcome.FAILED,
+    Outcome.THROTTLED,
     Outcome.UNSTEADY,
     Outcome.DISTURBED,
     Outcome.CLIENT_LIMITED,

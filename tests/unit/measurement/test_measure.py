@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from contextlib import contextmanager, nullcontext
@@ -13,8 +14,9 @@ import pytest
 from measure_tasks import measure_task, tenant
 from no_server import launched_by
 
+from perseus.host.cpu_quota import CpuQuota, Throttling
 from perseus.measurement import measure as frame
-from perseus.measurement import server_under_test
+from perseus.measurement import server_under_test, throttled
 from perseus.measurement.cell import Findings, Inputs, Outputs
 from perseus.measurement.monitor import Monitor
 from perseus.measurement.monitor_schema import MONITOR_SCHEMA
@@ -109,6 +111,27 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     ]
     assert record["warnings"] == (expected if warned else [])
     assert said == [f"warning: {each}" for each in record["warnings"]]
+
+
+def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
+    tmp_path, monkeypatch, launched
+):
+    """In each attempt 30 of 100 periods; what a quota does not explain, stands."""
+    counts = itertools.count()
+    monkeypatch.setattr(throttled, "read_quota", lambda: CpuQuota(2.0, tmp_path))
+    monkeypatch.setattr(
+        CpuQuota, "throttling", lambda quota: Throttling(100 * (n := next(counts)), 30 * n)
+    )
+    told = "the CPU quota of 2 cores stopped server and client in 30% of its periods"
+    for found, outcome, reason in (
+        ({**OK, "outcome": "unsteady", "reason": "slow"}, "throttled", f"{told} (slow)"),
+        (OK, "ok", OK["reason"]),
+    ):
+        outputs = run(monkeypatch, tmp_path, lambda cell, found=found: Findings(found))
+        record = json.loads(outputs.record.read_text())
+        assert (record["outcome"], record["reason"], record["throttled"]) == (outcome, reason, told)
+        assert record["warnings"] == [f"{told}: limits are those of the quota"]
+        assert len(record["attempts"]) == (2 if outcome == "throttled" else 1)
 
 
 def test_the_power_is_that_of_the_window_which_the_experiment_names(

@@ -79,8 +79,8 @@ SCHEMA = Schema(
         column("restarts_high", REAL, "share", "upper end", most=inf),
         column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
                " 5 % of pairs (docs/explanation/noise.md)", most=inf),
-        column("verdict", TEXT, "", "ok, client_limited, disturbed or failed",
-               words=("ok", "client_limited", "disturbed", "failed")),
+        column("verdict", TEXT, "", "ok, client_limited, disturbed, throttled or failed",
+               words=("ok", "client_limited", "disturbed", "throttled", "failed")),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "restart"),

@@ -99,7 +99,7 @@ SCHEMA = Schema(
                null=True),
         column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair,"
                " or with the tenant even alone), uncertified (no requests, or alone not all were"
-               " answered), client_limited, disturbed, failed or blocked",
+               " answered), client_limited, disturbed, throttled, failed or blocked",
                words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
     ],

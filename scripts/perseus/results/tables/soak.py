@@ -144,7 +144,7 @@ SHOWN = {
     "verdict": "verdict",
     "reason": "reason",
 }
-VERDICTS = ("ok", "infeasible", "blocked", "client_limited", "disturbed", "failed")
+VERDICTS = ("ok", "infeasible", "blocked", "client_limited", "disturbed", "throttled", "failed")
 SCHEMA = Schema(
     [
         *CELL,
@@ -178,7 +178,7 @@ SCHEMA = Schema(
                " 1 % of the requests went unanswered, as surely over 1 % of all from there on did"
                " (docs/explanation/soak.md); null where there is none"),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
-               " client_limited, disturbed or failed", words=VERDICTS),
+               " client_limited, disturbed, throttled or failed", words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "tenant", "quantity"),

@@ -60,7 +60,7 @@ SHOWN = {
     "verdict": "verdict",
     "why not": "reason",
 }
-VERDICTS = ("ok", "failed", "infeasible", "blocked", "client_limited", "disturbed")
+VERDICTS = ("ok", "failed", "infeasible", "blocked", "client_limited", "disturbed", "throttled")
 SCHEMA = Schema(
     [
         *CELL,
@@ -80,7 +80,7 @@ SCHEMA = Schema(
         column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
         column("verdict", TEXT, "", "of the cell: ok, failed (a start failed, and there was none"
                " after it), infeasible (a grid's setting without a model), blocked, client_limited"
-               " or disturbed", words=VERDICTS),
+               ", disturbed or throttled", words=VERDICTS),
         column("reason", TEXT, "", "why not ok, in words"),
     ],
     key=("cell", "page_cache", "start", "tenant"),

@@ -1,0 +1,86 @@
+"""The CPU quota of this process: what a container or a pod may use, and how often that stopped it.
+
+Docker's `--cpus` and the CPU limit of a Kubernetes container are such quotas
+(docs.kernel.org/admin-guide/cgroup-v2.html and docs.kernel.org/scheduler/sched-bwc.html).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+GROUPS, OWN_GROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+
+
+@dataclass(frozen=True)
+class Throttling:
+    """Counters of a control group: its periods, and those in which it had to wait for the next."""
+
+    periods: int
+    throttled: int
+
+    def share_since(self, before: Throttling) -> float:
+        """The share (0..1) of the periods since an earlier reading in which it had to wait."""
+        periods = self.periods - before.periods
+        return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class CpuQuota:
+    """CPU time per time, in cores, and the folder of the control group that may use no more."""
+
+    cores: float
+    group: Path
+
+    @property
+    def whole_cores(self) -> int:
+        """Cores that it can keep busy, at least one."""
+        return max(1, int(self.cores))
+
+    def throttling(self) -> Throttling:
+        """The counters of now; 0 if they cannot be read."""
+        values = dict(line.split() for line in _read(self.group / "cpu.stat").splitlines())
+        return Throttling(int(values.get("nr_periods", 0)), int(values.get("nr_throttled", 0)))
+
+
+def read_quota(groups: Path = GROUPS, own_groups: Path = OWN_GROUPS) -> CpuQuota | None:
+    """The tightest quota of this process's control group and of those around it; None without."""
+    quotas = [
+        CpuQuota(cores, folder)
+        for folder in dict.fromkeys(_folders(groups, own_groups))
+        if (cores := _cores(folder)) is not None
+    ]
+    return min(quotas, key=lambda quota: quota.cores, default=None)
+
+
+def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
+    """From the group to the root of its hierarchy, in version 2 and in version 1.
+
+    In a container, the root may be its own group, under a path that only the host knows.
+    """
+    for line in _read(own_groups).splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        root = groups / "cpu" if controllers else groups
+        group = PurePosixPath(path.lstrip("/"))
+        if ".." not in group.parts:
+            yield from (root / each for each in (group, *group.parents))
+        yield root
+
+
+def _cores(folder: Path) -> float | None:
+    """The quota over its period, by either version; None where there is no limit."""
+    quota, _, period = _read(folder / "cpu.max").partition(" ")
+    if not quota:
+        quota, period = (_read(folder / f"cpu.cfs_{each}_us") for each in ("quota", "period"))
+    limited = quota.isdecimal() and period.isdecimal() and int(quota) > 0 and int(period) > 0
+    return int(quota) / int(period) if limited else None
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""

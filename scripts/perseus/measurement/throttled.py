@@ -1,0 +1,55 @@
+"""Whether a CPU quota stopped the server of a cell, which nothing else on the host explains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, Self
+
+from perseus.host.cpu_quota import CpuQuota, Throttling, read_quota
+from perseus.measurement.cell import Findings
+from perseus.peak.outcome import Outcome
+from perseus.study.tasks.measure import MeasureTask
+
+LITTLE: Final = 0.01
+"""Share of the periods of a quota in which it may stop its processes: it is given out in slices, so
+that even who uses less than all of it sometimes waits."""
+
+EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
+"""Outcomes that a quota causes."""
+
+
+@dataclass(frozen=True)
+class QuotaWatch:
+    """The quota, if there is one, and its counters when the watch began."""
+
+    quota: CpuQuota | None
+    before: Throttling
+
+    @classmethod
+    def begin(cls) -> Self:
+        quota = read_quota()
+        return cls(quota, quota.throttling() if quota else Throttling(0, 0))
+
+    def named(self, found: Findings, task: MeasureTask) -> Findings:
+        """The findings with `throttled`: how often the quota stopped server and client, which are
+        in one container; if that explains the outcome, it is another one."""
+        share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
+        if self.quota is None or share <= LITTLE:
+            return replace(found, record={**found.record, "throttled": None})
+        who = "the client" if task.server.remote else "server and client"
+        said = (
+            f"the CPU quota of {self.quota.cores:g} cores stopped {who} in {share:.0%} of its"
+            " periods"
+        )
+        record = {**found.record, "throttled": said}
+        if found.outcome in EXPLAINED:
+            reason = f"{said} ({found.record['reason']})"
+            record |= {"outcome": Outcome.THROTTLED, "reason": reason}
+        return replace(found, record=record)
+
+
+def warnings(record: Mapping[str, Any]) -> Iterator[str]:
+    """One sentence about a cell that a quota stopped; `record` is its part of record.json."""
+    if said := record.get("throttled"):
+        yield f"{said}: limits are those of the quota"

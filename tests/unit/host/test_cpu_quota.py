@@ -1,0 +1,148 @@
+"""CPU quotas of containers and pods, by control groups of both versions."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from perseus.host import cores as chosen
+from perseus.host import machine
+from perseus.host.cores import (
+    TooFewCoresError,
+    claimed_cores,
+    max_server_cores,
+    split_client_cores,
+    split_cores,
+)
+from perseus.host.cpu_quota import CpuQuota, Throttling, read_quota
+from perseus.host.topology import Topology
+
+POD = "/kubepods/pod1/container1"
+EIGHT_THREADS = Topology({cpu: (cpu % 4, cpu % 4 + 4) for cpu in range(8)})
+
+
+@pytest.fixture
+def groups(tmp_path):
+    return tmp_path / "cgroup"
+
+
+def quota_of(groups: Path, own: str, files: dict[str, str]) -> CpuQuota | None:
+    """Of a process with these lines in /proc/self/cgroup."""
+    for name, text in files.items():
+        (groups / name).parent.mkdir(parents=True, exist_ok=True)
+        (groups / name).write_text(f"{text}\n")
+    listed = groups.parent / "self"
+    listed.write_text(own)
+    return read_quota(groups, listed)
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "expected"),
+    [
+        ("0::/", {"cpu.max": "200000 100000"}, (2.0, "")),  # docker --cpus=2, seen from inside
+        ("0::/", {"cpu.max": "max 100000"}, None),
+        ("0::/", {}, None),  # the root of a host has no such file
+        (
+            f"0::{POD}\n",
+            {
+                "kubepods/pod1/container1/cpu.max": "max 100000",
+                "kubepods/pod1/cpu.max": "350000 100000",
+                "kubepods/cpu.max": "700000 100000",
+            },
+            (3.5, "kubepods/pod1"),
+        ),
+        # A path of the host, which is not there in the container: its root is the group.
+        (f"0::/../..{POD}\n", {"cpu.max": "50000 100000"}, (0.5, "")),
+        (f"0::{POD}\n", {"cpu.max": "150000 100000"}, (1.5, "")),
+        (
+            f"4:memory:/\n2:cpu,cpuacct:{POD}\n0::/\n",
+            {
+                f"cpu{POD}/cpu.cfs_quota_us": "250000",
+                f"cpu{POD}/cpu.cfs_period_us": "100000",
+                "cpu/cpu.cfs_quota_us": "-1",
+                "cpu/cpu.cfs_period_us": "100000",
+            },
+            (2.5, f"cpu{POD}"),
+        ),
+        ("1:cpu:/\n", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ("3:cpuset:/\n", {"cpu/cpu.cfs_quota_us": "1", "cpu/cpu.cfs_period_us": "1"}, None),
+        ("0::/", {"cpu.max": "garbage"}, None),
+        ("", {"cpu.max": "200000 100000"}, None),
+    ],
+    ids=[
+        *("docker", "no limit", "host", "tightest of those around it", "outside", "other root"),
+        *("version 1", "version 1 without", "no cpu controller", "garbage", "no groups"),
+    ],
+)  # fmt: skip
+def test_the_tightest_quota_counts(groups, own, files, expected):
+    found = quota_of(groups, own, files)
+    assert (found and (found.cores, found.group)) == (
+        expected and (expected[0], groups / expected[1])
+    )
+
+
+@pytest.mark.parametrize(
+    "stat",
+    [
+        "usage_usec 9\nnr_periods 120\nnr_throttled 30\nthrottled_usec 5",
+        "nr_periods 120\nnr_throttled 30\nthrottled_time 5000",
+    ],
+)
+def test_throttling_is_the_share_of_periods_since_a_reading(groups, stat):
+    quota = quota_of(groups, "0::/", {"cpu.max": "200000 100000", "cpu.stat": stat})
+    assert quota.throttling() == Throttling(120, 30)
+    assert quota.throttling().share_since(Throttling(20, 5)) == 0.25
+    assert quota.throttling().share_since(quota.throttling()) == 0
+    (groups / "cpu.stat").unlink()
+    assert quota.throttling() == Throttling(0, 0)
+
+
+@pytest.fixture
+def with_quota(monkeypatch):
+    """A function that sets the quota of this process, on a machine of four cores of two threads."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(chosen, "read_topology", lambda: EIGHT_THREADS)
+
+    def use(cores: float | None) -> None:
+        quota = None if cores is None else CpuQuota(cores, Path("/nowhere"))
+        for module in (chosen, machine):
+            monkeypatch.setattr(module, "read_quota", lambda: quota)
+
+    return use
+
+
+@pytest.mark.parametrize(
+    ("cores", "expected"),
+    [
+        (2.0, ([3], [2])),  # of different physical cores
+        (3.7, ([3], [1, 2])),
+        (5.0, ([3], [0, 1, 2])),  # the sibling of the server's core stays idle
+        (8.0, ([3], [0, 1, 2, 4, 5, 6])),
+        (64.0, ([3], [0, 1, 2, 4, 5, 6])),
+        (None, ([3], [0, 1, 2, 4, 5, 6])),
+    ],
+)
+def test_cores_that_a_quota_cannot_give_are_not_counted(with_quota, cores, expected):
+    with_quota(cores)
+    assert split_cores(1) == expected
+    assert max_server_cores() == min(8, int(cores or 8)) - 1
+    assert machine.describe([3], [2])["cpu_quota_cores"] == cores
+
+
+def test_a_server_that_a_quota_is_too_small_for_is_refused_with_the_quota(with_quota, tmp_path):
+    with_quota(2.5)
+    said = r"this process may use 2 \(its CPU quota is 2\.5 cores\)"
+    with pytest.raises(TooFewCoresError, match=f"the server asks for 2 cores, {said}"):
+        split_cores(2)
+    with pytest.raises(TooFewCoresError, match=f"the client asks for 2 cores, {said}"):
+        split_client_cores(2)
+    with pytest.raises(TooFewCoresError, match=said), claimed_cores(3, "a", print, tmp_path):
+        pytest.fail("there are two")
+    with_quota(0.5)
+    with pytest.raises(TooFewCoresError, match="may use 1 "):
+        split_cores(1)
+    with_quota(None)
+    with pytest.raises(TooFewCoresError, match="this process may use 8, and"):
+        split_cores(8)
