@@ -72,7 +72,7 @@ onstart:
             print("\n".join(grid.said()))
         if len(STUDY.grids) > MOST_GRIDS_SAID:
             print(f"And so on, for {len(STUDY.grids)} grids, each with its own model.")
-        for line in STUDY.said_of_prices():
+        for line in (*STUDY.said_of_prices(), *STUDY.said_of_traces(Path.cwd())):
             print(line)
         print_cells_to_measure(workflow.dag.needrun_jobs())
 

@@ -8,7 +8,7 @@ from perseus.host.job import job
 from perseus.measurement.ceiling import measure, shapes_of
 from perseus.serving.failures import ServerError
 from perseus.study.tasks.ceiling import CeilingTask
-from perseus.study.traces import TraceError
+from perseus.study.trace_files import TraceError
 from perseus.traffic.client import ClientError
 from perseus.traffic.route import RouteError
 

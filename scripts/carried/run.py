@@ -185,7 +185,7 @@ def measure_cell(job: Job, name: str, results: Path) -> None:
                 },
                 dedicated_records=dedicated,
                 earlier_records=earlier,
-                trace=carried[task.trace] if task.trace else None,
+                trace=carried[task.trace.file] if task.trace else None,
                 files=[carried[file] for file in task.run.files],
             ),
             Outputs.within(work / "raw" / name),

@@ -114,7 +114,7 @@ def measure(
     `shapes` names their models, `trace` is the file of the study's arrivals, if they come from one.
     Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
     """
-    process = arrivals(task.arrivals, trace)
+    process = arrivals(task.arrivals, task.trace, trace)
     server_cores, client_cores = _cores(task)
     processes = processes_each(task.client.processes, client_cores, tenants=1)
     with ExitStack() as stack:

@@ -12,9 +12,10 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_life import naming_death
 from perseus.measurement.tenant_under_test import TenantUnderTest
 from perseus.serving.running_server import RunningServer
+from perseus.study.recorded import read_trace
 from perseus.study.sla import Sla
 from perseus.study.tasks.measure import MeasuredArrivals
-from perseus.study.traces import read_gaps_s
+from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.client import Client, processes_each
 from perseus.traffic.route import Route
@@ -58,7 +59,7 @@ def under_load(
         system = LiveSystem(
             server,
             clients,
-            arrivals(task.arrivals, cell.inputs.trace),
+            arrivals(task.arrivals, task.trace, cell.inputs.trace),
             [cell.stream(i) for i in range(len(clients))],
             cell.raw.requests,
             server_cores=cell.server_cores,
@@ -73,9 +74,12 @@ def under_load(
             cell.raw.add_errors(system.errors)
 
 
-def arrivals(process: MeasuredArrivals, trace: Path | None) -> Arrivals:
-    """The arrival process of a study; `trace` is the file that it replays, if it does."""
-    gaps_s = read_gaps_s(trace) if trace else ()
+def arrivals(process: MeasuredArrivals, trace: TraceSource | None, file: Path | None) -> Arrivals:
+    """The arrival process of a study; `file` is that of the trace that it replays, if it does.
+
+    Raises OSError and TraceError.
+    """
+    gaps_s = read_trace(file, trace).recorded.gaps_s() if trace and file else ()
     return Arrivals(**process.model_dump(), gaps_s=gaps_s)
 
 

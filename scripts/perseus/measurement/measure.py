@@ -44,7 +44,7 @@ from perseus.serving.failures import ServerError, in_a_line
 from perseus.serving.launch import cores_of
 from perseus.study.setting import is_variant
 from perseus.study.tasks.measure import MeasureTask
-from perseus.study.traces import TraceError
+from perseus.study.trace_files import TraceError
 from perseus.traffic.client import ClientError
 from perseus.traffic.route import RouteError
 

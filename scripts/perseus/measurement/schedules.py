@@ -12,7 +12,7 @@ import numpy as np
 from perseus.measurement.cell import CellUnderTest
 from perseus.peak.stats import Floats
 from perseus.study.experiments.replay import Run, Trace, of_tenant
-from perseus.study.recorded import read_recorded
+from perseus.study.recorded import read_trace
 from perseus.traffic.mmpp import Mmpp
 from perseus.traffic.renewal import GammaGaps
 from perseus.traffic.replayed import Replayed
@@ -93,6 +93,6 @@ def _process(run: Run) -> ArrivalTimes:
 
 
 def _recording(trace: Trace, tenant: int, files: Mapping[str, Path]) -> Replayed:
-    path = files[of_tenant(trace.files, tenant)]
-    recorded = read_recorded(path, trace.format, trace.selected_by(tenant))
+    source = of_tenant(trace.sources, tenant)
+    recorded = read_trace(files[source.file], source).recorded
     return Replayed(recorded, of_tenant(trace.begins_s, tenant), trace.time_scale)

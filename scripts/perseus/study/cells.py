@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Final
 
 from perseus.study.definition import Definition
@@ -15,11 +16,13 @@ from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
 from perseus.study.pricing import said
+from perseus.study.recorded import read_trace
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
 from perseus.study.setting import configured, of_ceiling
 from perseus.study.tasks.tables import Price
 from perseus.study.tenant import Tenant
+from perseus.study.traces import TraceSource
 from perseus.study.triton_models import tenant_of
 from perseus.study.variants import ScenarioGrid
 
@@ -192,6 +195,19 @@ class Study:
         """The models that a survey measures, in the order of the study."""
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
+
+    def said_of_traces(self, folder: Path) -> Iterator[str]:
+        """Lines for the terminal: what its traces were read as; their paths start from `folder`."""
+        demand = self.definition.demand
+        sources = [self.definition.measurement.arrivals.trace]
+        sources += [each.trace for each in demand.models] if demand else []
+        runs = [run for item in self.definition.scenarios for run in self.runs_of(item)]
+        sources += [source for run in runs for source in run.traces]
+        seen = list[TraceSource]()
+        for source in sources:
+            if source is not None and source not in seen:
+                seen.append(source)
+                yield read_trace(folder / source.file, source).said(str(source))
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision

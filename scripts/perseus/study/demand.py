@@ -5,6 +5,7 @@ It enters with the prices, in the tables. What is measured for it is a mix of a 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from perseus.study.base import Different, Name, Part, Real, Text, Whole
-from perseus.study.recorded import of_times
+from perseus.study.base import Different, Name, Part, Real, Whole
+from perseus.study.recorded import Recorded, read_trace
 from perseus.study.tenant import Tenant
-from perseus.study.traces import read_times_s
+from perseus.study.traces import TraceOf
 
 Rate = Annotated[Real, Field(ge=0, le=1e9)]
 Percentile = Annotated[Real, Field(ge=0, le=100)]
@@ -38,10 +39,10 @@ class ModelDemand(Part):
     )
     typical_rps: Rate | None = Field(default=None, description="in most hours,")
     peak_rps: Rate | None = Field(default=None, description="and when there are most.")
-    trace: Annotated[Text, Field(min_length=1)] | None = Field(
+    trace: TraceOf | None = Field(
         default=None,
-        description="Or a text file with the time in seconds of one request per line, as of a day:"
-        " its requests come at three rates, by `interval_s` and `percentiles`.",
+        description="Or a file of recorded requests, as of a day, or a mapping that says what of it"
+        " counts: they come at three rates, by `interval_s` and `percentiles`.",
     )
 
     @property
@@ -110,7 +111,8 @@ def levels_rps(of: ModelDemand, demand: Demand, folder: Path) -> tuple[float, ..
     if of.levels_rps is not None:
         return of.levels_rps
     assert of.trace is not None, "which the checks see to"
-    rates_rps, requests = interval_rates_rps(read_times_s(folder / of.trace), demand.interval_s)
+    recorded = read_trace(folder / of.trace.file, of.trace).recorded
+    rates_rps, requests = interval_rates_rps(recorded, demand.interval_s)
     return request_percentiles(rates_rps, requests, sorted(demand.percentiles))
 
 
@@ -135,20 +137,23 @@ def rate_shares(
 
 
 def interval_rates_rps(
-    times_s: NDArray[np.float64], interval_s: float
+    recorded: Recorded, interval_s: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Requests/s and requests of each interval from the first arrival on.
 
     A trace that is shorter than an interval is one interval. What comes at the end of an interval
     is of the next. Requests after the last whole interval have the rate of the last `interval_s`.
+    Of counts, an interval has whole numbers of theirs.
     """
-    recorded = of_times(times_s)
+    if recorded.interval_s:
+        interval_s = recorded.interval_s * math.ceil(interval_s / recorded.interval_s)
     length_s = min(interval_s, recorded.length_s)
     whole = int(recorded.length_s / length_s + ROUNDING)
     number = (recorded.starts_s / length_s + ROUNDING).astype(int)
-    requests = np.bincount(number, minlength=whole)
+    requests = np.bincount(number, recorded.counts, whole).astype(np.int64)
     rates_rps = requests / length_s
-    rates_rps[whole:] = np.sum(recorded.starts_s >= recorded.length_s - length_s) / length_s
+    is_last = recorded.starts_s >= recorded.length_s - length_s
+    rates_rps[whole:] = np.sum(recorded.counts[is_last]) / length_s
     return rates_rps, requests
 
 

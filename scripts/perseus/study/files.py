@@ -212,8 +212,8 @@ def weights(study: Study, model: str) -> list[str]:
 
 def trace(study: Study) -> list[str]:
     """The file of a trace of arrivals, if there is one."""
-    file = study.definition.measurement.arrivals.trace
-    return [file] if file else []
+    source = study.definition.measurement.arrivals.trace
+    return [source.file] if source else []
 
 
 def experiment_files(of: Cell) -> list[str]:

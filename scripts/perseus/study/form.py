@@ -136,6 +136,8 @@ class FormSchema:
             known = isinstance(kind, str) and kind in kinds
             return self._resolved({"$ref": kinds[kind]}, value) if known else {}
         choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
+        if isinstance(value, Mapping) and len(choices) > 1:  # or text
+            choices = [each for each in choices if "$ref" in each]
         if len(choices) == 1:  # or nothing
             return self._resolved(choices[0], value)
         return part

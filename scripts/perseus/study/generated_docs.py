@@ -157,11 +157,13 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """The mappings that a part is, or a list of; several where they are told apart by kind."""
+    """The mappings that a part is, or may be, or a list of; several where they are told apart by
+    kind."""
     part = _resolved(part, root)
     if part.get("type") == "array":
         return _objects(part["items"], root)
-    each = [_resolved(choice, root) for choice in part.get("oneOf", [part])]
+    choices = part.get("oneOf", part.get("anyOf", [part]))
+    each = [_resolved(choice, root) for choice in choices]
     return [found for found in each if found.get("type") == "object"]
 
 
@@ -199,8 +201,9 @@ def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, s
         child = _resolved(child, root)
         default = "required" if key in part.get("required", []) else _default(child)
         yield f"`{prefix}{key}`", _type(child, root), default, _text(child)
-        if "properties" in child:
-            yield from _rows(child, root, f"{prefix}{key}.")
+        if "anyOf" in child or "properties" in child:
+            for inner in _objects(child, root):
+                yield from _rows(inner, root, f"{prefix}{key}.")
 
 
 def _default(part: Schema) -> str:

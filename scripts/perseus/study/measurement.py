@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Flag, Part, Real, Text, Whole
+from perseus.study.base import Flag, Part, Real, Whole
 from perseus.study.presets import PRESETS
+from perseus.study.traces import TraceOf
 
 if TYPE_CHECKING:
     PresetName = str
@@ -22,11 +23,11 @@ class ArrivalProcess(Part):
         default="poisson",
         description="Open-loop arrivals. `constant` hides queueing and is there for comparison.",
     )
-    trace: Annotated[Text, Field(min_length=1)] | None = Field(
+    trace: TraceOf | None = Field(
         default=None,
-        description="A text file with one arrival time per line, in seconds or as a date (ISO"
-        " 8601); trace only. Its gaps are scaled to each rate, from a random time of the trace on,"
-        " and again from its beginning.",
+        description="A file of recorded arrivals, or a mapping that says what of it counts; trace"
+        " only. Its gaps are scaled to each rate, from a random time of the trace on, and again"
+        " from its beginning.",
     )
     cv: Annotated[Real, Field(gt=0, le=20)] | None = Field(
         default=None,

@@ -1,43 +1,62 @@
-"""Recorded arrivals with their real times: files of time stamps, and formats of public traces."""
+"""Recorded arrivals with their real times, read from whatever file has them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from perseus.study.hints import meant_or_known
-from perseus.study.traces import (
-    TraceError,
-    read_column_s,
-    read_columns,
-    read_times_s,
-    refuse,
-    text_of,
-    to_numbers,
-    to_times_s,
-)
+from perseus.study.trace_files import TraceError, TraceFile, number, open_trace
+from perseus.study.trace_times import Understood, in_words, rows_that_are, seconds, time_column
+from perseus.study.traces import TraceSource
 
 MINUTE_S: Final = 60.0
-AZURE_FUNCTIONS: Final = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
+AZURE_FUNCTIONS: Final = ("HashOwner", "HashApp", "HashFunction", "Trigger")
 """The columns before those of the minutes, 1, 2, … (AzureFunctionsDataset2019.md of
 github.com/Azure/AzurePublicDataset)."""
 
-AZURE_INVOCATIONS: Final = ["app", "func", "end_timestamp", "duration"]
-"""Of an invocation per line, in seconds (AzureFunctionsInvocationTrace2021.md, ibid.)."""
-
-COUNTS: Final = re.compile("[0-9,]+")
 MOST_COUNT: Final = 10**9
 """Of invocations in a minute: what is more overflows a sum."""
-NOTHING: Final = np.empty(0, np.int64)
 
-BURSTGPT: Final = ["Timestamp", "Model"]
-"""The columns that count here, of github.com/HPMLL/BurstGPT; times are whole seconds."""
+
+class Format(NamedTuple):
+    """A public format: columns that tell it, the column of the times and its unit, the column of
+    the seconds that each request has taken until then."""
+
+    name: str
+    columns: frozenset[str]
+    column: str
+    unit: str
+    took_s: str | None = None
+
+
+FORMATS: Final = (
+    # AzureFunctionsInvocationTrace2021.md of github.com/Azure/AzurePublicDataset
+    Format(
+        "an Azure Functions trace of 2021",
+        frozenset({"app", "func", "end_timestamp", "duration"}),
+        "end_timestamp",
+        "s",
+        took_s="duration",
+    ),
+    # github.com/HPMLL/BurstGPT
+    Format(
+        "a BurstGPT trace", frozenset({"Timestamp", "Model", "Request tokens"}), "Timestamp", "s"
+    ),
+    # github.com/alibaba-edu/qwen-bailian-usagetraces-anon
+    Format("a Bailian trace", frozenset({"chat_id", "timestamp"}), "timestamp", "s"),
+    # github.com/kvcache-ai/Mooncake, and AIPerf (github.com/ai-dynamo/aiperf)
+    *(
+        Format("a Mooncake trace", frozenset({"timestamp", key}), "timestamp", "ms")
+        for key in ("input_length", "output_length", "hash_ids", "text_input", "session_id")
+    ),
+)
+"""The first that a file has all columns of."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,11 @@ class Recorded:
     interval_s: float
     length_s: float
 
+    @property
+    def is_of_one_time(self) -> bool:
+        """Whether all arrivals are in one interval, or at one time."""
+        return len(np.unique(self.starts_s[self.counts > 0])) < 2
+
     def expected(self, begin_s: float, end_s: float) -> NDArray[np.float64]:
         """How many of each interval's arrivals lie in [begin_s, end_s) on average, shape (n,)."""
         if self.interval_s == 0:
@@ -63,108 +87,131 @@ class Recorded:
             inside = np.clip(overlap_s / self.interval_s, 0, 1)
         return np.asarray(self.counts * inside)
 
+    def times_s(self, rng: np.random.Generator) -> NDArray[np.float64]:
+        """The time of each arrival, ascending: any time within its interval."""
+        starts_s = np.repeat(self.starts_s, self.counts)
+        return np.sort(starts_s + self.interval_s * rng.random(len(starts_s)))
 
-Reader = Callable[[Path, str | None], Recorded]
-"""Reads a file; the text is the column of the times, or whose rows count."""
+    def gaps_s(self) -> tuple[float, ...]:
+        """The gaps between the arrivals, the same in each call."""
+        return tuple(np.diff(self.times_s(np.random.default_rng(0))).tolist())
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a file was read as."""
+
+    recorded: Recorded
+    understood: Understood
+    form: str
+
+    def said(self, name: str) -> str:
+        """One line: what is in the file, how long it lasts, and how many requests come."""
+        count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
+        unit, column = self.understood.unit, self.understood.column
+        of = f" of column {column!r}" if column else ""
+        interval_s = self.recorded.interval_s
+        within = f"at any time within {interval_s:g} s" if interval_s else ""
+        notes = ", ".join(filter(None, (self.understood.note, within)))
+        return (
+            f"{name} was read as {self.form}: {count:,} requests in {in_words(length_s)},"
+            f" {count / length_s:.3g}/s; times{of} in {unit}{f' ({notes})' if notes else ''}"
+        )
 
 
 def of_times(times_s: NDArray[np.float64]) -> Recorded:
-    """Of these times, ascending: from the first of them to a mean gap after the last."""
-    times_s = times_s - times_s[0]
-    length_s = float(times_s[-1]) * len(times_s) / (len(times_s) - 1)
-    return Recorded(times_s, np.ones(len(times_s), np.int64), 0.0, length_s)
+    """Of these times, ascending: from the first of them to a mean gap after the last.
 
-
-def _times(path: Path, column: str | None) -> Recorded:
-    """A time per line or, with a column's name, in that column of a CSV."""
-    return of_times(read_times_s(path) if column is None else read_column_s(path, column))
-
-
-def _azure_functions(path: Path, function: str | None) -> Recorded:
-    """Invocations of a function by its hash, or of all together: the trace of 2019 or of 2021."""
-    with text_of(path) as file:
-        head = file.readline().strip().split(",")
-    read = _invocations if head == AZURE_INVOCATIONS else _invocations_per_minute
-    return read(path, function)
-
-
-def _invocations(path: Path, function: str | None) -> Recorded:
-    """By when they began; times count from the first of them all."""
-    numbers, (functions, ends, durations) = read_columns(path, AZURE_INVOCATIONS[1:])
-    begins_s = to_times_s(path, numbers, ends) - to_numbers(path, numbers, durations)
-    every = of_times(np.sort(begins_s))
-    mine_s = np.sort(begins_s[np.array([function in (None, each) for each in functions])])
-    if not len(mine_s):
-        raise TraceError(f"{path} has no function {function!r}")
-    return replace(every, starts_s=mine_s - begins_s.min(), counts=np.ones(len(mine_s), np.int64))
-
-
-def _invocations_per_minute(path: Path, function: str | None) -> Recorded:
-    found, bad = 0, list[str]()
-    with text_of(path) as file:
-        head = file.readline().strip().split(",")
-        minutes = len(head) - len(AZURE_FUNCTIONS)
-        if minutes < 1 or head != [*AZURE_FUNCTIONS, *map(str, range(1, minutes + 1))]:
-            names = ",".join(AZURE_FUNCTIONS)
-            each = ",".join(AZURE_INVOCATIONS)
-            raise TraceError(
-                f"{path} line 1: the columns are not {names},1,2,3 and so on, nor {each}"
-            )
-        counts = np.zeros(minutes, np.int64)
-        for number, line in enumerate(map(str.strip, file), start=2):
-            # A day has 46,000 functions: the minutes of others are not looked at.
-            if not line or (function is not None and line.split(",", 3)[2:3] != [function]):
-                continue
-            found += 1
-            text = line.split(",", len(AZURE_FUNCTIONS))[-1]
-            mine = np.fromstring(text, np.int64, sep=",") if COUNTS.fullmatch(text) else NOTHING
-            if len(mine) == minutes and mine.max() <= MOST_COUNT:
-                counts += mine
-            else:
-                bad.append(f"line {number}: {_amiss(line, minutes)}")
-    refuse(path, bad)
-    if not found:
-        raise TraceError(f"{path} has no function" + (f" {function!r}" if function else ""))
-    return Recorded(np.arange(minutes) * MINUTE_S, counts, MINUTE_S, minutes * MINUTE_S)
-
-
-def _amiss(line: str, minutes: int) -> str:
-    """What is wrong with the row of a function."""
-    texts = line.split(",")[len(AZURE_FUNCTIONS) :]
-    wrong = ((i, text) for i, text in enumerate(texts, start=1) if not _is_count(text))
-    for minute, text in wrong if len(texts) == minutes else ():
-        return f"{text[:40]!r} in minute {minute} is no count"
-    columns = line.count(",") + 1
-    return f"has {columns} columns, not {len(AZURE_FUNCTIONS) + minutes}"
-
-
-def _is_count(text: str) -> bool:
-    return text.isdecimal() and int(text) <= MOST_COUNT
-
-
-def _burstgpt(path: Path, llm: str | None) -> Recorded:
-    """Requests to one of the language models, or to all; times count from the first of them all."""
-    numbers, (stamps, models) = read_columns(path, BURSTGPT)
-    times_s = to_times_s(path, numbers, stamps)
-    known = list(dict.fromkeys(models))
-    if llm not in (None, *known):
-        raise TraceError(f"{path} has no request to {llm!r}{meant_or_known(str(llm), known)}")
-    mine_s = np.sort(times_s[np.array([llm in (None, model) for model in models])])
-    # Within its second, a request may have come at any time.
-    length_s = float(np.ptp(times_s)) + 1.0
-    return Recorded(mine_s - times_s.min(), np.ones(len(mine_s), np.int64), 1.0, length_s)
-
-
-FORMATS: Final[dict[str, Reader]] = {
-    "times": _times,
-    "azure_functions": _azure_functions,
-    "burstgpt": _burstgpt,
-}
-
-
-def read_recorded(path: Path, form: str, selected: str | None = None) -> Recorded:
-    """The arrivals of a file in one of FORMATS; `selected` is the column or row that counts.
-
-    Raises OSError, and TraceError for a file that is not of that format, with the numbers of lines.
+    Where several came in one second, and all times are whole seconds, they were rounded: each may
+    have come at any time of its second.
     """
-    return FORMATS[form](path, selected)
+    is_rounded = not np.any(times_s % 1) and np.any(np.diff(times_s) == 0)
+    times_s = times_s - times_s[0]
+    last_s = float(times_s[-1])
+    length_s = last_s + 1.0 if is_rounded else last_s * len(times_s) / (len(times_s) - 1)
+    ones = np.ones(len(times_s), np.int64)
+    return Recorded(times_s, ones, 1.0 if is_rounded else 0.0, length_s)
+
+
+def read_trace(path: Path, source: TraceSource) -> Trace:
+    """The arrivals that count of a trace, whose file lies at `path`. Its times need not be sorted,
+    and count from the first request of the whole file.
+
+    Raises OSError, and TraceError for a file without times.
+    """
+    file = open_trace(path)
+    where = [(name, str(value)) for name, value in source.where.items()]
+    for name, _ in where:
+        if name not in file.columns:
+            hint = meant_or_known(name, file.columns)
+            raise TraceError(f"{path} has no column {name!r}{hint}")
+    if source.column is None and file.columns[: len(AZURE_FUNCTIONS)] == AZURE_FUNCTIONS:
+        understood = Understood("", "counts per minute")
+        return Trace(_of_minutes(file, where), understood, "an Azure Functions trace of 2019")
+    form = None if source.column else _format(file)
+    column = form.column if form else time_column(file, source.column)
+    took_s = [form.took_s] if form and form.took_s else []
+    table = file.read(list(dict.fromkeys([column, *took_s, *(name for name, _ in where)])))
+    unit = source.unit or (form.unit if form else None)
+    times_s, understood = seconds(file, column, table[column], unit)
+    for name in took_s:
+        times_s = times_s - _numbers(file, table[name])
+    mine = rows_that_are(file, table, where)
+    recorded = of_times(np.sort(times_s))
+    if where:
+        mine_s = np.sort(times_s[mine]) - times_s.min()
+        ones = np.ones(len(mine_s), np.int64)
+        recorded = Recorded(mine_s, ones, recorded.interval_s, recorded.length_s)
+    return Trace(recorded, understood, form.name if form else file.form)
+
+
+def read_named(folder: Path, source: TraceSource, *, needs_unit: bool) -> Trace:
+    """The same of a file whose path starts from `folder`. Raises TraceError for all that a user can
+    mend: also for a file that cannot be opened, and for a doubtful unit, if it matters."""
+    try:
+        trace = read_trace(folder / source.file, source)
+    except FileNotFoundError:
+        raise TraceError(f"there is no file {source.file!r} (of recorded arrivals)") from None
+    except (OSError, ValueError) as error:
+        raise TraceError(str(error)) from None
+    if needs_unit and trace.understood.doubt:
+        raise TraceError(trace.understood.doubt)
+    return trace
+
+
+def _format(file: TraceFile) -> Format | None:
+    return next((form for form in FORMATS if form.columns <= set(file.columns)), None)
+
+
+def _numbers(file: TraceFile, values: Any) -> NDArray[np.float64]:
+    found = np.array([number(str(text)) for text in values.to_pylist()])
+    bad = np.flatnonzero(~np.isfinite(found)).tolist()
+    file.refuse([f"row {file.first_row + i}: {str(values[i])[:40]!r} is no number" for i in bad])
+    return found
+
+
+def _of_minutes(file: TraceFile, where: Sequence[tuple[str, str]]) -> Recorded:
+    """Counts per minute, summed over all rows that count: a function has one per trigger."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    minutes = file.columns[len(AZURE_FUNCTIONS) :]
+    if not minutes or list(minutes) != [str(i + 1) for i in range(len(minutes))]:
+        raise TraceError(f"{file.path} row 1: the columns after Trigger are not 1,2,3 and so on")
+    table = file.read(file.columns)
+    mine = rows_that_are(file, table, where)
+    if not table.num_rows:
+        raise TraceError(f"{file.path} has no function")
+    table = table.filter(mine)
+    rows = file.first_row + np.flatnonzero(mine)
+    counts, bad = np.zeros(len(minutes), np.int64), list[str]()
+    for i, minute in enumerate(minutes):
+        texts = table[minute]
+        are_counts = pc.match_substring_regex(texts, "^[0-9]{1,10}$")
+        wrong = np.flatnonzero(~are_counts.to_numpy())
+        numbers = pc.cast(pc.if_else(are_counts, texts, "0"), pa.int64()).to_numpy()
+        for k in [*wrong, *np.flatnonzero(numbers > MOST_COUNT)]:
+            bad.append(f"row {rows[k]}: {str(texts[int(k)])[:40]!r} in minute {minute} is no count")
+        counts[i] = numbers.sum()
+    file.refuse(bad)
+    return Recorded(np.arange(len(minutes)) * MINUTE_S, counts, MINUTE_S, len(minutes) * MINUTE_S)

@@ -31,6 +31,8 @@ _FOLLOWING: Final = re.compile(
     r"|servers\[(?P<s>\d+)\]\.(?P<p>price|other_prices\[\d+\])\..*"
     r" servers\[(?P=s)\]\.(?P=p)(\..*)?"
     r"|scenarios\[(?P<g>\d+)\]\.grid\.vary\..* scenarios\[(?P=g)\]\.grid(\.vary)?"
+    # Nor what a file of arrivals is read as.
+    r"|(?P<f>.*\.(trace|traces\[\d+\]))\.(file|column|unit|where.*) (?P=f)"
     # Nor which keys a process of arrivals has.
     r"|measurement\.arrivals\.process measurement\.arrivals\..*"
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"

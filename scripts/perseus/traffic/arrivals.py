@@ -1,8 +1,8 @@
 """Arrival processes: absolute send times, drawn before a window starts.
 
 Sleeping relative gaps drifts, and evenly paced arrivals hide queueing, so every process here
-returns absolute times and Poisson is the default (docs/explanation/load.md). A trace is a text file
-with one arrival time per line, in seconds or as a date.
+returns absolute times and Poisson is the default (docs/explanation/load.md). A trace is what
+`study.recorded` reads.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Arrivals:
     """An arrival process.
 
     `cv` is the coefficient of variation of the gaps (gamma only), `gaps_s` are those of a recorded
-    trace (trace only, see `read_gaps_s`).
+    trace (trace only, see `study.recorded`).
     """
 
     process: Literal["poisson", "constant", "gamma", "trace"] = "poisson"

@@ -81,9 +81,12 @@ BATCHING = {"max_queue_delay_us": 9, "preferred_batch_sizes": [4]}
 SERVER = {"name": "cpu1", "cores": 1}
 SERVER["price"] = {"instance": "n1-standard-1", "region": "us-central1"}
 BURSTS = {"process": "mmpp", "rates_rps": [5]}
-TRACE = {"process": "trace", "traces": ["times.csv"], "duration_s": 20}
-AZURE = {**TRACE, "traces": ["azure.csv"], "format": "azure_functions"}
-BURSTGPT = {**TRACE, "traces": ["burstgpt.csv"], "format": "burstgpt"}
+TIMES = {"file": "times.csv"}
+TRACE = {"process": "trace", "traces": [TIMES], "duration_s": 20}
+AZURE = {**TRACE, "traces": ["azure.csv"]}
+READ = {"file": "azure.csv", "column": "time_s", "unit": "s", "where": {"user": "a"}}
+"""What may be said of a trace."""
+
 UNREAD = {
     "startup": {"starts": 2},
     "aa": {"restarts": 2},
@@ -288,6 +291,28 @@ GROUPS = {
             ({"demand.servers": ["cpu1"]}, TOLD),
         ),
     ),
+    "demand of a trace": Group(
+        {"demand.models": [{"name": RESNET, "trace": TIMES}]},
+        (
+            *rows(
+                {"demand.models.trace.file": "azure.csv"},
+                {"demand.models.trace.where": READ["where"]},
+                run=PLANNED,
+            ),
+            *rows(
+                {"demand.models.trace.column": "time_s"},
+                {"demand.models.trace.unit": "s"},
+                run=TOLD,
+            ),
+        ),
+    ),
+    "arrivals of a trace": Group(
+        {"measurement.arrivals": {"process": "trace", "trace": TIMES}},
+        rows(
+            *({f"measurement.arrivals.trace.{key}": of} for key, of in READ.items()),
+            run=ALL_MEASURED,
+        ),
+    ),
     "figures": Group(
         {},
         rows(
@@ -348,13 +373,17 @@ GROUPS = {
         rates_rps=[6],
     ),
     "gamma": replay("some", {**BURSTS, "process": "gamma"}, cv=3),
-    "trace": replay("some", TRACE, column="time_s", begins_s=[5], time_scale=0.5),
-    "functions": replay("some", AZURE, functions=["f1"]),
-    "llms": replay("some", BURSTGPT, llms=["GPT-4"]),
+    "trace": replay(
+        "some",
+        TRACE,
+        begins_s=[5],
+        time_scale=0.5,
+        **{f"traces.{key}": value for key, value in READ.items()},
+    ),
     "recordings": Group(
         {"scenarios.experiments": [PEAK, {"kind": "replay", "name": "some", **AZURE}]},
         (
-            ({f"{REPLAY}.{key}": BURSTGPT[key] for key in ("traces", "format")}, REPLAYED),
+            ({f"{REPLAY}.traces": ["burstgpt.csv"]}, REPLAYED),
             (
                 {f"{REPLAY}.name": "other"},
                 {("measure", "cpu1.shared.replay-other.r1"), ("figure", "replay"), PRICED},
@@ -413,14 +442,12 @@ ELSEWHERE = {
     "cores_of_a_grid_have_a_ceiling_of_their_own_where_this_machine_has_them": [
         "scenarios.grid.vary.cores"
     ],
-    "the_trace_of_the_arrivals": ["measurement.arrivals.trace"],
     "the_way_of_the_requests": ["measurement.client.shared_memory"],
     "a_repeat_added": ["measurement.repeats"],
     "a_demand_a_higher_one_and_the_file_of_its_trace": [
         "demand.headroom",
         "demand.models.name",
         "demand.models.rps",
-        "demand.models.trace",
     ],
     "how_results_are_priced": [
         f"costs.{key}"

@@ -86,7 +86,8 @@ def keys_of(schema: Mapping[str, Any]) -> set[Key]:
 def write_traces(folder: Path) -> None:
     """A request a second in each, of two functions and of two models; in one soon two a second."""
     seconds = [*range(100), *(100 + half / 2 for half in range(200))]
-    (folder / "times.csv").write_text("time_s\n" + "".join(f"{second}\n" for second in seconds))
+    rows = "".join(f"{second},{'ab'[i % 2]}\n" for i, second in enumerate(seconds))
+    (folder / "times.csv").write_text(f"time_s,user\n{rows}")
     head = f"HashOwner,HashApp,HashFunction,Trigger,{','.join(map(str, range(1, 5)))}"
     rows = "".join(f"o,a,{function},http,60,60,60,60\n" for function in ("f1", "f2"))
     (folder / "azure.csv").write_text(f"{head}\n{rows}")

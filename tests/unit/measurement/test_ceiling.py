@@ -27,6 +27,7 @@ from perseus.results.records import Ceiling
 from perseus.study.sla import Sla
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.measure import MeasuredArrivals
+from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import Arrivals
 
 TASK = CeilingTask(
@@ -231,7 +232,8 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
     monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
     monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: None)
     arrivals = MeasuredArrivals(process=process, cv=3.0)
-    task = TASK.model_copy(update={"arrivals": arrivals})
+    source = TraceSource(file="trace.csv")
+    task = TASK.model_copy(update={"arrivals": arrivals, "trace": source})
     path, shapes = tmp_path / "ceiling.json", {Shape(224, 1): ["resnet18"]}
     used = trace if process == "trace" else None
     ceiling.measure(task, shapes, used, path, tmp_path / "log", print)

@@ -21,6 +21,7 @@ from perseus.study.experiments.concurrency import Run as Sweep
 from perseus.study.experiments.peak import DEDICATED, Run
 from perseus.study.presets import PRESETS
 from perseus.study.tasks.measure import MeasuredArrivals, MeasureTask
+from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import Arrivals
 from perseus.traffic.requests import Requests, Status
 
@@ -41,8 +42,9 @@ def test_a_cell_has_the_arrivals_of_its_task(tmp_path):
         measure_task(tenant("a"), arrivals=MeasuredArrivals(process=process, cv=2.0))
         for process in ("gamma", "trace")
     )
-    assert arrivals(gamma.arrivals, None) == Arrivals("gamma", 2.0)
-    assert arrivals(replayed.arrivals, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
+    assert arrivals(gamma.arrivals, None, None) == Arrivals("gamma", 2.0)
+    source = TraceSource(file="trace.csv")
+    assert arrivals(replayed.arrivals, source, trace) == Arrivals("trace", 2.0, (1.0, 2.0))
 
 
 def test_the_first_message_of_each_kind_of_error_is_kept_over_several_servers(tmp_path):

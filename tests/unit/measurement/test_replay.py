@@ -19,6 +19,7 @@ from perseus.peak.lindley import departures_s
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import Bursts, Run, Trace
 from perseus.study.sla import Sla
+from perseus.study.traces import TraceSource
 from perseus.traffic.arrivals import stream
 from perseus.traffic.mmpp import Mmpp
 
@@ -307,9 +308,7 @@ def test_each_tenant_replays_its_trace_from_where_it_should(tmp_path):
     for name, first in (("x.csv", 0), ("y.csv", 1000)):
         (tmp_path / name).write_text("".join(f"{first + 0.25 * i}\n" for i in range(400)))
     trace = Trace(
-        files=("x.csv", "y.csv"),
-        format="times",
-        selected=(),
+        sources=(TraceSource(file="x.csv"), TraceSource(file="y.csv")),
         begins_s=(0.0, 50.1),
         time_scale=0.5,
     )
@@ -329,9 +328,9 @@ def test_one_file_of_both_tenants_is_read_by_what_each_selects(tmp_path):
     rows = "".join(f"{i},{'GPT-4' if i % 3 else 'ChatGPT'}\n" for i in range(300))
     path.write_text(f"Timestamp,Model\n{rows}")
     trace = Trace(
-        files=("burst.csv",),
-        format="burstgpt",
-        selected=("ChatGPT", "GPT-4"),
+        sources=tuple(
+            TraceSource(file="burst.csv", where={"Model": name}) for name in ("ChatGPT", "GPT-4")
+        ),
         begins_s=(0.0,),
         time_scale=1.0,
     )

@@ -10,6 +10,7 @@ from perseus.study.demand import interval_rates_rps, rate_shares, request_percen
 from perseus.study.planning import measure_task, tables_task
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
+from perseus.study.recorded import of_times
 from perseus.study.tenant import Tenant
 
 ROOT = Path(__file__).parents[3]
@@ -56,14 +57,14 @@ def test_the_rates_of_a_trace(tmp_path):
 @pytest.mark.parametrize(
     ("last", "interval_s", "expected"),
     [
-        (1e12, 60, "day.txt line 2: '1000000000000.0' is too large for a time in s"),
-        (1.1e7, 1, "'day.txt' lasts 127 days, more than 10,000,000 times interval_s"),
+        (1e12, 60, "day.txt row 4: '1000000000000.0' is too large for a time in s"),
+        (1.1e7, 1, "'day.txt' lasts 170 days, more than 10,000,000 times interval_s"),
         ("2026-11-25", 60, "'day.txt' lasts 739,944 days, more than"),
     ],
 )
 def test_a_trace_that_cannot_be_in_seconds_is_refused(last, interval_s, expected, tmp_path):
-    first = "0001-01-01" if isinstance(last, str) else 0.0
-    (tmp_path / "day.txt").write_text(f"{first}\n{last}\n")
+    first = "0001-01-01\n" * 3 if isinstance(last, str) else "0.5\n0.6\n0.7\n"
+    (tmp_path / "day.txt").write_text(f"{first}{last}\n")
     with pytest.raises(ConfigError, match=r"demand\.models\[0\]\.trace: ") as caught:
         asked([{"name": A, "trace": "day.txt"}], tmp_path, interval_s=interval_s)
     assert expected in str(caught.value)
@@ -74,13 +75,14 @@ STEPS = ((0, 1), (60, 10), (120, 4))
 
 def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     """Its 101 arrivals stand for 10.1 s: the last has a gap after it, too."""
-    assert interval_rates_rps(np.linspace(0, 10, 101), 60.0)[0] == pytest.approx([10.0])
+    assert interval_rates_rps(of_times(np.linspace(0, 10, 101)), 60.0)[0] == pytest.approx([10.0])
 
 
 @pytest.mark.parametrize(
     ("times_s", "interval_s", "expected_rps"),
     [
         (np.repeat(np.arange(61.0), 100), 1.0, [100.0] * 61),
+        (np.repeat(np.arange(61.0), 100), 1.5, [100.0] * 31),  # of whole seconds: two of them
         (np.arange(120.0), 60.0, [1.0, 1.0]),
         (np.arange(120.0), 50.0, [1.0, 1.0, 1.0]),
         (0.3 + np.arange(10), 1.0, [1.0] * 10),  # 2.3 - 0.3 < 2
@@ -88,13 +90,13 @@ def test_a_trace_that_is_shorter_than_an_interval_has_its_own_rate():
     ],
 )
 def test_what_comes_at_the_end_of_an_interval_is_of_the_next(times_s, interval_s, expected_rps):
-    assert interval_rates_rps(times_s, interval_s)[0].tolist() == expected_rps
+    assert interval_rates_rps(of_times(times_s), interval_s)[0].tolist() == expected_rps
 
 
 def test_requests_after_the_last_whole_interval_count():
     """The trace ends with 1200 requests in a second, which the last minute has."""
     times_s = np.concatenate([np.arange(120.0), np.linspace(130, 131, 1200)])
-    rates_rps, requests = interval_rates_rps(times_s, 60.0)
+    rates_rps, requests = interval_rates_rps(of_times(times_s), 60.0)
     assert rates_rps == pytest.approx([1.0, 1.0, (1200 + 48) / 60], rel=0.01)
     assert requests.tolist() == [60, 60, 1200]
 

@@ -212,7 +212,7 @@ def test_a_trace_is_in_the_tasks_of_the_measurements(tmp_path):
     change = {"process": "trace", "trace": str(tmp_path / "trace.csv")}
     study = load({"measurement": {"arrivals": change}})
     measured = planning.measure_task(study, cells(study)[0])
-    assert (measured.arrivals.process, measured.trace) == ("trace", change["trace"])
+    assert (measured.arrivals.process, measured.trace.file) == ("trace", change["trace"])
     assert planning.measure_task(load(), cells(load())[0]).trace is None
 
 
@@ -412,7 +412,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"measurement": {"arrivals": {"process": "trace"}}},
-            r"measurement\.arrivals\.trace: is missing \(a file with one",
+            r"measurement\.arrivals\.trace: is missing \(a file of recorded arrivals\)",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace", "trace": "none.csv"}}},
@@ -420,7 +420,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"measurement": {"arrivals": {"process": "trace", "trace": "config/prices.csv"}}},
-            r"arrivals\.trace: .*prices\.csv line 1: 'InstanceType.* is not a time",
+            r"arrivals\.trace: .*prices\.csv is a CSV file with the columns 'InstanceType",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace", "trace": "config"}}},
@@ -533,7 +533,11 @@ def background(**keys):
             r"experiments\[0\]: 'config/\{a\}\.csv' has a brace",
         ),
         (
-            shared(kind="replay", process="trace", traces=["config/prices.csv"], column="vCPUs"),
+            shared(
+                kind="replay",
+                process="trace",
+                traces=[{"file": "config/prices.csv", "column": "vCPUs"}],
+            ),
             r"traces\[0\]: .*prices\.csv ",
         ),
         (shared(mixes=[[1, 1]], cv=4), r"cv: is of kind: replay only"),

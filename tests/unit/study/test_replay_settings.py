@@ -9,6 +9,7 @@ import pytest
 from perseus.study.experiments.replay import Bursts, Run, Settings, of_tenant
 
 TENANTS = ("a", "b")
+F1, F2 = ({"file": "azure.csv", "where": {"HashFunction": name}} for name in ("f1", "f2"))
 
 
 def run(**settings) -> Run:
@@ -27,6 +28,7 @@ def folder(tmp_path):
     (tmp_path / "times.csv").write_text("".join(f"{second}\n" for second in range(300)))
     head = "HashOwner,HashApp,HashFunction,Trigger,1,2,3,4"
     (tmp_path / "azure.csv").write_text(f"{head}\no,a,f1,http,60,0,0,60\no,a,f2,http,0,0,9,0\n")
+    (tmp_path / "ms.csv").write_text("".join(f"{1000 * second}\n" for second in range(600)))
     (tmp_path / "busy.csv").write_text(f"{head}\no,a,f1,http,6000000,6000000,6000000,6000000\n")
     return tmp_path
 
@@ -58,8 +60,11 @@ def test_the_files_of_a_run_are_those_of_its_traces_each_once():
 
 
 def test_a_run_of_a_trace_survives_being_made_plain():
-    asked = run(process="trace", format="burstgpt", traces=("t.csv",), llms=("GPT-4", "ChatGPT"))
-    assert asked.trace.selected_by(1) == "ChatGPT" and asked.trace.begins_s == (0.0,)
+    of_gpt4 = {"file": "t.csv", "where": {"Model": "GPT-4"}}
+    asked = run(process="trace", traces=("t.csv", of_gpt4))
+    plain, selected = asked.trace.sources
+    assert (plain.file, plain.where) == ("t.csv", {})
+    assert selected.where == {"Model": "GPT-4"} and asked.trace.begins_s == (0.0,)
     assert Run.model_validate(asked.plain()) == asked
 
 
@@ -78,9 +83,8 @@ GOOD = [
     {"process": "gamma", "cv": 2.0, "rates_rps": (3.0, 4.0)},
     {"process": "mmpp", "burst_factor": 3.0, "percents_of_peak": (30,)},
     {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 100.0)},
-    {"process": "trace", "format": "azure_functions", "traces": ("azure.csv",),
-     "functions": ("f1", "f2"), "duration_s": 240.0},
-    {"process": "trace", "format": "azure_functions", "traces": ("busy.csv",), "rates_rps": (9.0,)},
+    {"process": "trace", "traces": (F1, F2), "duration_s": 240.0},
+    {"process": "trace", "traces": ("busy.csv",), "rates_rps": (9.0,)},
 ]  # fmt: skip
 
 
@@ -102,10 +106,6 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
         ({"process": "gamma", "traces": ("x",)}, r"traces: is of process: trace only"),
         ({"process": "trace"}, r"traces: is missing \(files of recorded arrivals\)"),
         (
-            {"process": "trace", "traces": ("times.csv",), "functions": ("f",)},
-            r"functions: is of format: azure_functions only, and format is 'times'",
-        ),
-        (
             {"process": "gamma", "rates_rps": (1.0, 2.0, 3.0)},
             r"rates_rps: has 3 entries for 2 tenants \(or one for all\)",
         ),
@@ -113,7 +113,10 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
             {"process": "trace", "traces": ("times.csv", "none.csv")},
             r"traces\.1: there is no file 'none\.csv' \(of recorded arrivals\)",
         ),
-        ({"process": "trace", "traces": ("azure.csv",)}, r"azure\.csv line 1: 'HashOwner.* is not"),
+        (
+            {"process": "trace", "traces": ("ms.csv",)},
+            r"ms\.csv does not tell the unit of its times, which would be 6\.93 days in s, 9\.98",
+        ),
         (
             {"process": "trace", "traces": ("times.csv",), "begins_s": (0.0, 250.0)},
             r"times\.csv lasts 50 s from second 250 on, at time_scale 1, and duration_s is 120",
@@ -123,12 +126,11 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
             r"times\.csv lasts 30 s from second 0 on, at time_scale 0\.1, and duration_s is 120",
         ),
         (
-            {"process": "trace", "format": "azure_functions", "traces": ("azure.csv",),
-             "functions": ("f1", "f2")},
-            r"'f2' of azure\.csv has no arrivals from second 0 to 120 \(change begins_s\)",
+            {"process": "trace", "traces": (F1, F2)},
+            r"azure\.csv \(HashFunction f2\) has no arrivals from second 0 to 120 \(change",
         ),
         (
-            {"process": "trace", "format": "azure_functions", "traces": ("busy.csv",)},
+            {"process": "trace", "traces": ("busy.csv",)},
             r"busy\.csv has 1e\+05 requests/s, at time_scale 1, and at most 50000 can be sent",
         ),
     ],
@@ -140,9 +142,9 @@ def test_what_cannot_be_replayed_is_refused(settings, expected, folder):
 
 def test_all_problems_of_all_files_are_told_at_once(folder):
     (folder / "bad.csv").write_text("1\nsoon\n2\n")
-    found = problems(folder, process="trace", traces=("none.csv", "bad.csv"), cv=2.0, column="at")
+    found = problems(folder, process="trace", traces=("none.csv", "bad.csv"), cv=2.0)
     assert len(found) == 3 and found[0].startswith("cv: ")
-    assert "none.csv" in found[1] and "has no column 'at'" in found[2]
+    assert "none.csv" in found[1] and "row 2: 'soon' is no time" in found[2]
 
 
 def test_one_problem_of_a_file_that_all_tenants_replay_is_told_once(folder):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from perseus.study.traces import TraceError, read_gaps_s
 from perseus.traffic.arrivals import Arrivals, stream
 
 
@@ -105,41 +104,6 @@ def test_tenants_that_replay_one_trace_are_independent():
         found.append(np.corrcoef(counts)[0, 1])
     assert abs(np.mean(found)) < 0.08
     assert max(found) < 0.7
-
-
-def trace_file(folder, text):
-    path = folder / "trace.csv"
-    path.write_bytes(text.encode() if isinstance(text, str) else text)
-    return path
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["0\n1\n3\n", "time_s\n10\n11\n13", "\ufeff13\r\n 10\r\n11e0\r\n\r\n", "-3\n-2\n0\n"],
-    ids=["plain", "with a header", "unsorted, from Windows", "before zero"],
-)
-def test_a_trace_is_read_as_its_gaps(text, tmp_path):
-    assert read_gaps_s(trace_file(tmp_path, text)) == (1.0, 2.0)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("time_s\n1\nsoon\n", r"trace\.csv line 3: 'soon' is not a time in s"),
-        ("1\ntime_s\n2\n", "line 2: 'time_s' is not"),
-        ("start_s\n1\n2\n", "line 1: 'start_s' is not"),
-        ("1\n2,3\n", "line 2: '2,3' is not"),
-        ("1\nnan\n2", "line 2: 'nan' is not"),
-        ("1\ninf\n2", "line 2: 'inf' is not"),
-        ("", "needs arrivals at two different times"),
-        ("time_s\n1\n", "needs arrivals at two"),
-        ("1\n1\n1.0\n", "needs arrivals at two"),
-        (b"\x89PNG\xff", "is not a text file"),
-    ],
-)
-def test_a_file_that_is_no_trace_is_refused_by_line(text, message, tmp_path):
-    with pytest.raises(TraceError, match=message):
-        read_gaps_s(trace_file(tmp_path, text))
 
 
 def test_a_stream_is_reproducible_and_differs_between_tenants_and_repeats():

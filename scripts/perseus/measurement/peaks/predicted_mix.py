@@ -48,7 +48,7 @@ def predicted_peak(
     solos = {tenant: _solo(repeats, memory_bytes) for tenant, repeats in alone.items()}
     if any(name not in solos for name in task.tenant_names):
         return None
-    process = arrivals(task.arrivals, cell.inputs.trace)
+    process = arrivals(task.arrivals, task.trace, cell.inputs.trace)
     mixes = list(_mixes(cell, solos, process))
     rng = np.random.default_rng(0)
     found_alone = {tenant: _relative_draws(repeats, rng) for tenant, repeats in alone.items()}

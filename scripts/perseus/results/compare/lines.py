@@ -179,7 +179,11 @@ def _facts(
         task = peak.task
         sizes = ", ".join(str(tenant.request_batch_size) for tenant in task.tenants)
         yield ("requests of another size", ""), sizes
-        arrivals = (task.arrivals.process, f"cv {task.arrivals.cv:g}", task.trace or "")
+        arrivals = (
+            task.arrivals.process,
+            f"cv {task.arrivals.cv:g}",
+            task.trace.file if task.trace else "",
+        )
         yield ("other arrivals", ""), ", ".join(filter(None, arrivals))
 
 

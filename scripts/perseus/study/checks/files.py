@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from perseus.study.problems import Place, Problems
-from perseus.study.traces import read_times_s
+from perseus.study.recorded import read_named
+from perseus.study.trace_files import TraceError
+from perseus.study.traces import TraceSource
 
 MOST_INTERVALS: Final = 10_000_000
 """That the rates of a trace are taken over: nineteen years of minutes."""
@@ -31,22 +31,22 @@ def found(test: Callable[[], bool]) -> bool:
 
 
 def trace_problems(
-    at: Place, trace: str, folder: Path, *, interval_s: float | None = None
+    at: Place, source: TraceSource, folder: Path, *, interval_s: float | None = None
 ) -> Problems:
-    """Of a file of arrivals, whose path starts from `folder`, and which is cut into intervals of
-    `interval_s`, if at all."""
-    yield from brace_problems(at, trace)
+    """Of a file of arrivals, whose path starts from `folder`. If it is cut into intervals of
+    `interval_s`, the unit of its times matters; else only the ratios of its gaps do."""
+    yield from brace_problems(at, source.file)
     try:
-        times_s = read_times_s(folder / trace)
-    except FileNotFoundError:
-        yield at, f"there is no file {trace!r} (one arrival time per line, in seconds or as a date)"
-    except (OSError, ValueError) as error:
+        recorded = read_named(folder, source, needs_unit=interval_s is not None).recorded
+    except TraceError as error:
         yield at, str(error)
-    else:
-        intervals = np.ptp(times_s) / interval_s if interval_s else 0
-        if intervals > MOST_INTERVALS:
-            yield (
-                at,
-                f"{trace!r} lasts {np.ptp(times_s) / 86_400:,.0f} days, more than"
-                f" {MOST_INTERVALS:,} times interval_s: (are its times in seconds?)",
-            )
+        return
+    if not recorded.counts.any() or (interval_s is None and recorded.is_of_one_time):
+        wanted = "arrivals" if interval_s else "arrivals at two different times, at least"
+        yield at, f"{source} needs {wanted}"
+    if interval_s and recorded.length_s > MOST_INTERVALS * interval_s:
+        yield (
+            at,
+            f"{source.file!r} lasts {recorded.length_s / 86_400:,.0f} days, more than"
+            f" {MOST_INTERVALS:,} times interval_s: (is the unit of its times right?)",
+        )

@@ -58,4 +58,4 @@ def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Pro
     if arrivals.trace is not None:
         yield from trace_problems(at, arrivals.trace, folder)
     elif arrivals.process == "trace":
-        yield at, "is missing (a file with one arrival time per line, in seconds or as a date)"
+        yield at, "is missing (a file of recorded arrivals)"

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from perseus.study.base import Part, Real
 from perseus.study.problems import Problems
+from perseus.study.traces import TraceSource
 
 MOST_RPS: Final = 50_000
 """More than one process can send."""
@@ -56,9 +57,14 @@ class ExperimentRun(Part):
         return False
 
     @property
+    def traces(self) -> tuple[TraceSource, ...]:
+        """Traces that it replays, each once."""
+        return ()
+
+    @property
     def files(self) -> tuple[str, ...]:
         """Files that it reads, which the configuration names: inputs of its job."""
-        return ()
+        return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
 class ExperimentSettings(Part):

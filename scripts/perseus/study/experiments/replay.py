@@ -8,16 +8,16 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 from pydantic import Field
 
-from perseus.study.base import Name, Part, Real, Text, Whole
+from perseus.study.base import Name, Part, Real, Whole
 from perseus.study.experiments.base import MOST_RPS, ExperimentRun, ExperimentSettings, Rate
 from perseus.study.problems import Problems
-from perseus.study.recorded import read_recorded
+from perseus.study.recorded import Recorded, read_named
+from perseus.study.trace_files import TraceError
+from perseus.study.traces import TraceOf, TraceSource
 
 T = TypeVar("T")
-Format = Literal["times", "azure_functions", "burstgpt"]
 Percent = Annotated[Whole, Field(ge=1, le=1000)]
 Begin = Annotated[Real, Field(ge=0)]
-Words = Annotated[Text, Field(min_length=1)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
@@ -41,19 +41,11 @@ class Bursts(Part):
 
 
 class Trace(Part):
-    """Parts of recordings; lists have an entry for each tenant, or one for all.
+    """Parts of recordings; lists have an entry for each tenant, or one for all."""
 
-    `selected` are the columns or rows that count; empty where all do.
-    """
-
-    files: tuple[str, ...]
-    format: Format
-    selected: tuple[str, ...]
+    sources: tuple[TraceSource, ...]
     begins_s: tuple[float, ...]
     time_scale: float
-
-    def selected_by(self, tenant: int) -> str | None:
-        return of_tenant(self.selected, tenant) if self.selected else None
 
 
 class Run(ExperimentRun):
@@ -82,8 +74,8 @@ class Run(ExperimentRun):
         return False  # its own
 
     @property
-    def files(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(self.trace.files)) if self.trace else ()
+    def traces(self) -> tuple[TraceSource, ...]:
+        return self.trace.sources if self.trace else ()
 
     def phases(self, tenants: int) -> list[ReplayPhase]:
         """Its windows: all tenants together, and each alone; of one tenant there is no other."""
@@ -94,13 +86,11 @@ class Run(ExperimentRun):
 OF_PROCESS: Final = {
     "cv": "gamma",
     **dict.fromkeys(("burst_factor", "burst_s", "burst_share"), "mmpp"),
-    **dict.fromkeys(("traces", "format", "begins_s", "time_scale"), "trace"),
-    **dict.fromkeys(("column", "functions", "llms"), "trace"),
+    **dict.fromkeys(("traces", "begins_s", "time_scale"), "trace"),
 }
-OF_FORMAT: Final = {"column": "times", "functions": "azure_functions", "llms": "burstgpt"}
-"""Keys that only one process, or one format of its traces, has."""
+"""Keys that only one process has."""
 
-LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "functions", "llms", "begins_s")
+LISTS: Final = ("rates_rps", "percents_of_peak", "traces", "begins_s")
 """Keys whose lists have an entry for each tenant, or one for all."""
 
 
@@ -144,26 +134,10 @@ class Settings(ExperimentSettings):
     burst_share: Annotated[Real, Field(ge=0.001, le=0.9)] | None = Field(
         default=None, description="Share of the time in bursts; mmpp only. Default, 0.1."
     )
-    traces: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
-        default=None, description="Files of recorded arrivals; trace only."
-    )
-    format: Format | None = Field(
+    traces: Annotated[tuple[TraceOf, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Of the files; trace only. `times`, the default: a time in seconds, or a date"
-        " and time, per line or in a column. `azure_functions` (of 2019 or 2021) and `burstgpt`:"
-        " those public traces.",
-    )
-    column: Words | None = Field(
-        default=None, description="The column of a CSV that has the times; times only."
-    )
-    functions: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
-        default=None,
-        description="HashFunction, or func, of the rows that count; azure_functions only. Default,"
-        " all.",
-    )
-    llms: Annotated[tuple[Words, ...], Field(min_length=1)] | None = Field(
-        default=None,
-        description="Model of the rows that count, such as GPT-4; burstgpt only. Default, all.",
+        description="Files of recorded arrivals, or mappings that say what of them counts; trace"
+        " only.",
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -198,9 +172,7 @@ class Settings(ExperimentSettings):
     @property
     def _trace(self) -> Trace:
         return Trace(
-            files=self.traces or (),
-            format=self.format or "times",
-            selected=self.functions or self.llms or ((self.column,) if self.column else ()),
+            sources=self.traces or (),
             begins_s=self.begins_s or (0.0,),
             time_scale=self.time_scale or 1.0,
         )
@@ -209,9 +181,6 @@ class Settings(ExperimentSettings):
         for key, only in OF_PROCESS.items():
             if getattr(self, key) is not None and self.process != only:
                 yield (key,), f"is of process: {only} only, and process is {self.process!r}"
-        for key, only in OF_FORMAT.items() if self.process == "trace" else ():
-            if getattr(self, key) is not None and self._trace.format != only:
-                yield (key,), f"is of format: {only} only, and format is {self._trace.format!r}"
         if self.process == "trace" and self.traces is None:
             yield ("traces",), "is missing (files of recorded arrivals)"
         if self.rates_rps is not None and self.percents_of_peak is not None:
@@ -229,32 +198,30 @@ class Settings(ExperimentSettings):
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        trace, files = self._trace, self._trace.files
+        trace, sources = self._trace, self._trace.sources
+        is_asked = bool(sources) and self.process == "trace"
         parts = dict.fromkeys(
-            (i % len(files), trace.selected_by(i), of_tenant(trace.begins_s, i))
-            for i in range(len(tenants) if files and self.process == "trace" else 0)
+            (i % len(sources), of_tenant(trace.begins_s, i))
+            for i in range(len(tenants) if is_asked else 0)
         )
-        for at, selected, begin_s in parts:
-            for text in self._part_problems(folder, files[at], selected, begin_s):
+        for at, begin_s in parts:
+            try:
+                recorded = read_named(folder, sources[at], needs_unit=True).recorded
+            except TraceError as error:
+                yield ("traces", at), str(error)
+                continue
+            for text in self._part_problems(recorded, sources[at], begin_s):
                 yield ("traces", at), text
 
     def _part_problems(
-        self, folder: Path, file: str, selected: str | None, begin_s: float
+        self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
         """What is wrong with the part of a recording that one tenant replays."""
-        try:
-            recorded = read_recorded(folder / file, self._trace.format, selected)
-        except FileNotFoundError:
-            yield f"there is no file {file!r} (of recorded arrivals)"
-            return
-        except (OSError, ValueError) as error:
-            yield str(error)
-            return
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale
         rate_rps = recorded.expected(begin_s, end_s).sum() / self.duration_s
-        of = file if selected is None else f"{selected!r} of {file}"
+        of = str(source)
         if has_s < self.duration_s * (1 - 1e-9):
             yield (
                 f"{of} lasts {has_s:.6g} s from second {begin_s:g} on, at time_scale {scale:g}, and"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perseus.study.base import Part
 from perseus.study.tasks.measure import MeasuredArrivals, MeasuredClient
+from perseus.study.traces import TraceOf
 
 
 class RequestOfModel(Part):
@@ -23,14 +24,14 @@ class CeilingTask(Part):
 
     It is found on a server of our own, whatever the launcher and the runtime. `cores` are the
     server's, None beside a remote server: its client has `client_cores`, the null model the others.
-    `trace` is the file of a trace's arrivals.
+    `trace` is what arrivals of a trace are read from.
     """
 
     server: str
     cores: int | None
     client_cores: int | None
     arrivals: MeasuredArrivals
-    trace: str | None
+    trace: TraceOf | None
     client: MeasuredClient
     seed: int
     requests: tuple[RequestOfModel, ...]

@@ -12,6 +12,7 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.presets import SearchSettings
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
+from perseus.study.traces import TraceOf
 from perseus.study.triton_models import PreprocessedBy, steps
 
 
@@ -78,8 +79,8 @@ class MeasuredTenant(Part):
 class MeasureTask(Part):
     """One cell: scenario x experiment x repeat.
 
-    `trace` is the file of a trace's arrivals. What the experiment does not read of arrivals and
-    client is as in a study that says nothing of it.
+    `trace` is what arrivals of a trace are read from. What the experiment does not read of
+    arrivals and client is as in a study that says nothing of it.
     """
 
     study: str
@@ -93,7 +94,7 @@ class MeasureTask(Part):
     preset: str
     search: SearchSettings
     arrivals: MeasuredArrivals
-    trace: str | None
+    trace: TraceOf | None
     client: MeasuredClient
 
     @property

@@ -1,0 +1,236 @@
+"""The times of a trace: which column has them, and in which unit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.study.hints import meant_or_known
+from perseus.study.trace_files import TraceError, TraceFile, is_date, moment, number
+
+UNIT_S: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+UNIT_WORDS: Final = {
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "ms": ("ms", "msec", "millis", "millisecond", "milliseconds"),
+    "us": ("us", "usec", "micros", "microsecond", "microseconds"),
+    "ns": ("ns", "nsec", "nanos", "nano", "nanosecond", "nanoseconds"),
+}
+"""How the name of a column ends that tells the unit, such as `arrival_ms` or `timeUnixNano`."""
+
+TIME_NAMES: Final = (
+    *("time", "times", "timestamp", "ts", "date", "datetime", "epoch", "epochtime", "unixtime"),
+    *("arrival", "arrivals", "arrivaltime", "arrivaltimestamp", "arrivedat", "starttime"),
+    *("starttimestamp", "startedat", "createdat", "timeunix", "starttimeunix"),
+)
+"""Names of columns of times, without unit, capitals and signs."""
+
+EPOCH_S: Final = (1e9, 1e10)
+"""Seconds since 1970 from September 2001 to 2286."""
+
+LATEST_S: Final = 1e11
+"""As seconds since 1970, in the year 5138: larger numbers have another unit."""
+
+HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
+"""Clocks are put back by an hour, before 4 o'clock. Smaller steps back are those of a log whose
+lines are not sorted."""
+
+BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What was taken for the times of a trace.
+
+    Args:
+        column: its name, empty if the file has only one.
+        unit: s, ms, us or ns; "dates" for dates with times.
+        note: what else was assumed, in a few words, or empty.
+        doubt: why the unit may be another one, or empty.
+    """
+
+    column: str
+    unit: str
+    note: str = ""
+    doubt: str = ""
+
+
+def words_of(name: str) -> list[str]:
+    """`arrivalTime_ms` -> arrival, time, ms."""
+    return re.findall("[a-z0-9]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+
+
+def unit_of_name(name: str) -> str | None:
+    """The unit that the name of a column ends with."""
+    last = words_of(name)[-1:]
+    return next((unit for unit, words in UNIT_WORDS.items() if last and last[0] in words), None)
+
+
+def _is_named_as_time(name: str) -> bool:
+    words = words_of(name)
+    rest = words[:-1] if unit_of_name(name) else words
+    return "".join(rest) in TIME_NAMES
+
+
+def time_column(file: TraceFile, asked: str | None) -> str:
+    """The asked column, or the one that has the times by its name or its dates.
+
+    Raises TraceError, with what is in the file and what to write, if it is not clear which.
+    """
+    if asked is not None:
+        if asked not in file.columns:
+            hint = meant_or_known(asked, file.columns)
+            raise TraceError(f"{file.path} has no column {asked!r}{hint}")
+        return asked
+    if len(file.columns) == 1:
+        return file.columns[0]
+    named = [name for name in file.columns if _is_named_as_time(name)]
+    dated = [name for name, text in zip(file.columns, file.first, strict=False) if is_date(text)]
+    for candidates in (named, dated):
+        if len(candidates) == 1:
+            return candidates[0]
+    raise TraceError(f"{file.described()}. Name the column of the times: {suggested(file)}")
+
+
+def suggested(file: TraceFile) -> str:
+    """The line that would read the file, as far as can be told from its first row."""
+    pairs = list(zip(file.columns, file.first, strict=False))
+    dated = [name for name, text in pairs if is_date(text)]
+    numbered = [name for name, text in pairs if number(text) == number(text)]
+    name = next(iter([*dated, *numbered, *file.columns]))
+    unit = "" if dated else ", unit: ms"
+    return f"{{file: {file.path.name}, column: {name!r}{unit}}}"
+
+
+def seconds(
+    file: TraceFile, column: str, values: Any, unit: str | None
+) -> tuple[NDArray[np.float64], Understood]:
+    """The times of a column in seconds, in the order of the file, and how they were understood.
+
+    values: a pyarrow ChunkedArray. unit: the stated one. Raises TraceError for rows without a time.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    name = column if len(file.columns) > 1 else ""
+    are_dates = pa.types.is_timestamp(values.type)
+    if are_dates or pa.types.is_duration(values.type):
+        times_s = pc.cast(values, pa.int64()).to_numpy() * UNIT_S[values.type.unit]
+        understood = Understood(name, "dates" if are_dates else values.type.unit)
+        return _checked(file, times_s, values, understood, are_dates and values.type.tz is None)
+    if pa.types.is_integer(values.type) or pa.types.is_floating(values.type):
+        numbers = values.to_numpy().astype(float)
+    elif pa.types.is_nested(values.type):
+        raise TraceError(f"{file.described()}. Column {column!r} has lists or mappings, not times")
+    else:
+        texts = [(text or "").strip() for text in pc.cast(values, pa.string()).to_pylist()]
+        numbers = np.array([number(text) for text in texts])
+        if not np.isfinite(numbers).any():
+            moments = [moment(text) for text in texts]
+            times_s = np.array([each for each, _ in moments])
+            are_local = not any(has_zone for _, has_zone in moments)
+            return _checked(file, times_s, values, Understood(name, "dates"), are_local)
+    understood = _unit(file, name, column, numbers, unit)
+    return _checked(file, numbers * UNIT_S[understood.unit], values, understood, False)
+
+
+def _unit(
+    file: TraceFile, name: str, column: str, numbers: NDArray[np.float64], stated: str | None
+) -> Understood:
+    """The stated unit, that of the column's name, or that of numbers since 1970; or else seconds,
+    with a doubt if requests come less than once a second."""
+    if told := stated or unit_of_name(column):
+        return Understood(name, told)
+    ascending = np.sort(numbers[np.isfinite(numbers)])
+    if len(ascending) < 2:
+        return Understood(name, "s")
+    for unit, unit_s in UNIT_S.items():
+        if EPOCH_S[0] <= ascending[0] * unit_s and ascending[-1] * unit_s < EPOCH_S[1]:
+            return Understood(name, unit, "since 1970")
+    if np.median(np.diff(ascending)) <= 1:
+        return Understood(name, "s")
+    span = float(np.ptp(ascending))
+    lasts = ", ".join(f"{in_words(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)
+    of = f", column: {name!r}" if name else ""
+    doubt = (
+        f"{file.path} does not tell the unit of its times, which would be {lasts} (write it:"
+        f" {{file: {file.path.name}{of}, unit: ms}})"
+    )
+    return Understood(name, "s", doubt=doubt)
+
+
+def _checked(
+    file: TraceFile,
+    times_s: NDArray[np.float64],
+    values: Any,
+    understood: Understood,
+    are_local: bool,
+) -> tuple[NDArray[np.float64], Understood]:
+    """Raises TraceError for rows without a time."""
+
+    def row(i: int) -> str:
+        return f"row {file.first_row + i}: {str(values[i])[:40]!r}"
+
+    what = "is no time: use numbers, or dates with times (ISO 8601) in all rows"
+    bad = np.flatnonzero(~np.isfinite(times_s)).tolist()
+    if bad and len(bad) == len(times_s):
+        raise TraceError(f"{file.described()}. {row(0)} {what}")
+    file.refuse([f"{row(i)} {what}" for i in bad])
+    late = np.flatnonzero(np.abs(times_s) > LATEST_S).tolist()
+    file.refuse([f"{row(i)} is too large for a time in {understood.unit}" for i in late])
+    if len(times_s) == 0 or times_s.min() == times_s.max():
+        raise TraceError(f"{file.path} needs arrivals at two different times, at least")
+    return _local(times_s, understood) if are_local else (times_s, understood)
+
+
+def _local(
+    times_s: NDArray[np.float64], understood: Understood
+) -> tuple[NDArray[np.float64], Understood]:
+    """Times of a clock without a zone: where it was put back by an hour, what follows is later.
+
+    That shows only in a file that is sorted otherwise.
+    """
+    back = np.flatnonzero(np.diff(times_s) < -DISORDER_S) + 1
+    hours = times_s[back] / HOUR_S % 24
+    is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
+    most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
+    if not len(back) or not is_clock.all() or len(back) > most:
+        return times_s, Understood(understood.column, "dates", "without a zone")
+    put_back = np.zeros(len(times_s))
+    put_back[back] = HOUR_S
+    note = "without a zone; the hour that comes twice was read as two"
+    return times_s + np.cumsum(put_back), Understood(understood.column, "dates", note)
+
+
+def in_words(span_s: float) -> str:
+    """A length of time with a unit of which it has two or more: 150 -> 2.5 min."""
+    for size_s, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if span_s >= 2 * size_s:
+            return f"{span_s / size_s:.3g} {unit}"
+    return f"{span_s:.3g} s"
+
+
+def rows_that_are(
+    file: TraceFile, table: Any, where: Sequence[tuple[str, str]]
+) -> NDArray[np.bool_]:
+    """Which rows have these values in these columns. Raises TraceError if none has."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    are = np.ones(table.num_rows, bool)
+    for name, value in where:
+        texts = pc.utf8_trim_whitespace(pc.cast(table[name], pa.string()))
+        mine = pc.fill_null(pc.equal(texts, value), False).to_numpy()
+        if not mine.any():
+            known = [text for text in pc.unique(texts).to_pylist() if text][:20]
+            hint = meant_or_known(value, known)
+            raise TraceError(f"{file.path} has no row whose {name!r} is {value!r}{hint}")
+        are &= mine
+    if where and not are.any():
+        pairs = " and ".join(f"{name!r} is {value!r}" for name, value in where)
+        raise TraceError(f"{file.path} has no row whose {pairs}")
+    return are
