@@ -41,8 +41,12 @@ _HINTS = (
         "Hint: a backend misses a package; run 'pip install -r requirements.txt' here.",
     ),
     (
-        r"shared memory|/dev/shm|No space left",
+        r"(shared memory|/dev/shm).*No space left|No space left.*(shared memory|/dev/shm)",
         "Hint: /dev/shm is too small for the instances; enlarge it.",
+    ),
+    (
+        r"No space left",
+        "Hint: a disk is full; free some of it, or set TMPDIR to another folder.",
     ),
     (
         r"failed to map segment from shared object",
@@ -53,7 +57,7 @@ _HINTS = (
         "Hint: a system library is missing; install it, or reinstall nvidia-pytriton.",
     ),
     (
-        r"triton_python_backend_stub",
+        r"[Ff]ailed to run python backend stub|triton_python_backend_stub.*Permission denied",
         "Hint: the stub could not run; is the temporary folder mounted noexec? Set TMPDIR.",
     ),
 )
@@ -78,8 +82,29 @@ def early_exit(returncode: int, log_path: Path) -> ServerError:
     kind = ServerError
     if re.search(r"already in use|[Aa]ddress in use|failed to (listen|start \w+ service)", lines):
         kind = PortTakenError
-    hint = next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
     return kind(
         f"the server ended before it was ready ({what}); the last lines of its log:\n"
-        + "\n".join(filter(None, (lines, hint)))
+        + "\n".join(filter(None, (lines, _hint(lines))))
     )
+
+
+def never_ready(timeout_s: float, log_path: Path) -> ServerError:
+    lines = last_lines(log_path)
+    return ServerError(
+        f"the server was not ready after {timeout_s:g} s; the end of {log_path}:\n"
+        + "\n".join(filter(None, (lines, _hint(lines) or _still_loading(log_path))))
+    )
+
+
+def _hint(lines: str) -> str:
+    """What to do about words that are known; empty for others."""
+    return next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
+
+
+def _still_loading(log_path: Path) -> str:
+    """A hint for models that Triton has begun to load, and neither loaded nor refused."""
+    log = log_path.read_text(errors="replace")
+    begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
+    ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}
+    loading = ", ".join(name for name in begun if name not in ended)
+    return f"Hint: still loading: {loading}. More cores load models sooner." if loading else ""

@@ -15,10 +15,9 @@ from pathlib import Path
 import psutil
 
 from perseus.host.child_process import kill_group, start
-from perseus.host.logs import last_lines
 from perseus.host.signals import signals_deferred
 from perseus.serving.access import PLAIN
-from perseus.serving.failures import PortTakenError, ServerError, early_exit
+from perseus.serving.failures import PortTakenError, early_exit, never_ready
 from perseus.serving.triton_command import DRAIN_S, Ports, free_ports
 
 _START_ATTEMPTS = 5
@@ -81,11 +80,7 @@ def _wait_until_ready(
         if process.poll() is not None:
             raise early_exit(process.returncode, log_path)
         if time.monotonic() > deadline:
-            raise ServerError(
-                f"the server was not ready after {timeout_s:g} s; the end of {log_path}:\n"
-                f"{last_lines(log_path)}\n"
-                "A model that is still loading needs a server with more cores."
-            )
+            raise never_ready(timeout_s, log_path)
         time.sleep(_POLL_S)
 
 
