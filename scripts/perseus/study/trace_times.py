@@ -77,7 +77,7 @@ def _is_named_as_time(name: str) -> bool:
 
 
 def time_column(file: TraceFile, asked: str | None) -> str:
-    """The asked column, or the one that has the times by its name or its dates.
+    """The asked column, or the one that has the times by its name, its dates or its numbers.
 
     Raises TraceError, with what is in the file and what to write, if it is not clear which.
     """
@@ -89,8 +89,7 @@ def time_column(file: TraceFile, asked: str | None) -> str:
     if len(file.columns) == 1:
         return file.columns[0]
     named = [name for name in file.columns if _is_named_as_time(name)]
-    dated = [name for name, text in zip(file.columns, file.first, strict=False) if is_date(text)]
-    for candidates in (named, dated):
+    for candidates in (named, _stamped(file)):
         if len(candidates) == 1:
             return candidates[0]
     raise TraceError(f"{file.described()}. Name the column of the times: {suggested(file)}")
@@ -98,12 +97,31 @@ def time_column(file: TraceFile, asked: str | None) -> str:
 
 def suggested(file: TraceFile) -> str:
     """The line that would read the file, as far as can be told from its first row."""
-    pairs = list(zip(file.columns, file.first, strict=False))
-    dated = [name for name, text in pairs if is_date(text)]
+    stamped = _stamped(file)
+    pairs = zip(file.columns, file.first, strict=False)
     numbered = [name for name, text in pairs if number(text) == number(text)]
-    name = next(iter([*dated, *numbered, *file.columns]))
-    unit = "" if dated else ", unit: ms"
+    name = next(iter([*stamped, *numbered, *file.columns]))
+    unit = "" if stamped else ", unit: ms"
     return f"{{file: {file.path.name}, column: {name!r}{unit}}}"
+
+
+def _stamped(file: TraceFile) -> list[str]:
+    """Columns whose first value is a date, or a number since 1970."""
+    return [
+        name
+        for name, text in zip(file.columns, file.first, strict=False)
+        if is_date(text) or _unit_since_1970(number(text), number(text))
+    ]
+
+
+def _unit_since_1970(first: float, last: float) -> str | None:
+    """The unit in which both are times of our days; None for other numbers."""
+    units = (
+        unit
+        for unit, unit_s in UNIT_S.items()
+        if EPOCH_S[0] <= first * unit_s <= last * unit_s < EPOCH_S[1]
+    )
+    return next(units, None)
 
 
 def seconds(
@@ -148,9 +166,8 @@ def _unit(
     ascending = np.sort(numbers[np.isfinite(numbers)])
     if len(ascending) < 2:
         return Understood(name, "s")
-    for unit, unit_s in UNIT_S.items():
-        if EPOCH_S[0] <= ascending[0] * unit_s and ascending[-1] * unit_s < EPOCH_S[1]:
-            return Understood(name, unit, "since 1970")
+    if unit := _unit_since_1970(ascending[0], ascending[-1]):
+        return Understood(name, unit, "since 1970")
     if np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
     span = float(np.ptp(ascending))
@@ -199,7 +216,8 @@ def _local(
     is_clock = (times_s[back] - times_s[back - 1] >= -HOUR_S) & (hours < NIGHT_HOURS)
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
-        return times_s, Understood(understood.column, "dates", "without a zone")
+        note = "without a zone: an hour that its clock repeats counts double"
+        return times_s, Understood(understood.column, "dates", note)
     put_back = np.zeros(len(times_s))
     put_back[back] = HOUR_S
     note = "without a zone; the hour that comes twice was read as two"

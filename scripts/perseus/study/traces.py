@@ -23,7 +23,7 @@ class TraceSource(Part):
     column: FileName | None = Field(
         default=None,
         description="The column of the times. Default, the only one, the one with such a name, or"
-        " the one with dates.",
+        " the one with dates or times since 1970.",
     )
     unit: Literal["s", "ms", "us", "ns"] | None = Field(
         default=None,

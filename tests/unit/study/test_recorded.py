@@ -84,6 +84,7 @@ LOG = r"""
         "user;start time (ms)\na;10000\nb;11000\nc;13000\n",
         "ts\tuser\n1.7e9\ta\n1700000001\tb\n1700000003\tc\n",
         "time_ms\n0\n1000\n3000\n",
+        "id,when,qty\n7,1764000000000,5\n8,1764000001000,5\n9,1764000003000,5\n",
         "timeUnixNano\n0\n1000000000\n3000000000\n",
         "timeStamp,elapsed\n1764000000000,3\n1764000001000,4\n1764000003000,5\n",
         "1764000000000000\n1764000001000000\n1764000003000000\n",
@@ -211,7 +212,7 @@ def test_the_hour_that_comes_twice_is_two(tmp_path):
     assert np.diff(found.recorded.starts_s).tolist() == [60.0] * 239
     assert "without a zone; the hour that comes twice was read as two" in found.said("x")
     sorted_since = read(tmp_path, "\n".join(sorted(AUTUMN)))
-    assert "dates (without a zone" in sorted_since.said("x")
+    assert "an hour that its clock repeats counts double" in sorted_since.said("x")
     with_zone = read(tmp_path, "\n".join(f"{text}+01:00" for text in AUTUMN))
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
@@ -246,7 +247,7 @@ def test_what_was_understood_is_said(tmp_path):
     }
     assert said == {
         "a": "a was read as a CSV file: 3 requests in 2.25 s, 1.33/s; times of column 'TIMESTAMP'"
-        " in dates (without a zone)",
+        " in dates (without a zone: an hour that its clock repeats counts double)",
         "b": "b was read as a BurstGPT trace: 4 requests in 101 s, 0.0396/s; times of column"
         " 'Timestamp' in s (at any time within 1 s)",
         "c": "c was read as a text file without names of columns: 3 requests in 1.5 s, 2/s; times"
