@@ -152,8 +152,8 @@ def read_trace(path: Path, source: TraceSource) -> Trace:
     column = form.column if form else time_column(file, source.column)
     took_s = [form.took_s] if form and form.took_s else []
     table = file.read(list(dict.fromkeys([column, *took_s, *(name for name, _ in where)])))
-    unit = source.unit or (form.unit if form else None)
-    times_s, understood = seconds(file, column, table[column], unit)
+    usual = form.unit if form else None
+    times_s, understood = seconds(file, column, table[column], source.unit, usual)
     for name in took_s:
         times_s = times_s - _numbers(file, table[name])
     mine = rows_that_are(file, table, where)

@@ -125,11 +125,12 @@ def _unit_since_1970(first: float, last: float) -> str | None:
 
 
 def seconds(
-    file: TraceFile, column: str, values: Any, unit: str | None
+    file: TraceFile, column: str, values: Any, stated: str | None, of_format: str | None
 ) -> tuple[NDArray[np.float64], Understood]:
     """The times of a column in seconds, in the order of the file, and how they were understood.
 
-    values: a pyarrow ChunkedArray. unit: the stated one. Raises TraceError for rows without a time.
+    values: a pyarrow ChunkedArray. stated: the unit of the configuration. of_format: the usual unit
+    of the file's format. Raises TraceError for rows without a time.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -152,23 +153,21 @@ def seconds(
             times_s = np.array([each for each, _ in moments])
             are_local = not any(has_zone for _, has_zone in moments)
             return _checked(file, times_s, values, Understood(name, "dates"), are_local)
-    understood = _unit(file, name, column, numbers, unit)
+    told = stated or _unit_of_numbers(numbers) or unit_of_name(column) or of_format
+    understood = Understood(name, told) if told else _assumed(file, name, numbers)
     return _checked(file, numbers * UNIT_S[understood.unit], values, understood, False)
 
 
-def _unit(
-    file: TraceFile, name: str, column: str, numbers: NDArray[np.float64], stated: str | None
-) -> Understood:
-    """The stated unit, that of the column's name, or that of numbers since 1970; or else seconds,
-    with a doubt if requests come less than once a second."""
-    if told := stated or unit_of_name(column):
-        return Understood(name, told)
+def _unit_of_numbers(numbers: NDArray[np.float64]) -> str | None:
+    """The unit in which all are times since 1970. It wins over names: relative times begin at 0."""
+    finite = numbers[np.isfinite(numbers)]
+    return _unit_since_1970(finite.min(), finite.max()) if len(finite) else None
+
+
+def _assumed(file: TraceFile, name: str, numbers: NDArray[np.float64]) -> Understood:
+    """Seconds, with a doubt if requests come less than once a second."""
     ascending = np.sort(numbers[np.isfinite(numbers)])
-    if len(ascending) < 2:
-        return Understood(name, "s")
-    if unit := _unit_since_1970(ascending[0], ascending[-1]):
-        return Understood(name, unit, "since 1970")
-    if np.median(np.diff(ascending)) <= 1:
+    if len(ascending) < 2 or np.median(np.diff(ascending)) <= 1:
         return Understood(name, "s")
     span = float(np.ptp(ascending))
     lasts = ", ".join(f"{in_words(span * UNIT_S[unit])} in {unit}" for unit in UNIT_S)

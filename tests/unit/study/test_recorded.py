@@ -84,6 +84,9 @@ LOG = r"""
         "user;start time (ms)\na;10000\nb;11000\nc;13000\n",
         "ts\tuser\n1.7e9\ta\n1700000001\tb\n1700000003\tc\n",
         "time_ms\n0\n1000\n3000\n",
+        "time_ms\n1764000000\n1764000001\n1764000003\n",
+        '{"timestamp": 1764000000, "session_id": "a"}\n{"timestamp": 1764000001}\n'
+        '{"timestamp": 1764000003}\n',
         "id,when,qty\n7,1764000000000,5\n8,1764000001000,5\n9,1764000003000,5\n",
         "timeUnixNano\n0\n1000000000\n3000000000\n",
         "timeStamp,elapsed\n1764000000000,3\n1764000001000,4\n1764000003000,5\n",
