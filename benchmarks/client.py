@@ -23,6 +23,7 @@ from benchmarks.results import Goal, Row
 from benchmarks.serving import SEED, Place, Say, serving
 from perseus.host.procfs import TICKS_PER_S, process_table, tree
 from perseus.measurement.ceiling import MODEL, Shape, write_null_model
+from perseus.models.tensors import TensorSpec
 from perseus.peak import stats
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import server_times
@@ -31,7 +32,7 @@ from perseus.traffic.client import Client
 from perseus.traffic.route import Route, inline, shared
 
 BENCHMARK = "client"
-SHAPE = Shape(input_px=224, request_batch_size=1)
+SHAPE = Shape((TensorSpec("input", "FP32", (3, 224, 224)),), request_batch_size=1)
 CONCURRENCIES = (1, 4, 16)
 OFFERED = (0.25, 0.5, 0.75)
 """Shares of the lower of both tools' highest rates, at which CPU time is compared."""
@@ -155,8 +156,7 @@ def _median(uses: Sequence[Use]) -> Use:
 
 @contextmanager
 def _client(at: Place, server: RunningServer, model: str, transport: Transport) -> Iterator[Client]:
-    pixels = SHAPE.input_px
-    images = [np.zeros((1, 3, pixels, pixels), np.float32)]
+    images = [np.zeros((1, 3, 224, 224), np.float32)]
     placed = shared(images, server.grpc_address) if transport.in_shared_memory else None
     with placed or nullcontext(inline(images)) as inputs:
         address = _address(server, transport)

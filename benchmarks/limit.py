@@ -24,6 +24,7 @@ from perseus.host.files import write_json
 from perseus.measurement.live_system import LiveSystem
 from perseus.models.onnx_export import export_model
 from perseus.models.repository import write_tenant
+from perseus.models.tensors import ModelTensors
 from perseus.peak.durations import grace_s
 from perseus.peak.system import System
 from perseus.peak.verdict import Verdict, judge
@@ -149,7 +150,7 @@ def served(
     tenant = ServedTenant(
         name="model", model=cell.architecture, runtime=cell.runtime, max_batch_size=cell.batch
     )
-    check = {"input_shape": (3, 224, 224), "classes": 1000}
+    check = ModelTensors.of_classifier((3, 224, 224), 1000).plain()
     write_tenant(repository, tenant, onnx, check)
     images = np.random.default_rng(0).standard_normal((cell.batch, 3, 224, 224))
     with (

@@ -76,7 +76,6 @@ rule convert:
     input:
         model=f"{RESULTS}/models/{{model}}/model.onnx",
         reference=f"{RESULTS}/models/{{model}}/reference.npz",
-        check=f"{RESULTS}/models/{{model}}/check.json",
     output:
         model=f"{RESULTS}/models/{{model}}/model.{{precision}}.onnx",
         check=f"{RESULTS}/models/{{model}}/check.{{precision}}.json",

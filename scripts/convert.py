@@ -1,6 +1,5 @@
 """Convert an exported CNN to another precision and measure what that changes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,8 @@ def conversion() -> dict[str, Any]:
     """Of what was exported, if it was."""
     if reason := why_unmade(exported):
         raise ExportError(reason)
-    return convert(
-        snakemake.wildcards.precision,
-        exported,
-        Path(snakemake.input.reference),
-        converted,
-        json.loads(Path(snakemake.input.check).read_text())["batches"],
-    )
+    reference = Path(snakemake.input.reference)
+    return convert(snakemake.wildcards.precision, exported, reference, converted)
 
 
 with job(snakemake.log[0], *OF_THE_MACHINE) as say:

@@ -8,11 +8,13 @@ from perseus.models.networks import ExportError
 from perseus.models.own_onnx import take_onnx
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
-with job(snakemake.log[0], ExportError):
+with job(snakemake.log[0], ExportError) as say:
     check = take_onnx(
         OwnOnnxTask.model_validate(snakemake.params.task),
         Path(snakemake.input.model),
         Path(snakemake.output.model),
         Path(snakemake.output.reference),
     )
+    for note in check["notes"]:
+        say(note)
     write_json(Path(snakemake.output.check), check)

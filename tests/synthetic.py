@@ -588,7 +588,7 @@ def ceiling(names: Sequence[str] = tuple(TRUTH.capacities)) -> Plain:
         "host": {"client_cores": [0]},
         "shapes": [
             {
-                "input_px": 224,
+                "inputs": "3x224x224",
                 "request_batch_size": 1,
                 "request_bytes": 602112,
                 "models": sorted(names),

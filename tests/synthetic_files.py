@@ -316,7 +316,11 @@ def write_study(
     exports said. Returns the folder."""
     tables.write(all_tables(results_of(folder, made, task)), folder / "tables")
     for model in {tenant["model"] for record in made for tenant in record["cell"]["tenants"]}:
-        told = {"architecture": model, "weights": weights, "seed": 1, "input_shape": [3, 224, 224]}
-        told |= {"images": [], "sha256": f"{weights} {model}", "versions": {"torch": "2.13.0"}}
+        told = {"architecture": model, "weights": weights, "seed": 1, "images": []}
+        told |= {
+            "inputs": [{"dims": [3, 224, 224]}],
+            "sha256": f"{weights} {model}",
+            "versions": {"torch": "2.13.0"},
+        }
         write_json(folder / f"models/{model}/check.json", told)
     return folder

@@ -12,6 +12,7 @@ import pytest
 import synthetic
 from e2e.test_server import write_repository
 from measure_tasks import measure_task, tenant
+from references import write_reference
 
 from perseus.host.cores import TooFewCoresError, split_cores
 from perseus.measurement import measure as frame
@@ -86,7 +87,7 @@ def test_a_leak_of_memory_and_of_files_is_found(
     monkeypatch.setattr(embedded, "serve", serve)
     monkeypatch.setattr(frame, "ATTEMPTS", 1)  # a busy host hides no leak
     images = np.random.default_rng(0).normal(size=(4, 3, 8, 8)).astype(np.float32)
-    np.savez(tmp_path / "reference.npz", input=images, output=np.maximum(images, 0))
+    write_reference(tmp_path / "reference.npz", images, np.maximum(images, 0))
     each_s = 1.0 + WINDOW_S + 0.1  # settling, and what is waited for
     run = Run(name="soak", duration_s=WINDOWS * each_s, window_s=WINDOW_S, rates_rps=(RATE_RPS,))
     task = measure_task(tenant("tiny", sla=Sla(latency_ms=50.0)), run=run)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from google.protobuf import text_format
+from references import images_and_scores
 from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.grpc import model_config_pb2 as pb
 
@@ -69,8 +70,7 @@ def request(images) -> InferInput:
 
 @pytest.mark.parametrize(("name", "limit"), [("plain", 1e-3), ("padded", 1e-3), ("half", 0.5)])
 def test_every_batch_size_is_answered_like_torch(server, reference, name, limit):
-    with np.load(reference) as arrays:
-        images, expected = arrays["input"], arrays["output"]
+    images, expected = images_and_scores(reference)
     with InferenceServerClient(server.grpc_address) as client:
         for first, last in ((0, 1), (1, 3), (0, 3), (0, 4), (3, 4)):
             answer = client.infer(name, [request(images[first:last])]).as_numpy("output")
@@ -85,8 +85,7 @@ def executions(client: InferenceServerClient) -> int:
 
 
 def test_requests_that_share_a_padded_batch_get_their_own_answers(server, reference):
-    with np.load(reference) as arrays:
-        images, expected = arrays["input"], arrays["output"]
+    images, expected = images_and_scores(reference)
     with InferenceServerClient(server.grpc_address) as client:
         before = executions(client)
         with ThreadPoolExecutor(3) as pool:

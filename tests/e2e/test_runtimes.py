@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from measure_tasks import client, measure_task, tenant
+from references import images_and_scores, write_reference
 
 from perseus.measurement.computed_precision import computed_precisions
 from perseus.measurement.tenant_under_test import tenants_on
@@ -105,10 +106,8 @@ def test_answers_are_checked_over_the_path_of_the_load(network, tmp_path, protoc
 
 
 def test_wrong_answers_stop_a_measurement(network, tmp_path):
-    with np.load(network[1]) as arrays:
-        images, outputs = arrays["input"], arrays["output"]
-    wrong = tmp_path / "wrong.npz"
-    np.savez(wrong, input=images, output=np.roll(outputs, 1, axis=0))
+    images, outputs = images_and_scores(network[1])
+    wrong = write_reference(tmp_path / "wrong.npz", images, np.roll(outputs, 1, axis=0))
     with pytest.raises(VerificationError, match="differ from the original network's"):
         serve_and_verify(
             network, tmp_path, ServedTenant(name="ort", model="model"), reference=wrong

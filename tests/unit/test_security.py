@@ -19,6 +19,7 @@ from onnx import TensorProto, helper
 
 from perseus.models.networks import ExportError, build, import_torchvision
 from perseus.models.onnx_export import check_onnx
+from perseus.models.reference import Reference
 from perseus.serving.triton_command import Ports, arguments, free_ports
 from perseus.study import files, planning
 from perseus.study.problems import ConfigError
@@ -385,11 +386,12 @@ def test_an_onnx_file_reads_no_file_outside_its_folder(tmp_path, how):
 
     images = np.eye(4, dtype=np.float32)
     inside = onnx_with_weights_at(folder / "model.onnx", "inside")
-    check_onnx(inside, images, images + np.arange(4, dtype=np.float32))  # this one may be read
+    reference = Reference.of_classifier(images, images + np.arange(4, dtype=np.float32))
+    check_onnx(inside, reference)  # this one may be read
 
     path = onnx_with_weights_at(folder / "model.onnx", location)
     with pytest.raises(ExportError, match="onnxruntime cannot run"):
-        check_onnx(path, images, images + np.arange(4, dtype=np.float32))
+        check_onnx(path, reference)
     with pytest.raises(Exception, match=r"(?i)external data"):
         onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     if how != "link":

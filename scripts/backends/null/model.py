@@ -8,17 +8,20 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    """Answers each batch with as many rows of zeros; it never reads the input."""
+    """Answers each batch with as many rows of zeros, or no batch with one; it reads no input."""
 
     def initialize(self, args: dict[str, str]) -> None:
         config = json.loads(args["model_config"])
-        (given,), (answer,) = config["input"], config["output"]
-        self.input, self.output = given["name"], answer["name"]
-        self.zeros = np.zeros((config["max_batch_size"], *map(int, answer["dims"])), np.float32)
+        (answer,) = config["output"]
+        self.input, self.output = config["input"][0]["name"], answer["name"]
+        self.has_batches = config["max_batch_size"] > 0
+        rows = config["max_batch_size"] if self.has_batches else 1
+        self.zeros = np.zeros((rows, *map(int, answer["dims"])), np.float32)
 
     def execute(self, requests: list[Any]) -> list[Any]:
         return [self._answer(request) for request in requests]
 
     def _answer(self, request: Any) -> Any:
-        images = pb_utils.get_input_tensor_by_name(request, self.input).shape()[0]
-        return pb_utils.InferenceResponse([pb_utils.Tensor(self.output, self.zeros[:images])])
+        shape = pb_utils.get_input_tensor_by_name(request, self.input).shape()
+        answer = self.zeros[: shape[0]] if self.has_batches else self.zeros[0]
+        return pb_utils.InferenceResponse([pb_utils.Tensor(self.output, answer)])

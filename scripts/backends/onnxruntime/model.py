@@ -31,31 +31,49 @@ class TritonPythonModel:
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         filename = config.get("default_model_filename") or "model.onnx"
         path = Path(args["model_repository"], args["model_version"], filename)
-        self.input = config["input"][0]["name"]
-        self.output = config["output"][0]["name"]
+        self.inputs = [each["name"] for each in config["input"]]
+        self.outputs = [each["name"] for each in config["output"]]
         self.session = onnxruntime.InferenceSession(str(path), options, providers=_providers(args))
         _require_first(self.session, _providers(args))
 
     def execute(self, requests: list[Any]) -> list[Any]:
         try:
-            inputs = [
-                pb_utils.get_input_tensor_by_name(request, self.input).as_numpy()
-                for request in requests
-            ]
-            batch = inputs[0] if len(inputs) == 1 else np.concatenate(inputs)
-            (answers,) = self.session.run([self.output], {self.input: batch})
+            given = [_tensors(request, self.inputs) for request in requests]
+            answers = self.session.run(self.outputs, _joined(given))
         except Exception as failure:
             error = pb_utils.TritonError(f"onnxruntime: {failure}")
             return [pb_utils.InferenceResponse(error=error) for _ in requests]
-        responses, start = [], 0
-        for each in inputs:
-            part = answers[start : start + len(each)]
-            start += len(each)
-            responses.append(pb_utils.InferenceResponse([pb_utils.Tensor(self.output, part)]))
-        return responses
+        return _responses(given, dict(zip(self.outputs, answers, strict=True)))
 
     def finalize(self) -> None:
         self.session = None
+
+
+def _tensors(request: Any, names: list[str]) -> dict[str, Any]:
+    return {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in names}
+
+
+def _joined(given: list[dict[str, Any]]) -> dict[str, Any]:
+    """The inputs of all requests as one batch; those of one as they are, batch or not."""
+    if len(given) == 1:
+        return given[0]
+    return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
+
+
+def _responses(given: list[dict[str, Any]], answers: dict[str, Any]) -> list[Any]:
+    """To each request its rows, or where there is one, all."""
+    if len(given) == 1:
+        return [_response(answers)]
+    responses, start = [], 0
+    for each in given:
+        end = start + len(next(iter(each.values())))
+        responses.append(_response({name: rows[start:end] for name, rows in answers.items()}))
+        start = end
+    return responses
+
+
+def _response(answers: dict[str, Any]) -> Any:
+    return pb_utils.InferenceResponse([pb_utils.Tensor(*answer) for answer in answers.items()])
 
 
 def _providers(args: dict[str, str]) -> list[Any]:

@@ -32,6 +32,8 @@ from perseus.measurement.clients import arrivals
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.quiet import HostPatience
 from perseus.measurement.raw_results import RequestsWriter
+from perseus.models.examples import examples
+from perseus.models.tensors import ModelTensors, Tensor, TensorSpec
 from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
@@ -55,10 +57,23 @@ GRACE_S = 0.1  # the null model answers at once
 
 @dataclass(frozen=True)
 class Shape:
-    """What a request carries: images of `input_px` x `input_px` pixels."""
+    """What a request carries: so many examples, or one of a model without batches."""
 
-    input_px: int
+    inputs: tuple[TensorSpec, ...]
     request_batch_size: int
+    has_batches: bool = True
+
+    @property
+    def sizes(self) -> str:
+        """Of the inputs of an example, for people."""
+        return " + ".join("x".join(map(str, each.dims)) or "1" for each in self.inputs)
+
+    @property
+    def batch(self) -> dict[str, Tensor]:
+        """The inputs of a request."""
+        given = examples(self.inputs, self.request_batch_size, seed=0)
+        sent = {name: of if self.has_batches else of[0] for name, of in given.items()}
+        return {name: np.atleast_1d(of) for name, of in sent.items()}
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
@@ -67,7 +82,10 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
     for request in task.requests:
-        shape = Shape(records[request.model]["input_shape"][1], request.images)
+        tensors = ModelTensors.of(records[request.model])
+        images = request.images if tensors.has_batches else 1
+        inputs = tuple(replace(each, name=f"input{i}") for i, each in enumerate(tensors.inputs))
+        shape = Shape(inputs, images, tensors.has_batches)
         shapes.setdefault(shape, []).append(request.model)
     return shapes
 
@@ -139,7 +157,7 @@ def measure(
                         tolerance = NO_QUIET
                         closed, tried, disturbed = bench.run(process, tolerance, say)
             measured.append(
-                asdict(shape)
+                {"inputs": shape.sizes, "request_batch_size": shape.request_batch_size}
                 | {"models": sorted(models), "request_bytes": _request_bytes(shape)}
                 | {"closed": [asdict(each) for each in closed]}
                 | {"open": [asdict(each) for each in tried]}
@@ -169,13 +187,19 @@ def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
 
 
 def write_null_model(repository: Path, shape: Shape) -> None:
-    """A Triton model that answers any images of a shape with zeros."""
-    pixels = shape.input_px
+    """A Triton model that answers any inputs of a shape with zeros."""
     config = pb.ModelConfig(
         name=MODEL,
         backend="null",
-        max_batch_size=shape.request_batch_size,
-        input=[pb.ModelInput(name="input", data_type=pb.TYPE_FP32, dims=(3, pixels, pixels))],
+        max_batch_size=shape.request_batch_size if shape.has_batches else 0,
+        input=[
+            pb.ModelInput(
+                name=each.name,
+                data_type=pb.DataType.Value(f"TYPE_{each.datatype}"),
+                dims=each.dims or (1,),
+            )
+            for each in shape.inputs
+        ],
         output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[CLASSES])],
     )
     config.instance_group.add(count=1, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
@@ -184,7 +208,7 @@ def write_null_model(repository: Path, shape: Shape) -> None:
 
 
 def _request_bytes(shape: Shape) -> int:
-    return 4 * 3 * shape.request_batch_size * shape.input_px**2
+    return sum(tensor.nbytes for tensor in shape.batch.values())
 
 
 class _Bench:
@@ -203,15 +227,15 @@ class _Bench:
         self._server, self._shape, self._sla, self._task = server, shape, sla, task
         self._server_cores, self._client_cores = cores
         self._processes = processes
-        self._streams = [stream(task.seed, number, part) for part in range(2)]
+        self._streams = [stream(task.seed, number, 1)]
 
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
         """Closed loops, open loops, and what other processes disturbed; empty if nothing."""
-        pixels, images = self._shape.input_px, self._shape.request_batch_size
-        batch = self._streams[0].normal(size=(images, 3, pixels, pixels)).astype(np.float32)
+        name = f"{self._shape.sizes}, {self._shape.request_batch_size} in a request"
         with ExitStack() as stack:
+            batch = self._shape.batch
             way = route_to(self._server, self._task.client, MODEL, [batch], timeout_s=10.0)
             route = stack.enter_context(way)
             client = stack.enter_context(
@@ -223,7 +247,7 @@ class _Bench:
                 self._server,
                 [client],
                 process,
-                self._streams[1:],
+                self._streams,
                 writer,
                 server_cores=self._server_cores,
                 client_cores=self._client_cores,
@@ -231,7 +255,7 @@ class _Bench:
             )
             closed = [self._closed_loop(client, count) for count in CONCURRENCIES]
             fastest_rps = max(each.rate_rps for each in closed)
-            say(f"{pixels} px x {images}: {fastest_rps:.0f} requests/s in closed loop")
+            say(f"{name}: {fastest_rps:.0f} requests/s in closed loop")
             seen: list[TenantWindow] = []
 
             def offer(rate_rps: float) -> Open:
@@ -240,7 +264,7 @@ class _Bench:
 
             tried = highest_valid(fastest_rps, offer)
             disturbed = what_disturbed(closed, seen)
-            say("; ".join(filter(None, (f"{pixels} px x {images}: {describe(tried)}", disturbed))))
+            say("; ".join(filter(None, (f"{name}: {describe(tried)}", disturbed))))
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:

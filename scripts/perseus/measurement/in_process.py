@@ -23,6 +23,8 @@ from google.protobuf import json_format, text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.host.child_process import kill_group, start
+from perseus.models.examples import examples
+from perseus.models.tensors import TensorSpec
 from perseus.peak.stats import Floats
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.measure import MeasureTask
@@ -139,8 +141,14 @@ def _backend(runtime: str) -> Any:
     return module.TritonPythonModel()
 
 
+def _spec(of: pb.ModelInput) -> TensorSpec:
+    """As the backend gets it, which Triton takes one of its sizes away for."""
+    dims = of.reshape.shape if of.HasField("reshape") else of.dims
+    return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
+
+
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Milliseconds of inferences of random images, one after another, but for the first ones."""
+    """Milliseconds of inferences of random examples, one after another, but for the first ones."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(
@@ -155,10 +163,12 @@ def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
             "model_instance_device_id": "0",
         }
     )
-    (asked,) = config.input
-    rng = np.random.default_rng(0)
-    images = rng.normal(size=(batch, *asked.dims)).astype(np.float32)
-    request = {asked.name: _Tensor(asked.name, images)}
+    has_batches = config.max_batch_size > 0
+    given = examples([_spec(each) for each in config.input], batch, seed=0)
+    request = {
+        name: _Tensor(name, np.asarray(values if has_batches else values[0]))
+        for name, values in given.items()
+    }
     times_ms: list[float] = []
     deadline = float("inf")
     while len(times_ms) <= LEAST_INFERENCES or time.monotonic() < deadline:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from perseus.models.answers import Array
 from perseus.models.examples import examples
 from perseus.models.pictures import Pictures, as_batch
+from perseus.models.reference import Reference
 from perseus.models.tensors import Tensor
 from perseus.serving.open_models import read_open_model
 from perseus.serving.running_server import CONFIGURATION, RunningServer
@@ -35,7 +35,7 @@ class TenantUnderTest:
     """A tenant, and how its server has its model.
 
     `examples` are the model's inputs by name, shape (n, ...), n of them; those of images are
-    (n, 3, height, width). `answers` are torch's, shape (n, classes), None where the server's own
+    (n, 3, height, width). `reference` has the answers of the export, None where the server's own
     are all that is known. Without `has_batches` a request is one example. `served` is a model that
     the server has of its own. With `preprocessing` there are also the `pictures` that the images
     were.
@@ -44,7 +44,7 @@ class TenantUnderTest:
     settings: MeasuredTenant
     model: str
     examples: Mapping[str, Tensor]
-    answers: Array | None
+    reference: Reference | None
     max_batch_size: int
     dynamic_batching: bool
     open_route: OpenRoute
@@ -73,7 +73,14 @@ class TenantUnderTest:
             files = self.pictures.files
             return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
         rows = [list(part) if self.has_batches else part[0] for part in parts]
-        return [{name: values[row] for name, values in self.examples.items()} for row in rows]
+        return [
+            {name: self._sent(np.asarray(values[row])) for name, values in self.examples.items()}
+            for row in rows
+        ]
+
+    def _sent(self, values: Tensor) -> Tensor:
+        """Triton knows no tensor without dimensions beside the batch, but takes one of 1 away."""
+        return values if values.ndim > self.has_batches else values[..., np.newaxis]
 
     @property
     def request_bytes(self) -> float:
@@ -137,19 +144,21 @@ def tenants_on(
     ]
 
 
-def _brought(tenant: MeasuredTenant, reference: Path, open_route: OpenRoute) -> TenantUnderTest:
+def _brought(tenant: MeasuredTenant, path: Path, open_route: OpenRoute) -> TenantUnderTest:
     assert tenant.max_batch_size is not None and tenant.dynamic_batching is not None
-    with np.load(reference) as arrays:
-        images, answers = arrays["input"], arrays["output"]
+    with np.load(path) as arrays:
+        reference = Reference.of(arrays)
         pictures = Pictures.of(arrays) if tenant.preprocessing else None
     return TenantUnderTest(
         tenant,
         tenant.name,
-        {INPUT: images},
-        answers,
-        tenant.max_batch_size,
+        reference.inputs,
+        reference,
+        tenant.max_batch_size if reference.has_batches else 1,
         tenant.dynamic_batching,
         open_route,
+        reference.outputs,
+        has_batches=reference.has_batches,
         pictures=pictures,
     )
 

@@ -7,18 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from perseus.measurement.tenant_under_test import ANSWER_S, TenantUnderTest
-from perseus.models.answers import (
-    REPEATED,
-    TOLERANCES,
-    Array,
-    relative_error,
-    repeated_error,
-    signal,
-)
+from perseus.models.answers import REPEATED, TOLERANCES, repeated_error
+from perseus.models.reference import Reference
 from perseus.models.tensors import Tensor
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import tenant_times
-from perseus.traffic.route import OUTPUT, RouteError
+from perseus.traffic.route import RouteError
 from perseus.traffic.transport import RequestFailedError
 
 Answers = list[dict[str, Tensor]]
@@ -33,7 +27,7 @@ def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
     """The relative error of each tenant's answers, over the very path that will be measured.
 
     The requests are the smallest that are sent, all examples as one batch as far as the server
-    takes that, and those that the load will consist of. Where torch's answers are not known, all
+    takes that, and those that the load will consist of. Where no answers are known, all
     are asked twice, and answers are held against the first ones.
     Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
@@ -59,20 +53,21 @@ def _verified(tenant: TenantUnderTest) -> float:
     smallest, largest = tenant.settings.request_batch_size, tenant.max_batch_size
     sizes = (smallest, min(max(smallest, tenant.count), largest))
     parts = [[i % tenant.count for i in range(size)] for size in sizes] + tenant.load_images
-    if tenant.answers is None:
+    if tenant.reference is None:
         return _held_against_itself(tenant, parts)
-    return _held_against(tenant, tenant.answers, parts)
+    return _held_against(tenant, tenant.reference, parts)
 
 
 def _held_against(
-    tenant: TenantUnderTest, expected: Array, parts: Sequence[Sequence[int]]
+    tenant: TenantUnderTest, reference: Reference, parts: Sequence[Sequence[int]]
 ) -> float:
-    error = max(
-        relative_error(answer[OUTPUT], expected[part], signal(expected))
-        for answer, part in zip(_answers(tenant, parts), parts, strict=True)
-    )
     assert tenant.settings.precision is not None
-    limit = TOLERANCES[tenant.settings.precision]
+    limit = max(TOLERANCES[tenant.settings.precision], TOLERANCES[reference.precision])
+    scales = reference.scales(limit)
+    error = max(
+        reference.error(part, answer, scales)
+        for part, answer in zip(parts, _answers(tenant, parts), strict=True)
+    )
     if not error <= limit:
         raise VerificationError(
             f"the server's answers of {tenant.name} differ from the original network's by a"

@@ -20,6 +20,7 @@ from perseus.models import preprocess
 from perseus.models.pictures import Pictures
 from perseus.models.preprocess import PARAMETER, Preprocessing
 from perseus.models.repository import write_model
+from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.repository import ServedEnsemble
 from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE
 
@@ -30,19 +31,20 @@ def write_ensemble(
     """Write the two into the repository `root`.
 
     pictures: pictures.npz of the network, which says what it wants of them.
-    check: what the export wrote of the network, check.json (input_shape, classes).
+    check: what the export wrote of the network, check.json (inputs, outputs).
     """
     wanted = Pictures.read(pictures).preprocessing
-    made = preprocess_config(served, wanted, check["input_shape"])
+    (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
+    made = preprocess_config(served, wanted, image.dims)
     write_model(root, made, PREPROCESS_FILE, Path(preprocess.__file__))
-    joined = ensemble_config(served, check["classes"])
+    joined = ensemble_config(served, scores.dims)
     write_model(root, joined, ENSEMBLE_FILE, Path(os.devnull))
 
 
 def preprocess_config(
-    served: ServedEnsemble, preprocessing: Preprocessing, input_shape: tuple[int, int, int]
+    served: ServedEnsemble, preprocessing: Preprocessing, image: tuple[int, ...]
 ) -> pb.ModelConfig:
-    """From pictures to the network's `input_shape` (channels, height, width).
+    """From pictures to the network's image (channels, height, width).
 
     On the CPU, a process for each of the server's cores; no picture waits for others.
     """
@@ -52,7 +54,7 @@ def preprocess_config(
         max_batch_size=served.max_batch_size,
         default_model_filename=PREPROCESS_FILE,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_UINT8, dims=[-1])],
-        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=input_shape)],
+        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=image)],
     )
     config.instance_group.add(count=served.processes, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
     text = json.dumps(asdict(preprocessing), sort_keys=True)
@@ -60,14 +62,14 @@ def preprocess_config(
     return config
 
 
-def ensemble_config(served: ServedEnsemble, classes: int) -> pb.ModelConfig:
-    """From pictures to the `classes` outputs of the network."""
+def ensemble_config(served: ServedEnsemble, scores: tuple[int, ...]) -> pb.ModelConfig:
+    """From pictures to the scores of the network."""
     config = pb.ModelConfig(
         name=served.tenant,
         platform="ensemble",
         max_batch_size=served.max_batch_size,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_UINT8, dims=[-1])],
-        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[classes])],
+        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=scores)],
     )
     tensors = ("input", "images", "output")
     steps = zip((served.preprocess, served.network), tensors, tensors[1:], strict=False)

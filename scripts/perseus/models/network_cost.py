@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from perseus.models.onnx_graphs import inner_graphs
+from perseus.models.tensors import ModelTensors
 
 if TYPE_CHECKING:
     import onnx
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Of one image.
+    """Of one example, such as an image.
 
     `flops` counts a multiplication and an addition as two; convolutions and matrix products have
     them all, other nodes one for each element that they make. `weight_bytes` are those of the
@@ -44,8 +46,8 @@ LEFT_OUT: Final = {"": _Tensor((0,), 0, is_weight=False)}
 """An optional input or output that a node does without, by its name."""
 
 
-def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
-    """The cost of one image (3, H, W).
+def network_cost(onnx_path: Path, tensors: ModelTensors) -> NetworkCost:
+    """The cost of one example, of a file with these inputs.
 
     Nodes whose shapes cannot be inferred have no operations, and values without a shape no bytes.
     Both branches of an If count, and one turn of a loop.
@@ -56,17 +58,20 @@ def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
     model = onnx.load_model(str(onnx_path))
     if model.functions:
         model = inline_local_functions(model)
-    _for_one_image(model.graph, input_shape)
-    graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    _for_one_example(model.graph, tensors)
+    # Of a file that declares other shapes than its nodes have, none is inferred.
+    with contextlib.suppress(onnx.shape_inference.InferenceError):
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+    graph = model.graph
     flops, traffic, largest, of_weights, operators = 0.0, 0.0, 0.0, 0.0, 0
-    for inner, tensors in _scopes(graph, LEFT_OUT):
+    for inner, known in _scopes(graph, LEFT_OUT):
         of_weights += _bytes(each for each in _tensors(inner).values() if each.is_weight)
         for node in inner.node:
             if node.op_type == "Constant":
                 continue  # a weight, which is read where it is used
             operators += 1
-            touched = [tensors[name] for name in (*node.input, *node.output) if name in tensors]
-            flops += _flops(node, tensors)
+            touched = [known[name] for name in (*node.input, *node.output) if name in known]
+            flops += _flops(node, known)
             traffic += _bytes(touched)
             largest = max(largest, _bytes(each for each in touched if not each.is_weight))
     return NetworkCost(
@@ -78,15 +83,16 @@ def network_cost(onnx_path: Path, input_shape: Sequence[int]) -> NetworkCost:
     )
 
 
-def _for_one_image(graph: onnx.GraphProto, input_shape: Sequence[int]) -> None:
-    """Give the input the shape of one image, and drop the shapes that were inferred without it."""
-    weights = {each.name for each in graph.initializer}
-    (image,) = (each for each in graph.input if each.name not in weights)
-    for dim, size in zip(image.type.tensor_type.shape.dim, (1, *input_shape), strict=True):
-        dim.dim_value = size
+def _for_one_example(graph: onnx.GraphProto, tensors: ModelTensors) -> None:
+    """Give the inputs the shapes of one example, and drop those that were inferred without."""
+    before = (1,) if tensors.has_batches else ()
+    shapes = {each.name: (*before, *each.dims) for each in tensors.inputs}
+    shapes |= {each.name: before for each in graph.output}
+    for value in (*graph.input, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        for dim, size in zip(dims, shapes.get(value.name, ()), strict=False):
+            dim.dim_value = size
     del graph.value_info[:]
-    for output in graph.output:
-        output.type.tensor_type.shape.dim[0].dim_value = 1
 
 
 def _scopes(

@@ -12,7 +12,6 @@ import hashlib
 import importlib.metadata
 import io
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -20,10 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from perseus.host.files import whole
-from perseus.models.answers import TOLERANCES, Array, relative_error, signal
+from perseus.models.answers import TOLERANCES, Array, signal
 from perseus.models.examples import random_images
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
@@ -35,12 +33,14 @@ from perseus.models.networks import (
     preset,
     require_known,
 )
+from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.reference import Reference
+from perseus.models.tensors import ModelTensors
 from perseus.models.unmade import made
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 
 if TYPE_CHECKING:
-    import onnxruntime
     import torch
 
 # Deviation between inputs that float32 cannot mistake for rounding (2**-24 = 6e-8 per operation).
@@ -56,24 +56,28 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     """Write `onnx_path` and `reference_path`; return the record of the check as plain builtins.
 
     The ONNX file has input "input" float32 [batch, 3, H, W], output "output" float32
-    [batch, classes], and carries its weights. `reference_path` (.npz) holds `input`
-    (n, 3, H, W), the images, and `output` (n, classes), float32, as torch computed them. Both
-    files are replaced at once, and only after the check has passed.
+    [batch, classes], and carries its weights. `reference_path` is the `Reference` of the images
+    and of what torch answers to them. Both files are replaced at once, and only after the check
+    has passed.
 
     Raises ExportError for an unknown architecture or weights name, a state_dict that does not
     fit, an image that cannot be read, an input size that the network refuses, and a failed check.
     """
     torch, _ = import_torchvision()
     network, images, output = answered(task)
+    reference = Reference.of_classifier(images, output)
+    tensors = ModelTensors.of_classifier(images.shape[1:], output.shape[1])
+    scale = require_signal(output, task.architecture)
     with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         opset, ir_version = _write_onnx(network, images[:2], onnx_file)
-        check = check_onnx(onnx_file, images, output, what=task.architecture)
-        kept = keep_answers(onnx_file, images, output, npz)
+        check = check_onnx(onnx_file, reference, what=task.architecture)
+        kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
         "architecture": task.architecture,
         "weights": task.weights,
         "seed": task.seed,
         "images": list(task.images),
+        "signal": scale,
         **check,
         **kept,
         "opset": opset,
@@ -97,10 +101,11 @@ def surveyed_export(
     if "unmade" not in check:
         return check
     _, images, output = answered(task)
-    with whole(reference_path) as partial, partial.open("wb") as stream:
-        np.savez(stream, input=images, output=output)
-    shapes = {"input_shape": list(images.shape[1:]), "classes": int(output.shape[1])}
-    return {**check, "architecture": task.architecture, "weights": task.weights, **shapes}
+    with whole(reference_path) as partial:
+        Reference.of_classifier(images, output).write(partial)
+    tensors = ModelTensors.of_classifier(images.shape[1:], output.shape[1])
+    known = {"architecture": task.architecture, "weights": task.weights}
+    return {**check, **known, **tensors.plain()}
 
 
 def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
@@ -141,56 +146,52 @@ def images_to_ask(files: Sequence[str], size: int, seed: int, like: tuple[str, s
 
 def check_onnx(
     onnx_path: Path,
-    images: Array,
-    expected: Array,
+    reference: Reference,
     *,
     what: str = "the model",
     tolerance: float = TOLERANCES["fp32"],
-    batch: int | None = None,
 ) -> dict[str, Any]:
-    """Run the ONNX file under onnxruntime on the CPU and compare it with `expected`.
-
-    images: (n, 3, H, W); expected: (n, classes). The first image goes alone and the others as one
-    batch: two sizes prove that the batch axis is dynamic. With `batch` all go in batches of that
-    size, some twice. Returns relative_error, signal, tolerance and batches; raises ExportError
-    where the error exceeds the tolerance or where the expected outputs do not depend on the input,
-    so that nothing could be proved.
-    """
-    scale = require_signal(expected, what)
-    error, numbers = 0.0, np.arange(len(images))
-    parts = in_batches(numbers, batch) if batch else [numbers[:1], numbers[1:]]
-    try:
-        session = onnx_session(str(onnx_path))
-        for part in parts:
-            (answers,) = session.run(["output"], {"input": images[part]})
-            error = max(error, relative_error(answers, expected[part], scale))
-    # onnxruntime's errors share no base class below Exception.
-    except Exception as failure:
-        raise ExportError(f"onnxruntime cannot run {what} as exported: {failure}") from failure
-    if not error <= tolerance:
+    """As `compared`; raises ExportError, too, where the error exceeds the tolerance."""
+    record = compared(onnx_path, reference, what, tolerance)
+    if not record["relative_error"] <= tolerance:
         raise ExportError(
-            f"{what} as exported differs from the original by {error:.3g} of the signal "
-            f"{scale:.3g}, more than {tolerance:g}. The export is wrong (try other versions of "
-            "torch and onnx), or the images are too much alike."
+            f"{what} as exported differs from the original by {record['relative_error']:.3g} of"
+            f" what its answers differ by, more than {tolerance:g}. The export is wrong (try other"
+            " versions of torch and onnx), or the images are too much alike."
         )
+    return record
+
+
+def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float) -> dict[str, Any]:
+    """Run the ONNX file under onnxruntime on the CPU and compare it with the reference.
+
+    In batches the first example goes alone and the others as one batch: two sizes prove that the
+    batch axis is dynamic. Returns relative_error, tolerance and batches; raises ExportError for a
+    file that onnxruntime does not run.
+    """
+    numbers = list(range(reference.count))
+    parts = [numbers[:1], numbers[1:]] if reference.has_batches else [[i] for i in numbers]
+    network, scales = OnnxNetwork(str(onnx_path), what), reference.scales(tolerance)
+    errors = [
+        reference.error(part, network.answer(reference.given(part)), scales) for part in parts
+    ]
     return {
-        "relative_error": error,
-        "signal": scale,
+        "relative_error": max(errors),
         "tolerance": tolerance,
         "batches": [len(part) for part in parts],
     }
 
 
-def keep_answers(onnx_path: Path, images: Array, output: Array, npz: Path) -> dict[str, Any]:
+def keep_answers(
+    onnx_path: Path, tensors: ModelTensors, reference: Reference, npz: Path
+) -> dict[str, Any]:
     """Write the reference of an ONNX file; return what the record says of both."""
-    with npz.open("wb") as stream:
-        np.savez(stream, input=images, output=output)
+    reference.write(npz)
     return {
-        "input_shape": [int(n) for n in images.shape[1:]],
-        "classes": int(output.shape[1]),
+        **tensors.plain(),
         "sha256": sha256(onnx_path),
         "size_bytes": onnx_path.stat().st_size,
-        "cost": asdict(network_cost(onnx_path, images.shape[1:])),
+        "cost": asdict(network_cost(onnx_path, tensors)),
     }
 
 
@@ -205,23 +206,6 @@ def require_signal(expected: Array, what: str) -> float:
             "Use other weights or images."
         )
     return scale
-
-
-def in_batches(rows: NDArray[Any], size: int) -> list[NDArray[Any]]:
-    """All rows in batches of a size; where they do not fill the last, it has first ones again."""
-    count = -(-len(rows) // size)
-    return np.split(np.resize(rows, (count * size, *rows.shape[1:])), count)
-
-
-def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
-    """ONNX Runtime on at most two cores; `model` is the path of a file, or what stands in it."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = min(2, os.cpu_count() or 1)
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[int, int]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from perseus.study.model import Precision
 
 if TYPE_CHECKING:
     import onnx
@@ -48,24 +50,20 @@ def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
         yield from all_graphs(inner)
 
 
-def rename_values(graph: onnx.GraphProto, names: Collection[str]) -> None:
-    """Have no value of a graph one of these names, in place.
+QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")
+"""Begin or end the names of operators with whole numbers in place of real ones."""
 
-    A value keeps one name in all graphs inside, which name what is outside of them.
-    """
-    graphs = list(all_graphs(graph))
-    taken = {name for of in graphs for node in of.node for name in (*node.input, *node.output)}
-    prefix = "own/"
-    while not taken.isdisjoint(prefix + name for name in names):
-        prefix += "own/"
-    renamed = {name: prefix + name for name in names}
-    for of in graphs:
-        values = (*of.input, *of.output, *of.value_info)
-        weights = (*of.initializer, *(each.values for each in of.sparse_initializer))
-        for value in values:
-            value.name = renamed.get(value.name, value.name)
-        for weight in weights:
-            weight.name = renamed.get(weight.name, weight.name)
-        for node in of.node:
-            node.input[:] = [renamed.get(name, name) for name in node.input]
-            node.output[:] = [renamed.get(name, name) for name in node.output]
+
+def precision_inside(model: onnx.ModelProto) -> Precision:
+    """That of the coarsest arithmetic in a file."""
+    import onnx
+
+    bodies = [function.node for function in model.functions]
+    bodies += [graph.node for graph in all_graphs(model.graph)]
+    operators = {node.op_type for body in bodies for node in body}
+    if any(name.startswith(QUANTISED) or name.endswith(QUANTISED) for name in operators):
+        return "int8"
+    kinds = {tensor.data_type for tensor in stored_tensors(model)}
+    if onnx.TensorProto.BFLOAT16 in kinds:
+        return "bf16"
+    return "fp16" if onnx.TensorProto.FLOAT16 in kinds else "fp32"

@@ -6,18 +6,17 @@ Inputs and outputs stay fp32, so that clients and checks are those of the fp32 f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from perseus.host.files import whole
 from perseus.host.orphans import temporary_folder
 from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import check_onnx, in_batches, sha256
+from perseus.models.onnx_export import check_onnx, sha256
+from perseus.models.reference import Reference
+from perseus.models.tensors import Tensor
 from perseus.models.unmade import OF_THE_MACHINE
 
 if TYPE_CHECKING:
@@ -28,8 +27,8 @@ QUANTISED = ["Conv", "Gemm", "MatMul"]
 OPSET_OF_CHANNELS, IR_VERSION_OF_CHANNELS = 13, 7
 """The first opset that quantises weights by channel, and its IR version."""
 
-Images = Sequence[NDArray[np.float32]]
-"""Batches of shape (n, 3, H, W)."""
+Examples = Sequence[Mapping[str, Tensor]]
+"""Inputs by name, in batches of one where there are batches."""
 
 
 def convert(
@@ -37,22 +36,18 @@ def convert(
     onnx_path: Path,
     reference_path: Path,
     converted_path: Path,
-    batches: Sequence[int] = (),
 ) -> dict[str, Any]:
     """Write `converted_path`; return the comparison with torch's answers, as plain builtins.
-
-    batches: those of the check of the fp32 file. Where all are of one size, it takes no other.
 
     Raises ExportError when the file cannot be converted, or answers otherwise than rounding to the
     precision explains (under onnxruntime on the CPU).
     """
     import onnx
 
-    with np.load(reference_path) as arrays:
-        images, expected = arrays["input"], arrays["output"]
-    batch = batches[0] if len(set(batches)) == 1 else None
+    reference = Reference.read(reference_path)
     try:
-        model = CONVERTERS[precision](onnx_path, in_batches(images, batch or 1))
+        examples = [reference.given([i]) for i in range(reference.count)]
+        model = CONVERTERS[precision](onnx_path, examples)
         onnx.checker.check_model(model)
     except OF_THE_MACHINE:
         raise
@@ -61,11 +56,11 @@ def convert(
     with whole(converted_path) as partial:
         onnx.save_model(model, str(partial))
         what, tolerance = f"the network in {precision}", TOLERANCES[precision]
-        check = check_onnx(partial, images, expected, what=what, tolerance=tolerance, batch=batch)
+        check = check_onnx(partial, reference, what=what, tolerance=tolerance)
         return {**check, "sha256": sha256(partial), "from_sha256": sha256(onnx_path)}
 
 
-def _half(onnx_path: Path, images: Images) -> onnx.ModelProto:
+def _half(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     import onnx
     from onnxruntime.transformers.float16 import convert_float_to_float16
     from onnxruntime.transformers.onnx_model import OnnxModel
@@ -75,10 +70,10 @@ def _half(onnx_path: Path, images: Images) -> onnx.ModelProto:
     return model
 
 
-def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
+def _quantised(onnx_path: Path, examples: Examples) -> onnx.ModelProto:
     """Explicit quantisation (Q/DQ) as TensorRT wants it: symmetric, weights by channel, no bias.
 
-    The range of each activation is the largest seen on `images`, those of the export's check.
+    The range of each activation is the largest seen on `examples`, those of the export's check.
     """
     import onnx
     from onnxruntime import quantization
@@ -86,11 +81,11 @@ def _quantised(onnx_path: Path, images: Images) -> onnx.ModelProto:
 
     class Reader(quantization.CalibrationDataReader):
         def __init__(self) -> None:
-            self._left = iter(images)
+            self._left = iter(examples)
 
-        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            batch = next(self._left, None)
-            return None if batch is None else {"input": batch}
+        def get_next(self) -> dict[str, Tensor] | None:
+            left = next(self._left, None)
+            return None if left is None else dict(left)
 
     with temporary_folder() as folder:
         model = _with_channels(onnx.load(str(onnx_path)))
@@ -135,8 +130,8 @@ def _with_channels(model: onnx.ModelProto) -> onnx.ModelProto:
     return model
 
 
-CONVERTERS: Final[dict[str, Callable[[Path, Images], onnx.ModelProto]]] = {
+CONVERTERS: Final[dict[str, Callable[[Path, Examples], onnx.ModelProto]]] = {
     "fp16": _half,
     "int8": _quantised,
 }
-"""By the precision that they convert to; images are for calibration."""
+"""By the precision that they convert to; examples are for calibration."""

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from perseus.models.networks import ExportError, require_fit
-from perseus.models.own_onnx import require_classifier
+from perseus.models.own_inputs import Sizes
+from perseus.models.own_onnx import own_problems
 from perseus.study.model import Model
 
 
@@ -17,13 +18,18 @@ def problems(models: Iterable[Model]) -> Iterator[str]:
     What needs a package that only jobs have is left to them.
     """
     for model in models:
-        try:
-            if model.onnx and _is_installed("onnx"):
-                require_classifier(Path(model.onnx), model.input_size)
-            elif model.of_torchvision and model.weights_file and _is_installed("torch"):
-                require_fit(model.architecture, Path(model.weights_file))
-        except ExportError as error:
-            yield f"models: {model.name}: {'onnx' if model.onnx else 'weights'}: {error}"
+        key = "onnx" if model.onnx else "weights"
+        yield from (f"models: {model.name}: {key}: {problem}" for problem in _of_files(model))
+
+
+def _of_files(model: Model) -> Iterator[str]:
+    try:
+        if model.onnx and _is_installed("onnx"):
+            yield from own_problems(Path(model.onnx), Sizes(model.shape, model.input_size))
+        elif model.of_torchvision and model.weights_file and _is_installed("torch"):
+            require_fit(model.architecture, Path(model.weights_file))
+    except ExportError as error:
+        yield str(error)
 
 
 def _is_installed(package: str) -> bool:

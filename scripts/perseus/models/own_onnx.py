@@ -1,35 +1,35 @@
-"""A user's own ONNX file, made ready to be served as an exported CNN is, and proved to be the same.
+"""A user's own ONNX file, made ready to be served as it is, and proved to be the same.
 
 Nothing of the file is executed but by ONNX Runtime, which knows no code in models.
 """
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+import importlib.util
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from perseus.host.files import whole
-from perseus.models.answers import TOLERANCES, Array, relative_error
+from perseus.models.answers import TOLERANCES
+from perseus.models.examples import examples
 from perseus.models.external_data import (
     load_external_data,
     require_data_beside,
     sha256_with_data,
 )
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import (
-    MAX_IR_VERSION,
-    check_onnx,
-    images_to_ask,
-    in_batches,
-    keep_answers,
-    onnx_session,
-)
-from perseus.models.onnx_graphs import all_graphs, rename_values
-from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
+from perseus.models.onnx_export import MAX_IR_VERSION, compared, images_to_ask, keep_answers
+from perseus.models.onnx_graphs import all_graphs, precision_inside
+from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.own_inputs import Sizes, asked_inputs, inputs_of, problems
+from perseus.models.reference import Reference
+from perseus.models.tensors import DATATYPES, DTYPES, OPEN, ModelTensors, Tensor, TensorSpec
+from perseus.study.image_files import MIN_IMAGES
+from perseus.study.model import Precision
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 if TYPE_CHECKING:
@@ -38,53 +38,74 @@ if TYPE_CHECKING:
 PREPROCESSED_LIKE = "resnet50", "DEFAULT"
 """The architecture and weights whose preprocessing the images of a user's own network have."""
 
+Examples = Mapping[str, Tensor]
+"""By input, shape (n, *dims)."""
+
 
 def take_onnx(
     task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path
 ) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
 
-    The file gets the names, the dynamic batch and the IR version of exported ones. The reference
-    are the answers of `source` itself under ONNX Runtime, image by image, or in batches of the size
-    that it is fixed to. `fixed_batch` in the record is that size where the file served takes no
-    other either, else None.
+    Names stay as they are, and open sizes become those of the task. The file takes batches where
+    it answers in them as it answers one example after the other; otherwise it is served without
+    batches, as it is. `notes` in the record are what a user should know of that.
 
-    Raises ExportError for a file that is no CNN of one image input and one output, that keeps its
-    weights outside of its folder, or whose answers depend on how images are batched.
+    Raises ExportError for what `own_problems` tells, and for a file that ONNX Runtime does not run,
+    or that answers otherwise when it is asked again.
     """
-    import onnx
-
-    model = _read(source)
-    batch, size = _input(model, source, task.input_size)
+    model, sizes = read_onnx(source), Sizes(task.shape, task.input_size)
+    if wrong := list(problems(model, sizes)):
+        raise ExportError("; ".join(f"{source}: {problem}" for problem in wrong))
     load_external_data(model, source)
-    images = images_to_ask(task.images, size, task.seed, PREPROCESSED_LIKE)
-    output = _answers(model, images, batch, source)
+    inputs = asked_inputs(model, sizes)
+    size = _batch_size(inputs)
+    rows = [replace(each, dims=each.dims[1:]) for each in inputs] if size else inputs
+    given = _examples(task, rows)
+    whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
+    what = source.name
+    network = OnnxNetwork(_as_served(model, whole_inputs).SerializeToString(), what)
+    asked = _grouped(given, size) if size else given
+    reference = _reference(network, asked, task, precision_inside(model), source)
+    notes = list(_notes(reference, source))
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
-        onnx.save_model(_as_served(model, size), str(onnx_file))
         try:
-            fixed_batch, check = _checked(onnx_file, images, output, batch, source)
-        except ExportError:
-            _require_unmixed(model, images, output, batch, source)
-            raise
-        kept = keep_answers(onnx_file, images, output, npz)
+            batched = _rows(reference, given, size)
+            tensors, check = _write(model, rows, batched, onnx_file, what)
+            reference = batched
+        except ExportError as error:
+            notes.insert(0, f"{source} is served without batches, one example a request: {error}")
+            tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
+        kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
         "source_sha256": sha256_with_data(source),
         "images": list(task.images),
-        "fixed_batch": fixed_batch,
+        "precision": reference.precision,
+        "is_deterministic": reference.is_deterministic,
+        "notes": notes,
         **check,
         **kept,
     }
 
 
-def require_classifier(source: Path, input_size: int | None) -> None:
-    """Raises ExportError unless a file says of itself that it is what `take_onnx` takes.
+def own_problems(source: Path, sizes: Sizes) -> Iterator[str]:
+    """What is wrong with a file and the sizes that a study gives to it, before any of it is run.
 
-    Nothing of it is run.
+    Raises ExportError for what is no ONNX file that ONNX Runtime takes.
     """
-    _input(_read(source), source, input_size)
+    model = read_onnx(source)
+    if wrong := list(problems(model, sizes)):
+        yield from (f"{source}: {problem}" for problem in wrong)
+    elif importlib.util.find_spec("onnxruntime"):
+        load_external_data(model, source)
+        OnnxNetwork(model.SerializeToString(), str(source))
 
 
-def _read(source: Path) -> onnx.ModelProto:
+def read_onnx(source: Path) -> onnx.ModelProto:
+    """An ONNX file without the weights in other files, which must lie beside it.
+
+    Raises ExportError.
+    """
     import onnx
     from google.protobuf.message import DecodeError
 
@@ -92,171 +113,160 @@ def _read(source: Path) -> onnx.ModelProto:
         # By what it holds: without a format, onnx goes by the end of the name.
         model = onnx.load_model(str(source), format="protobuf", load_external_data=False)
     except DecodeError as error:
-        raise ExportError(f"{source} is not an ONNX file") from error
+        raise ExportError(f"{source} is not an ONNX file, or not a whole one") from error
     except OSError as error:
         raise ExportError(f"{source} cannot be read: {error.strerror}") from error
     if not model.graph.node:
         raise ExportError(f"{source} is not an ONNX file")
     require_data_beside(model, source)
-    _infer_answers(model)
     return model
 
 
-def _infer_answers(model: onnx.ModelProto) -> None:
-    """Give outputs the shapes that the nodes tell, where those declared leave something open."""
+def _batch_size(inputs: Sequence[TensorSpec]) -> int | None:
+    """The first size of all inputs, 1 where it is open; None where they have none in common."""
+    sizes = {each.dims[0] if each.dims else None for each in inputs}
+    (size,) = sizes if len(sizes) == 1 else (None,)
+    return 1 if size == OPEN else size
+
+
+def _examples(task: OwnOnnxTask, inputs: Sequence[TensorSpec]) -> Examples:
+    if not task.images:
+        return examples(inputs, MIN_IMAGES, task.seed)
+    match inputs:
+        case [TensorSpec(name=name, datatype="FP32", dims=(3, height, width))] if height == width:
+            return {name: images_to_ask(task.images, height, task.seed, PREPROCESSED_LIKE)}
+    raise ExportError("images are of models with one input of square FP32 images (3 x size x size)")
+
+
+def _grouped(given: Examples, size: int) -> Examples:
+    """As many examples of `size` rows each, of which one begins with each of the rows."""
+    count = len(next(iter(given.values())))
+    rows = [[(i + j) % count for j in range(size)] for i in range(count)]
+    return {name: values[rows] for name, values in given.items()}
+
+
+def _as_served(model: onnx.ModelProto, inputs: Sequence[TensorSpec]) -> onnx.ModelProto:
+    """The model with these sizes of its inputs, whole ones or open first ones, and without what
+    follows from others."""
     import onnx
-
-    outputs = model.graph.output
-    if all(len(_dims(each)) >= 2 and None not in _dims(each)[2:] for each in outputs):
-        return
-    # Operators that it does not know tell it nothing.
-    with contextlib.suppress(onnx.shape_inference.InferenceError):
-        inferred = onnx.shape_inference.infer_shapes(model).graph.output
-        for output, told in zip(outputs, inferred, strict=True):
-            output.CopyFrom(told)
-
-
-def _input(model: onnx.ModelProto, source: Path, wanted_px: int | None) -> tuple[int | None, int]:
-    """(the batch size that a file is fixed to, None if to none; height and width in pixels).
-
-    Raises ExportError unless it maps one batch of float32 images (batch, 3, H, W) to one output
-    (batch, classes), which may end in further sizes of 1.
-    """
-    import onnx
-
-    inputs = _image_inputs(model.graph)
-    _require_one(source, "inputs", [each.name for each in inputs])
-    _require_one(source, "outputs", [each.name for each in model.graph.output])
-    name, (given, made) = inputs[0].name, (inputs[0], model.graph.output[0])
-    dims, answered = _dims(given), _dims(made)
-    if (
-        given.type.tensor_type.elem_type != onnx.TensorProto.FLOAT
-        or len(dims) != 4
-        or dims[1] not in (3, None)
-    ):
-        raise ExportError(
-            f"{source}: its input {name!r} is {_shape(given)}; images are float32 (batch, 3,"
-            " height, width)"
-        )
-    if len(answered) < 2 or any(size != 1 for size in answered[2:]):
-        raise ExportError(
-            f"{source}: its output {made.name!r} is {_shape(made)}; answers are (batch, classes)"
-        )
-    sizes_px = {px for px in (*dims[2:], wanted_px) if px is not None}
-    if len(sizes_px) != 1:
-        problem = "images must be square, and of input_size" if sizes_px else "set input_size"
-        raise ExportError(f"{source}: its input {name!r} is {_shape(given)}: {problem}")
-    (size_px,) = sizes_px
-    if not MIN_INPUT_PX <= size_px <= MAX_INPUT_PX:
-        raise ExportError(
-            f"{source}: its input {name!r} is {_shape(given)}: images are of {MIN_INPUT_PX} to"
-            f" {MAX_INPUT_PX} pixels each way"
-        )
-    return dims[0], size_px
-
-
-def _image_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
-    """Old files list their weights among their inputs, too."""
-    weights = {each.name for each in graph.initializer}
-    return [each for each in graph.input if each.name not in weights]
-
-
-def _require_one(source: Path, what: str, names: Sequence[str]) -> None:
-    if len(names) != 1:
-        named = ", ".join(map(repr, names))
-        raise ExportError(
-            f"{source} has {len(names)} {what} ({named}), not one: let a Triton elsewhere serve it,"
-            " and name it by served_model: (docs/how-to/remote-servers.md)"
-        )
-
-
-def _dims(of: onnx.ValueInfoProto) -> list[int | None]:
-    """Its sizes, None where they are open, as those below 0 are meant to be."""
-    sizes = (dim.dim_value for dim in of.type.tensor_type.shape.dim)
-    return [size if size > 0 else None for size in sizes]
-
-
-def _shape(of: onnx.ValueInfoProto) -> str:
-    import onnx
-
-    number = of.type.tensor_type.elem_type
-    names = {number: name.lower() for name, number in onnx.TensorProto.DataType.items()}
-    kind = names.get(number, f"of type {number}")
-    if not of.type.tensor_type.HasField("shape"):
-        return f"{kind} of no declared shape"
-    sizes = ", ".join("?" if size is None else str(size) for size in _dims(of))
-    return f"{kind} ({sizes})"
-
-
-def _answers(model: onnx.ModelProto, images: Array, batch: int | None, source: Path) -> Array:
-    """What a file itself answers, shape (n, classes)."""
-    try:
-        session = onnx_session(model.SerializeToString())
-        name = session.get_inputs()[0].name
-        parts = [session.run(None, {name: part})[0] for part in in_batches(images, batch or 1)]
-        answers: Array = np.concatenate(parts)[: len(images)]
-    except Exception as error:  # onnxruntime's errors share no base class below Exception
-        raise ExportError(f"onnxruntime cannot run {source}: {error}") from error
-    if answers.dtype != np.float32:
-        raise ExportError(f"{source} answers in {answers.dtype}; answers are float32")
-    return answers.reshape(len(answers), -1)
-
-
-def _checked(
-    served: Path, images: Array, output: Array, batch: int | None, source: Path
-) -> tuple[int | None, dict[str, Any]]:
-    """(the batch size that the file served is fixed to, the check), as in `take_onnx`."""
-    try:
-        return None, check_onnx(served, images, output, what=source.name)
-    except ExportError:
-        if batch is None:
-            raise
-    return batch, check_onnx(served, images, output, what=source.name, batch=batch)
-
-
-def _require_unmixed(
-    model: onnx.ModelProto, images: Array, output: Array, batch: int | None, source: Path
-) -> None:
-    """Raises ExportError where an answer depends on what else is in the batch.
-
-    `output` is compared with the answers to all images as one batch, or where a file is fixed to
-    batches, with those to batches of one image again and again.
-    """
-    if batch is None:
-        others = _answers(model, images, len(images), source)
-    else:
-        others = _answers(model, np.repeat(images, batch, axis=0), batch, source)[::batch]
-    # Not by their signal, which is rounding where answers are alike.
-    level = float(max(np.abs(output).max(), np.abs(others).max()))
-    if np.isfinite(level) and relative_error(others, output, level or 1.0) > TOLERANCES["fp32"]:
-        raise ExportError(
-            f"{source} answers an image otherwise when it is in a batch with others: it mixes the"
-            " images of a batch (by an operator over the first axis, perhaps), so that no answer"
-            " can be checked"
-        )
-
-
-def _as_served(model: onnx.ModelProto, size: int) -> onnx.ModelProto:
-    """The same network from "input" float32 [batch, 3, size, size] to "output" [batch, classes]."""
-    import onnx
-    from onnx import helper
 
     served = onnx.ModelProto()
     served.CopyFrom(model)
-    graph = served.graph
-    rename_values(graph, ("input", "output"))
-    (given,), (made,) = _image_inputs(graph), graph.output
-    classes = _dims(made)[1] or "classes"
-    before = helper.make_node("Identity", ["input"], [given.name])
-    after = helper.make_node("Flatten", [made.name], ["output"])  # of sizes of 1, if it has any
-    nodes = [before, *graph.node, after]
-    del graph.node[:]
-    graph.node.extend(nodes)
-    # What a fixed batch made known of the shapes in between does not hold any more.
-    for each in all_graphs(graph):
-        del each.value_info[:]
-    declare, kind = helper.make_tensor_value_info, onnx.TensorProto.FLOAT
-    given.CopyFrom(declare("input", kind, ["batch", 3, size, size]))
-    made.CopyFrom(declare("output", kind, ["batch", classes]))
+    for value, each in zip(inputs_of(served.graph), inputs, strict=True):
+        _declare(value, each.dims, value.type.tensor_type.elem_type)
+    for graph in all_graphs(served.graph):
+        del graph.value_info[:]
+    for output in served.graph.output:
+        output.type.tensor_type.ClearField("shape")
     served.ir_version = min(served.ir_version, MAX_IR_VERSION)
     return served
+
+
+def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None:
+    import onnx
+
+    shape = [None if size == OPEN else size for size in dims]
+    value.CopyFrom(onnx.helper.make_tensor_value_info(value.name, kind, shape))
+
+
+def _reference(
+    network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, source: Path
+) -> Reference:
+    """Examples with the answers to each. Raises ExportError where they cannot be held on to."""
+    count = len(next(iter(given.values())))
+    answers = [network.answer({name: of[i] for name, of in given.items()}) for i in range(count)]
+    found = Reference(given, answers, has_batches=False, precision=precision)
+    for name in found.outputs:
+        numbers = found.all_answers(name)
+        if numbers[0].dtype not in DATATYPES:
+            raise ExportError(f"{source}: its output {name!r} is no tensor of numbers")
+        if not all(np.isfinite(each).all() for each in numbers):
+            raise ExportError(f"{source}: its output {name!r} has values that are not finite")
+    tolerance = TOLERANCES["fp32"]  # the very same arithmetic
+    error = found.error([0], network.answer(found.given([0])), found.scales(tolerance))
+    if error <= tolerance:
+        return found
+    if task.deterministic:
+        raise ExportError(
+            f"{source} answers otherwise when it is asked the same again, by {error:.2g} of what"
+            " its answers differ by (is a dropout left on?): write deterministic: false to measure"
+            " it all the same"
+        )
+    return replace(found, is_deterministic=False)
+
+
+def _notes(reference: Reference, source: Path) -> Iterator[str]:
+    if not reference.is_deterministic:
+        yield f"{source} answers otherwise from call to call: no check can notice a wrong answer"
+    for name in reference.outputs:
+        answers = reference.all_answers(name)
+        if all(np.array_equal(each, answers[0]) for each in answers):
+            yield (
+                f"{source}: its output {name!r} is the same for all that is sent, so that no check"
+                " can notice a wrong one"
+            )
+
+
+def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
+    """The answers to each example as rows of batches; `alone` has them in batches of `size`.
+
+    Raises ExportError where they are none.
+    """
+    if size is None:
+        raise ExportError("its inputs have no first size in common")
+    for name in alone.outputs:
+        answers = alone.all_answers(name)
+        first = {each.shape[0] for each in answers}
+        if first != {size}:
+            raise ExportError(
+                f"the first size of its output {name!r} is {' or '.join(map(str, sorted(first)))},"
+                f" not the batch, {size}"
+            )
+        if len({each.shape for each in answers}) > 1:
+            raise ExportError(f"the shape of its output {name!r} depends on the input")
+    rows = [{name: np.asarray(each[name][0]) for name in alone.outputs} for each in alone.answers]
+    return replace(alone, inputs=given, answers=rows, has_batches=True)
+
+
+def _write(
+    model: onnx.ModelProto,
+    inputs: Sequence[TensorSpec],
+    reference: Reference,
+    path: Path,
+    what: str,
+) -> tuple[ModelTensors, dict[str, Any]]:
+    """Write the file that is served; (its tensors, the check of its answers).
+
+    inputs: without the batch, if the reference has batches. Raises ExportError where the file
+    answers otherwise.
+    """
+    import onnx
+
+    before = (OPEN,) if reference.has_batches else ()
+    served = _as_served(model, [replace(each, dims=(*before, *each.dims)) for each in inputs])
+    network = OnnxNetwork(served.SerializeToString(), what)
+    outputs = [
+        TensorSpec(
+            name,
+            DATATYPES[answer.dtype],
+            _known(network.output_shapes[name], len(before) + answer.ndim)[len(before) :],
+        )
+        for name, answer in reference.answers[0].items()
+    ]
+    for value, each in zip(served.graph.output, outputs, strict=True):
+        kind = onnx.helper.np_dtype_to_tensor_dtype(DTYPES[each.datatype])
+        _declare(value, (*before, *each.dims), kind)
+    path.write_bytes(served.SerializeToString())
+    check = compared(path, reference, what, TOLERANCES[reference.precision])
+    if not check["relative_error"] <= check["tolerance"]:
+        raise ExportError(
+            "its answers are not those to one example after the other (relative error"
+            f" {check['relative_error']:.2g}, allowed {check['tolerance']:g})"
+        )
+    return ModelTensors(tuple(inputs), tuple(outputs), reference.has_batches), check
+
+
+def _known(shape: Sequence[Any], rank: int) -> tuple[int, ...]:
+    """The sizes that ONNX Runtime infers, open where it infers none."""
+    known = list(shape) if len(shape) == rank else [None] * rank
+    return tuple(size if isinstance(size, int) and size > 0 else OPEN for size in known)

@@ -13,6 +13,7 @@ from perseus.models.networks import preset
 from perseus.models.onnx_export import answered, require_signal
 from perseus.models.pictures import Pictures
 from perseus.models.preprocess import Preprocessing
+from perseus.models.reference import Reference
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 
@@ -20,7 +21,7 @@ from perseus.study.tasks.export import ExportTask
 def export_pictures(task: ExportTask, path: Path) -> None:
     """Write `path` (.npz): the images of the task, or seeded random ones without any.
 
-    It holds what reference.npz does, and `Pictures`.
+    It is a `Reference`, and `Pictures`.
     Raises ExportError for what torch refuses, an image that cannot be read, and answers that do not
     depend on the picture.
     """
@@ -32,7 +33,7 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     preprocessing = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
     with whole(path) as partial, partial.open("wb") as stream:
         arrays = Pictures(files, preprocessing).arrays()
-        np.savez(stream, input=tensors, output=output, **arrays)
+        np.savez(stream, **Reference.of_classifier(tensors, output).arrays(), **arrays)
 
 
 def preprocessing_for(architecture: str, weights: str, input_size: int) -> Preprocessing:

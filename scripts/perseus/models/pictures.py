@@ -25,7 +25,7 @@ class Pictures:
     preprocessing: Preprocessing
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """As they stand in the file, beside `input` and `output` as in reference.npz."""
+        """As they stand in the file, beside a `Reference`."""
         told = json.dumps(asdict(self.preprocessing))
         files = {f"picture_{i}": file for i, file in enumerate(self.files)}
         return {PARAMETER: np.array(told), **files}

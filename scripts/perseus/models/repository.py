@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
@@ -27,11 +27,14 @@ from tritonclient.grpc import model_config_pb2 as pb
 from perseus.host.files import whole
 from perseus.models.rate_limiter import RESOURCE
 from perseus.models.runtimes import parameters_of
+from perseus.models.tensors import ModelTensors, TensorSpec
 from perseus.models.unmade import require_made, unmake
 from perseus.study.model import Precision
 from perseus.study.runtimes import RUNTIMES, Runtime
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 from perseus.study.triton_models import CONFIG, answers_file, tenant_of
+
+T = TypeVar("T", pb.ModelInput, pb.ModelOutput)
 
 
 class RepositoryError(ValueError):
@@ -78,29 +81,29 @@ def write_repository(
 def write_tenant(root: Path, tenant: ServedTenant, model: Path, check: Mapping[str, Any]) -> None:
     """Write one tenant's network: `config.pbtxt`, and a copy of the file `model`.
 
-    check: what the export wrote of the model, check.json (input_shape, classes).
+    check: what the export wrote of the model, check.json (inputs, outputs, has_batches).
 
     Raises RepositoryError for an unfit tenant.
     """
-    channels, height, width = check["input_shape"]
-    config = model_config(tenant, (channels, height, width), check["classes"])
+    config = model_config(tenant, ModelTensors.of(check))
     write_model(root, config, tenant.model_file, model)
 
 
 def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
-    """Why Triton may give a network batches of a size that it does not take; empty if it may not.
+    """Why a network cannot be served in the batches that are asked for; empty if it can.
 
-    check: as of `write_tenant` (fixed_batch).
+    check: as of `write_tenant`.
     """
-    fixed, sizes = check.get("fixed_batch"), {tenant.own_request_batch_size, tenant.max_batch_size}
-    if fixed is None or sizes == {fixed}:
+    tensors = ModelTensors.of(check)
+    if tensors.has_batches:
         return ""
-    return (
-        f"the ONNX file of model {tenant.model!r} takes batches of {fixed} only, and tenant"
-        f" {tenant.name!r} asks for {' to '.join(map(str, sorted(filter(None, sizes))))}: export it"
-        f" with a dynamic batch axis, or give it max_batch_size: {fixed} and"
-        f" request_batch_size: {fixed}"
-    )
+    first = {each.dims[:1] for each in tensors.inputs}
+    (size,) = first.pop() or (1,) if len(first) == 1 else (1,)
+    if tenant.max_queue_delay_us is None and tenant.request_batch_size in (1, size):
+        return ""
+    keys = "leave dynamic_batching and request_batch_size out"
+    also = f", or set request_batch_size: {size}, which each request has" if size > 1 else ""
+    return f"model {tenant.model!r} of tenant {tenant.name!r} takes no batches: {keys}{also}"
 
 
 def write_model(root: Path, config: pb.ModelConfig, file: str, source: Path) -> None:
@@ -121,11 +124,8 @@ def model_path(root: Path, model: str, file: str) -> Path:
     return root / model / "1" / file
 
 
-def model_config(
-    tenant: ServedTenant, input_shape: tuple[int, int, int], classes: int
-) -> pb.ModelConfig:
-    """The configuration of `tenant`, whose model maps `input_shape` (channels, height, width) to
-    `classes` outputs.
+def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
+    """The configuration of `tenant`, whose model has these tensors.
 
     A priority is written as the rate limiter's, with one unit of the resource "cores" per thread:
     it takes effect in a server run with `--rate-limit=execution_count`. The server's
@@ -141,10 +141,10 @@ def model_config(
         name=tenant.name,
         backend="" if platform else tenant.runtime,
         platform=platform,
-        max_batch_size=tenant.max_batch_size,
+        max_batch_size=tenant.max_batch_size if tensors.has_batches else 0,
         default_model_filename=tenant.model_file,
-        input=[pb.ModelInput(name="input", data_type=pb.TYPE_FP32, dims=input_shape)],
-        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=[classes])],
+        input=[_tensor(pb.ModelInput, each) for each in tensors.inputs],
+        output=[_tensor(pb.ModelOutput, each) for each in tensors.outputs],
     )
     # Always count and kind: Triton's defaults differ between backends.
     kinds = pb.ModelInstanceGroup.Kind
@@ -165,6 +165,14 @@ def model_config(
     for key, value in sorted(parameters_of(tenant).items()):
         config.parameters[key].string_value = value
     return config
+
+
+def _tensor(kind: Callable[..., T], of: TensorSpec) -> T:
+    """Triton knows no tensor without dimensions beside the batch, but can take one of them away."""
+    datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
+    if of.dims:
+        return kind(name=of.name, data_type=datatype, dims=of.dims)
+    return kind(name=of.name, data_type=datatype, dims=[1], reshape=pb.ModelTensorReshape())
 
 
 def _problems(tenant: ServedTenant) -> Iterator[str]:

@@ -26,6 +26,7 @@ from perseus.host.files import whole
 from perseus.host.logs import last_lines
 from perseus.host.signals import LEAVES_S
 from perseus.models.onnx_export import sha256
+from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 OLDEST = (10, 0, 0)
@@ -72,7 +73,7 @@ def build(
 ) -> dict[str, Any]:
     """Build the plan of a tenant, the file `plan`; return the record of what built it.
 
-    check: the record of the export (input_shape). timing_cache: of this server, kept from plan to
+    check: the record of the export (inputs). timing_cache: of this server, kept from plan to
     plan: a second build of the same layers takes seconds. log_path: what trtexec says.
 
     Raises TensorRtError when trtexec is missing or too old, NoPlanError when it fails, and GpuError
@@ -98,7 +99,7 @@ def build(
     timing_cache.parent.mkdir(parents=True, exist_ok=True)
     with whole(plan) as partial:
         command = [
-            *arguments(program, onnx, partial, check["input_shape"], sizes, timing_cache),
+            *arguments(program, onnx, partial, ModelTensors.of(check), sizes, timing_cache),
             *(["--stronglyTyped"] if version < ALWAYS_TYPED else []),
         ]
         status = _run(command, environment, log_path)
@@ -135,25 +136,28 @@ def arguments(
     program: str,
     onnx: Path,
     plan: Path,
-    input_shape: Sequence[int],
+    tensors: ModelTensors,
     sizes: Batches,
     timing_cache: Path,
 ) -> list[str]:
-    """What trtexec 10 and 11 are both asked; `input_shape` is (channels, height, width)."""
-    image = "x".join(map(str, input_shape))
+    """What trtexec 10 and 11 are both asked; without batches, the file has all sizes."""
     return [
         program,
         f"--onnx={onnx}",
         f"--saveEngine={plan}",
-        f"--minShapes=input:{sizes.least}x{image}",
-        f"--optShapes=input:{sizes.best}x{image}",
-        f"--maxShapes=input:{sizes.most}x{image}",
+        *(_shapes(tensors, sizes) if tensors.has_batches else []),
         "--noTF32",  # fp32 means fp32
         f"--memPoolSize=workspace:{_WORKSPACE_MIB}M",
         "--builderOptimizationLevel=3",
         f"--timingCacheFile={timing_cache}",
         "--skipInference",
     ]
+
+
+def _shapes(tensors: ModelTensors, sizes: Batches) -> Iterator[str]:
+    for which, batch in (("min", sizes.least), ("opt", sizes.best), ("max", sizes.most)):
+        each = (f"{of.name}:{'x'.join(map(str, (batch, *of.dims)))}" for of in tensors.inputs)
+        yield f"--{which}Shapes={','.join(each)}"
 
 
 def _version(program: str, environment: Mapping[str, str], log_path: Path) -> tuple[int, int, int]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Tensor = NDArray[Any]
+
+OPEN: Final = -1
+"""A size that is not fixed."""
 
 DTYPES: Final[dict[str, np.dtype[Any]]] = {
     "BOOL": np.dtype(np.bool_),
@@ -31,3 +35,49 @@ class TensorSpec:
     name: str
     datatype: str
     dims: tuple[int, ...]
+
+    def __str__(self) -> str:
+        sizes = " x ".join("?" if size == OPEN else str(size) for size in self.dims)
+        return f"{self.name!r} {self.datatype} ({sizes})"
+
+
+@dataclass(frozen=True)
+class ModelTensors:
+    """What a model takes and gives. Without `has_batches`, a request is one example."""
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    has_batches: bool = True
+
+    def plain(self) -> dict[str, Any]:
+        """As it stands in check.json."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, check: Mapping[str, Any]) -> ModelTensors:
+        """That of an export's record."""
+        inputs, outputs = (
+            tuple(TensorSpec(each["name"], each["datatype"], tuple(each["dims"])) for each in named)
+            for named in (check["inputs"], check["outputs"])
+        )
+        return cls(inputs, outputs, check["has_batches"])
+
+    @classmethod
+    def of_classifier(cls, image: tuple[int, ...], classes: int) -> ModelTensors:
+        """From images (channels, height, width) to a number for each class."""
+        return cls(
+            (TensorSpec("input", "FP32", image),), (TensorSpec("output", "FP32", (classes,)),)
+        )
+
+
+def closings(dims: Sequence[int], given: Sequence[int]) -> list[tuple[int, ...]]:
+    """What sizes that are given for a tensor may mean: those of `dims` that are open, or all."""
+    found = []
+    if list(dims).count(OPEN) == len(given):
+        left = iter(given)
+        found.append(tuple(next(left) if size == OPEN else size for size in dims))
+    if len(dims) == len(given):
+        pairs = zip(dims, given, strict=True)
+        if all(size in (OPEN, mine) for size, mine in pairs):
+            found.append(tuple(given))
+    return found

@@ -11,12 +11,12 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
 from perseus.models.networks import ExportError, import_torchvision
 from perseus.models.onnx_export import answered, sha256
+from perseus.models.reference import Reference
+from perseus.models.tensors import ModelTensors
 from perseus.models.unmade import OF_THE_MACHINE
 from perseus.study.tasks.export import ExportTask
 
@@ -28,14 +28,14 @@ LARGEST_BATCH: Final = 1024  # of the schema
 
 def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
     """Write `path` (.npz) with images and torch's answers, as `export_model` does beside its ONNX;
-    return input_shape and classes. For a machine that is given no ONNX.
+    return its tensors. For a machine that is given no ONNX.
 
     Raises ExportError for what torch refuses.
     """
     _, images, output = answered(task)
-    with whole(path) as partial, partial.open("wb") as stream:
-        np.savez(stream, input=images, output=output)
-    return {"input_shape": list(images.shape[1:]), "classes": int(output.shape[1])}
+    with whole(path) as partial:
+        Reference.of_classifier(images, output).write(partial)
+    return ModelTensors.of_classifier(images.shape[1:], output.shape[1]).plain()
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:

@@ -329,7 +329,7 @@ class RequestShape(BaseModel):
     """A size of request, the models whose requests have it, and the loads that were tried."""
 
     models: tuple[str, ...]
-    input_px: int
+    inputs: str
     request_batch_size: int
     request_bytes: int
     closed: tuple[ClosedLoad, ...]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
-from perseus.models.tensors import DTYPES, TensorSpec
+from perseus.models.tensors import DTYPES, OPEN, TensorSpec
 from perseus.serving.failures import ServerError
 from perseus.serving.open_inference import (
     ModelMetadata,
@@ -17,7 +17,7 @@ from perseus.serving.open_inference import (
     require_ready,
 )
 from perseus.serving.running_server import RunningServer
-from perseus.serving.served_models import OPEN, ModelOnServer, fits
+from perseus.serving.served_models import ModelOnServer, closed, fits
 from perseus.study.hints import did_you_mean
 from perseus.study.tasks.measure import ServedModel
 
@@ -52,7 +52,7 @@ def read_open_model(
         backend=told.platform,
         config_sha256=_digest(told),
         inputs=tuple(
-            TensorSpec(each.name, each.datatype, wanted.shape.get(each.name, dims))
+            TensorSpec(each.name, each.datatype, closed(dims, wanted.shape.get(each.name)))
             for each, dims in zip(inputs, _dims(inputs, has_batches), strict=True)
         ),
         outputs=tuple(
@@ -101,7 +101,7 @@ def _of_tensors(
             hint = did_you_mean(name, list(asked)) or f" (it has {', '.join(asked)})"
             yield f"shape: {name!r} is none of its inputs{hint}"
     for name, dims in asked.items():
-        given = shape.get(name, dims)
+        given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
                 f"its input {name!r} is of shape {list(dims)}, and -1 is open (set shape:"

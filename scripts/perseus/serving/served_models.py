@@ -14,7 +14,7 @@ from typing import Any, Final
 from google.protobuf import json_format
 from tritonclient.grpc import model_config_pb2 as pb
 
-from perseus.models.tensors import DTYPES, TensorSpec
+from perseus.models.tensors import DTYPES, OPEN, TensorSpec, closings
 from perseus.serving.failures import ServerError
 from perseus.serving.model_control import READY, Control
 from perseus.serving.response_cache import cached_models
@@ -22,7 +22,6 @@ from perseus.serving.running_server import RunningServer
 from perseus.study.hints import did_you_mean
 from perseus.study.tasks.measure import ServedModel
 
-OPEN: Final = -1
 MOST_NAMED: Final = 20
 
 
@@ -108,7 +107,7 @@ def _digest(config: pb.ModelConfig) -> str:
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
     """Those that a request must have, or that the study names, with its shapes."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
-    return tuple(replace(each, dims=shape.get(each.name, each.dims)) for each in specs)
+    return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
 
 def _spec(of: Any) -> TensorSpec:
@@ -150,6 +149,12 @@ def _of_tensors(
             )
         elif not fits(given, asked):
             yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"
+
+
+def closed(dims: tuple[int, ...], given: tuple[int, ...] | None) -> tuple[int, ...]:
+    """With the sizes that are given, of all or of those that are open; as given where they fit
+    neither."""
+    return dims if given is None else next(iter(closings(dims, given)), given)
 
 
 def fits(given: Sequence[int], asked: Sequence[int]) -> bool:

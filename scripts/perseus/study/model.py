@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Name, Part, Text, Whole
+from perseus.study.base import Flag, Name, Part, Text, Whole
 from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.sla import Sla
 
@@ -41,9 +41,10 @@ class Model(Part):
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="The path of an ONNX file, in place of architecture and weights: one input of"
-        " float32 images (batch, 3, height, width), one output (batch, classes) or (batch, classes,"
-        " 1, 1). Weights are inside, or in files beside it, as torch.onnx.export writes them.",
+        description="The path of an ONNX file, in place of architecture and weights: any inputs and"
+        " outputs that are tensors of numbers. Weights are inside, or in files beside it, as"
+        " torch.onnx.export writes them. It takes batches if it answers in them as it does to one"
+        " example after the other; otherwise each request is one example.",
     )
     served_model: Annotated[Text, Field(pattern=MODEL_OF_SERVER)] | None = Field(
         default=None,
@@ -54,8 +55,9 @@ class Model(Part):
     )
     shape: dict[Text, Annotated[tuple[Dimension, ...], Field(min_length=1)]] = Field(
         default={},
-        description="The shape of each input that a `served_model` leaves open (-1), by its name"
-        " and without the batch, such as {tokens: [128]}.",
+        description="The sizes that an input of an `onnx` file or a `served_model` leaves open, by"
+        " its name: of the open ones alone, {x: [48, 192]}, or of all behind the batch,"
+        " {x: [3, 48, 192]}.",
     )
     images: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
@@ -66,9 +68,15 @@ class Model(Part):
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
-        description="Height and width of the input in pixels. Default, what the weights were made"
-        " for, or what the ONNX file says. The resize before the crop of `images` keeps its"
+        description="Height and width of the input in pixels; of an `onnx` file, all sizes that it"
+        " leaves open. Default, what the weights were made for, or what the file says. The resize"
+        " before the crop of `images` keeps its"
         " proportion to the crop.",
+    )
+    deterministic: Flag = Field(
+        default=True,
+        description="`false` measures an `onnx` file that answers otherwise from call to call, as a"
+        " network with random operators does. Its answers are not checked, and the report says so.",
     )
     precision: Precision = Field(
         default="fp32",

@@ -58,7 +58,11 @@ def export_task(study: Study, model: str) -> ExportTask:
 def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
     of = study.models[model]
     return OwnOnnxTask(
-        seed=study.definition.seed, input_size=of.input_size, images=study.images[model]
+        seed=study.definition.seed,
+        shape=of.shape,
+        input_size=of.input_size,
+        images=study.images[model],
+        deterministic=of.deterministic,
     )
 
 
@@ -72,7 +76,7 @@ def repository_task(study: Study, scenario_id: str) -> RepositoryTask:
 
 
 def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant:
-    batching, is_own = tenant.dynamic_batching, study.models[tenant.model].onnx is not None
+    batching = tenant.dynamic_batching
     return ServedTenant(
         name=tenant.network,
         model=tenant.model,
@@ -81,7 +85,7 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        own_request_batch_size=tenant.request_batch_size if is_own else None,
+        request_batch_size=tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
         priority=tenant.priority,
@@ -178,7 +182,9 @@ def _measured(study: Study, tenant: Tenant) -> MeasuredTenant:
 def _served(model: Model) -> ServedModel | None:
     if model.served_model is None:
         return None
-    return ServedModel(name=model.served_model, shape=model.shape)
+    return ServedModel(
+        name=model.served_model, shape=model.shape, deterministic=model.deterministic
+    )
 
 
 def _arrivals(settings: ArrivalProcess) -> MeasuredArrivals:

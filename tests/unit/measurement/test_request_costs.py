@@ -12,6 +12,7 @@ from perseus.measurement.preprocess_cost import client_preprocess_ms
 from perseus.measurement.tenant_under_test import tenants_on
 from perseus.models.pictures import Pictures
 from perseus.models.preprocess import Preprocessing
+from perseus.models.reference import Reference
 from perseus.serving.running_server import RunningServer
 from perseus.traffic.requests import Requests, Status
 from perseus.traffic.route import INPUT
@@ -48,8 +49,9 @@ def tenants(tmp_path):
     answers = np.zeros((4, 10), np.float32)
     wanted = Preprocessing(2, 2, (0, 0, 0), (1, 1, 1), "BILINEAR")
     path = tmp_path / "pictures.npz"
-    np.savez(path, input=images, output=answers, **Pictures(FILES, wanted).arrays())
-    np.savez(tmp_path / "reference.npz", input=images, output=answers)
+    reference = Reference.of_classifier(images, answers)
+    np.savez(path, **reference.arrays(), **Pictures(FILES, wanted).arrays())
+    reference.write(tmp_path / "reference.npz")
     asked = [
         tenant("a", preprocessing="client"),
         tenant("b", preprocessing="server"),

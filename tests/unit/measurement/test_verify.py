@@ -5,6 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 from measure_tasks import measure_task, tenant
+from references import write_reference
 
 from perseus.measurement import verify
 from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
@@ -18,7 +19,7 @@ def test_a_wrong_answer_to_any_image_of_the_load_is_noticed(
     tmp_path, monkeypatch, wrong_image, batch_size
 ):
     images = np.arange(4, dtype=np.float32).reshape(4, 1, 1, 1)
-    np.savez(tmp_path / "reference.npz", input=images, output=images.reshape(4, 1))
+    write_reference(tmp_path / "reference.npz", images, images.reshape(4, 1))
     task = measure_task(tenant("a", max_batch_size=batch_size, request_batch_size=batch_size))
     nobody = RunningServer("", "", "", None)
     tenants = tenants_on(nobody, task, {"a": tmp_path / "reference.npz"})

@@ -12,9 +12,10 @@ from onnx_files import network
 
 from perseus.models.external_data import external_files, sha256_with_data
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import onnx_session
+from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.own_files import problems
 from perseus.models.own_onnx import take_onnx
+from perseus.models.reference import Reference
 from perseus.study.model import Model
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
@@ -50,15 +51,15 @@ def test_what_pytorch_writes_today_is_taken_with_its_weights(tmp_path):
     torch.onnx.export(net.eval(), (torch.rand(1, 3, 32, 32),), source, dynamo=True, verbose=False)
     assert external_files(source) == [f"{source}.data"]
     taken(source, tmp_path)
-    reference = np.load(tmp_path / "reference.npz")
-    with torch.no_grad():
-        expected = net(torch.from_numpy(reference["input"])).numpy()
-    np.testing.assert_allclose(reference["output"], expected, rtol=1e-4, atol=1e-5)
-    session = onnx_session(
-        str(tmp_path / "model.onnx")
-    )  # in another folder, without mine.onnx.data
-    (answers,) = session.run(None, {"input": reference["input"][:1]})
-    np.testing.assert_allclose(answers, expected[:1], rtol=1e-4, atol=1e-5)
+    reference = Reference.read(tmp_path / "reference.npz")
+    served = OnnxNetwork(str(tmp_path / "model.onnx"), "")  # which has no file beside it
+    for i, answer in enumerate(reference.answers):
+        with torch.no_grad():
+            (expected,) = net(torch.from_numpy(reference.given([i])["input"])).numpy()
+        (output,) = answer.values()
+        np.testing.assert_allclose(output[0], expected, rtol=1e-4, atol=1e-5)
+        (output,) = served.answer(reference.given([i])).values()
+        np.testing.assert_allclose(output[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_weights_in_many_files_and_folders_are_taken_and_count_in_the_digest(tmp_path):
@@ -74,9 +75,10 @@ def test_weights_in_many_files_and_folders_are_taken_and_count_in_the_digest(tmp
     whole = tmp_path / "whole.onnx"
     onnx.save(network(), whole)
     taken(source, tmp_path)
-    answers = np.load(tmp_path / "reference.npz")["output"]
+    apart_from_it = Reference.read(tmp_path / "reference.npz").all_answers("scores")
     taken(whole, tmp_path)
-    np.testing.assert_array_equal(answers, np.load(tmp_path / "reference.npz")["output"])
+    inside = Reference.read(tmp_path / "reference.npz").all_answers("scores")
+    np.testing.assert_array_equal(apart_from_it, inside)
     before = sha256_with_data(source)
     weights = tmp_path / "weights" / "w"
     weights.write_bytes(weights.read_bytes()[::-1])

@@ -9,6 +9,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 from perseus.host.orphans import temporary_folder
 from perseus.models.network_cost import network_cost
+from perseus.models.tensors import ModelTensors
+
+
+def of_images(pixels):
+    return ModelTensors.of_classifier((3, pixels, pixels), 10)
 
 
 def small(path, batch="batch"):
@@ -37,7 +42,7 @@ def small(path, batch="batch"):
 
 @pytest.mark.parametrize("batch", ["batch", 2])
 def test_a_small_network_costs_what_is_counted_by_hand(tmp_path, batch):
-    cost = network_cost(small(tmp_path / "model.onnx", batch), (3, 8, 8))
+    cost = network_cost(small(tmp_path / "model.onnx", batch), of_images(8))
     maps = 4 * 4 * 4
     # Convolution, ReLU, mean (one for each channel), flatten, product.
     assert cost.flops == 2 * maps * 27 + maps + 4 + 4 + 2 * 10 * 4
@@ -60,7 +65,7 @@ def counted(nodes, weights, classes=10, functions=()):
     model = helper.make_model(graph, opset_imports=domains, functions=functions)
     with temporary_folder() as folder:
         onnx.save(model, folder / "model.onnx")
-        return network_cost(folder / "model.onnx", (3, 16, 16))
+        return network_cost(folder / "model.onnx", of_images(16))
 
 
 OPSETS = {"": 17, "com.microsoft": 1, "own": 1}
@@ -162,20 +167,20 @@ def test_weights_are_as_large_as_the_file_has_them():
 def test_sparse_weights_count_as_dense_ones(tmp_path):
     model = onnx.load(small(tmp_path / "model.onnx"))
     (matrix,) = (each for each in model.graph.initializer if each.name == "matrix")
-    dense = network_cost(tmp_path / "model.onnx", (3, 8, 8))
+    dense = network_cost(tmp_path / "model.onnx", of_images(8))
     values = numpy_helper.from_array(np.ones(40, np.float32), "matrix")
     places = numpy_helper.from_array(np.arange(40), "places")
     model.graph.sparse_initializer.append(helper.make_sparse_tensor(values, places, matrix.dims))
     model.graph.initializer.remove(matrix)
     onnx.save(model, tmp_path / "sparse.onnx")
-    assert network_cost(tmp_path / "sparse.onnx", (3, 8, 8)) == dense
+    assert network_cost(tmp_path / "sparse.onnx", of_images(8)) == dense
 
 
 def test_a_torchvision_network_has_the_parameters_and_operations_of_its_paper(exported):
     """MobileNetV3-Small (Howard et al., ICCV 2019): 2.5 million parameters, and 56 million
     multiplications at 224 pixels, of which 1.6 million lie behind the mean over all pixels."""
     folder, _ = exported
-    cost = network_cost(folder / "model.onnx", (3, 64, 64))
+    cost = network_cost(folder / "model.onnx", of_images(64))
     at_64_px = (56e6 - 1.6e6) * (64 / 224) ** 2 + 1.6e6
     assert cost.weight_bytes == pytest.approx(4 * 2.5e6, rel=0.03)
     assert cost.flops == pytest.approx(2 * at_64_px, rel=0.15)
@@ -184,4 +189,4 @@ def test_a_torchvision_network_has_the_parameters_and_operations_of_its_paper(ex
 
 def test_the_record_of_an_export_has_it(exported):
     folder, check = exported
-    assert check["cost"] == asdict(network_cost(folder / "model.onnx", (3, 64, 64)))
+    assert check["cost"] == asdict(network_cost(folder / "model.onnx", of_images(64)))

@@ -11,24 +11,25 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from references import images_and_scores
 from weights_files import write_shapes
 
 from perseus.models import answers, networks, onnx_export
 from perseus.models.networks import ExportError
+from perseus.models.reference import Reference
+from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.export import ExportTask
 
 
 def reference(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    with np.load(folder / "reference.npz") as arrays:
-        return arrays["input"], arrays["output"]
+    return images_and_scores(folder / "reference.npz")
 
 
 def test_the_record_says_what_was_exported_and_proved(exported):
     folder, record = exported
     assert json.loads(json.dumps(record)) == record
     assert record["architecture"] == "mobilenet_v3_small"
-    assert record["input_shape"] == [3, 64, 64]
-    assert record["classes"] == 1000
+    assert ModelTensors.of(record) == ModelTensors.of_classifier((3, 64, 64), 1000)
     assert record["batches"] == [1, 3]
     assert record["relative_error"] < record["tolerance"] / 10
     assert record["size_bytes"] == (folder / "model.onnx").stat().st_size
@@ -83,7 +84,7 @@ def test_a_wrong_model_fails_the_check(exported, tmp_path, how):
     folder, _ = exported
     wrong = rewritten(folder / "model.onnx", tmp_path / "wrong.onnx", how)
     with pytest.raises(ExportError, match="differs from the original"):
-        onnx_export.check_onnx(wrong, *reference(folder))
+        onnx_export.check_onnx(wrong, Reference.read(folder / "reference.npz"))
 
 
 def test_answers_in_another_order_are_beyond_even_the_tolerance_of_bf16(exported):
@@ -96,10 +97,9 @@ def test_answers_in_another_order_are_beyond_even_the_tolerance_of_bf16(exported
 
 
 def test_without_signal_nothing_is_proved(exported):
-    folder, _ = exported
-    images, output = reference(folder)
+    _, output = reference(exported[0])
     with pytest.raises(ExportError, match="same answer for every image"):
-        onnx_export.check_onnx(folder / "model.onnx", images, np.ones_like(output))
+        onnx_export.require_signal(np.ones_like(output), "a network")
 
 
 def test_a_failed_check_leaves_nothing_behind(tmp_path, monkeypatch):

@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from references import images_and_scores, write_reference
 
+from perseus.models import torch_export
 from perseus.models.networks import ExportError
 from perseus.models.onnx_export import answered
 from perseus.models.onnx_precision import convert
-from perseus.models.torch_export import export_program, write_reference
+from perseus.models.tensors import ModelTensors
+from perseus.models.torch_export import export_program
 
 
 @pytest.fixture
@@ -62,10 +65,8 @@ def test_int8_is_quantised_as_tensorrt_wants_it(network, tmp_path):
 
 
 def wrong(network, tmp_path):
-    with np.load(network / "reference.npz") as arrays:
-        images, answers = arrays["input"], arrays["output"]
-    np.savez(tmp_path / "wrong.npz", input=images, output=np.roll(answers, 1, axis=0))
-    return tmp_path / "wrong.npz"
+    images, answers = images_and_scores(network / "reference.npz")
+    return write_reference(tmp_path / "wrong.npz", images, np.roll(answers, 1, axis=0))
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
@@ -87,7 +88,8 @@ def test_a_program_that_answers_otherwise_is_not_kept(export_task, tmp_path, mon
 
 
 def test_a_reference_without_onnx_is_the_one_beside_it(export_task, network, tmp_path):
-    told = write_reference(export_task, tmp_path / "reference.npz")
-    assert told == {"input_shape": [3, 64, 64], "classes": 1000}
-    with np.load(tmp_path / "reference.npz") as own, np.load(network / "reference.npz") as other:
-        assert all(np.array_equal(own[name], other[name]) for name in ("input", "output"))
+    told = torch_export.write_reference(export_task, tmp_path / "reference.npz")
+    assert told == ModelTensors.of_classifier((3, 64, 64), 1000).plain()
+    own, other = (images_and_scores(each / "reference.npz") for each in (tmp_path, network))
+    np.testing.assert_array_equal(own[0], other[0])
+    np.testing.assert_array_equal(own[1], other[1])

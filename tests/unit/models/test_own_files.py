@@ -16,7 +16,7 @@ def models(tmp_path):
     """A right file and a wrong one of each kind, and models without a file."""
     write_shapes(tmp_path / "right.pt", "alexnet")
     onnx.save(network(), tmp_path / "right.onnx")
-    onnx.save(network(channels=1), tmp_path / "wrong.onnx")
+    onnx.save(network(pixels=("h", "w")), tmp_path / "wrong.onnx")
     keys = [
         {"name": "a", "architecture": "alexnet", "weights": f"{tmp_path}/right.pt"},
         {"name": "b", "architecture": "resnet18", "weights": f"{tmp_path}/right.pt"},
@@ -31,7 +31,7 @@ def models(tmp_path):
 def test_all_that_is_wrong_is_told(models):
     of_b, of_d = own_files.problems(models)
     assert of_b.startswith("models: b: weights: ") and "does not fit resnet18" in of_b
-    assert of_d.startswith("models: d: onnx: ") and "float (?, 1, 32, 32); images are" in of_d
+    assert of_d.startswith("models: d: onnx: ") and "'x' FP32 (? x 3 x ? x ?) leaves sizes" in of_d
 
 
 def test_what_needs_a_package_that_is_not_here_is_left_to_jobs(models, monkeypatch):

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_files import CLASSES, network
+from onnxruntime import quantization
 
+from perseus.models.answers import TOLERANCES
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import onnx_session
+from perseus.models.onnx_network import OnnxNetwork, onnx_session
 from perseus.models.onnx_precision import convert
-from perseus.models.own_onnx import require_classifier, take_onnx
-from perseus.study.image_files import MIN_IMAGES
+from perseus.models.own_inputs import Sizes
+from perseus.models.own_onnx import own_problems, take_onnx
+from perseus.models.reference import Reference
+from perseus.models.repository import model_config
+from perseus.models.tensors import ModelTensors, TensorSpec
 from perseus.study.tasks.own_onnx import OwnOnnxTask
+from perseus.study.tasks.repository import ServedTenant
 
 
 def taken(model, folder, **task):
@@ -22,20 +30,6 @@ def taken(model, folder, **task):
     served = folder / "model.onnx"
     record = take_onnx(OwnOnnxTask(**task), folder / "own.onnx", served, folder / "reference.npz")
     return record, served
-
-
-def unknown():
-    """A network that declares no shape, by an operator whose answers have any."""
-    model = network(declared=None)
-    model.graph.node[-1].domain = "of.somebody"
-    return model
-
-
-def of_unknown_type():
-    """As of an onnx that is newer than ours."""
-    model = network()
-    model.graph.input[0].type.tensor_type.elem_type = 77
-    return model
 
 
 def branching():
@@ -61,62 +55,263 @@ def branch(name, node, *weights):
     return helper.make_graph([node], name, [], [made], weights)
 
 
+def answers_of(served, reference):
+    """What a served file says to the examples of a reference, in one request each."""
+    network = OnnxNetwork(str(served), "the file that is served")
+    return [network.answer(reference.given([i])) for i in range(reference.count)]
+
+
 @pytest.mark.parametrize("batch", ["n", -1, 1, 3])
-def test_it_is_served_under_our_names_in_any_batch_with_its_own_answers(tmp_path, batch):
+def test_a_network_is_served_in_any_batch_with_its_own_names_and_answers(tmp_path, batch):
     record, served = taken(network(batch), tmp_path)
-    assert record["fixed_batch"] is None
-    assert record["input_shape"] == [3, 32, 32] and record["classes"] == CLASSES
+    assert ModelTensors.of(record) == ModelTensors(
+        (TensorSpec("x", "FP32", (3, 32, 32)),), (TensorSpec("scores", "FP32", (CLASSES,)),)
+    )
+    assert record["notes"] == []
     session = onnx_session(str(served))
     (given,), (made,) = session.get_inputs(), session.get_outputs()
-    assert (given.name, given.shape) == ("input", ["batch", 3, 32, 32])
-    assert (made.name, made.shape) == ("output", ["batch", CLASSES])
-    reference = np.load(tmp_path / "reference.npz")
-    (answers,) = session.run(None, {"input": reference["input"][:2]})
-    np.testing.assert_allclose(answers, reference["output"][:2], rtol=1e-5)
+    assert (given.name, given.shape[1:]) == ("x", [3, 32, 32])
+    assert (made.name, made.shape[1:]) == ("scores", [CLASSES])
+    assert not {given.shape[0], made.shape[0]} & {1, 3}
+    reference = Reference.read(tmp_path / "reference.npz")
+    answer = session.run(None, reference.given([2, 0, 1]))[0]
+    np.testing.assert_allclose(answer, reference.expected([2, 0, 1])["scores"], rtol=1e-5)
     model = onnx.load(tmp_path / "own.onnx")
     (weight,) = (each for each in model.graph.initializer if each.name == "w")
-    pooled = reference["input"].max(axis=(2, 3))
+    pooled = reference.inputs["x"].max(axis=(2, 3))
     expected = pooled @ numpy_helper.to_array(weight)
-    np.testing.assert_allclose(reference["output"], expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        np.stack(reference.all_answers("scores")), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 3])
-def test_a_batch_that_stays_fixed_is_recorded(tmp_path, batch):
-    record, _ = taken(network(batch, by=batch), tmp_path)
-    assert record["fixed_batch"] == batch
-    assert set(record["batches"]) == {batch}
+def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
+    record, served = taken(network(batch, by=batch), tmp_path)
+    assert ModelTensors.of(record) == ModelTensors(
+        (TensorSpec("x", "FP32", (batch, 3, 32, 32)),),
+        (TensorSpec("scores", "FP32", (batch, CLASSES)),),
+        has_batches=False,
+    )
+    (note,) = record["notes"]
+    assert "own.onnx is served without batches, one example a request: onnxruntime cannot" in note
+    reference = Reference.read(tmp_path / "reference.npz")
+    assert {len(each["scores"]) for each in reference.answers} == {batch}
+    for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
+        np.testing.assert_array_equal(answer["scores"], own["scores"])
 
 
-ENDS_IN_ONES = [
-    network(ones=2, declared=(CLASSES, 1, 1)),  # as public SqueezeNets and DenseNets do
-    network(1, ones=2, declared=(CLASSES, 1, 1)),
-    network(ones=1, declared=(CLASSES, "h")),  # what is open there can be inferred
-]
+def with_nodes(model, *nodes):
+    """The network with these nodes in place of its last."""
+    model.graph.node.pop()
+    model.graph.node.extend(nodes)
+    return model
 
 
-@pytest.mark.parametrize("model", [*ENDS_IN_ONES, network(declared=None)])
-def test_an_answer_that_ends_in_sizes_of_one_or_declares_none_is_served_flat(tmp_path, model):
+def mixing(batch, *last):
+    """A network that answers each image plus the mean of the batch, or the mean itself."""
+    return with_nodes(
+        network(batch),
+        helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]),
+        helper.make_node("Shape", ["input"], ["size"]),
+        helper.make_node(last[0], last[1:], ["scores"]),
+    )
+
+
+def time_first():
+    """A recogniser: batch in the second axis of its answers, and a wrong shape declared."""
+    model = with_nodes(
+        network(1, ones=1),
+        helper.make_node("Unsqueeze", ["input", "ends"], ["columns"]),
+        helper.make_node("Transpose", ["columns"], ["scores"], perm=[1, 0, 2]),
+    )
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "seqlen"])
+    )
+    return model
+
+
+def joining():
+    """A detector whose boxes of all images are in one row, which no error tells: YOLOX' way."""
+    model = with_nodes(network(1), helper.make_node("Reshape", ["input", "rows"], ["scores"]))
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, -1, CLASSES]), "rows"))
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 1, CLASSES])
+    )
+    return model
+
+
+@pytest.mark.parametrize(
+    ("model", "why", "shape"),
+    [
+        (
+            mixing("n", "Add", "input", "mean"),
+            "its answers are not those to one example after",
+            (1, 5),
+        ),
+        (
+            mixing(4, "Expand", "mean", "size"),
+            "its answers are not those to one example after",
+            (4, 5),
+        ),
+        (time_first(), "the first size of its output 'scores' is 5, not the batch", (5, 1, 1)),
+        (joining(), "its answers are not those to one example after the other", (1, 1, 5)),
+    ],
+)
+def test_what_does_not_answer_in_batches_as_alone_is_served_without(tmp_path, model, why, shape):
     record, served = taken(model, tmp_path)
-    assert record["classes"] == CLASSES and record["fixed_batch"] is None
-    session = onnx_session(str(served))
-    assert session.get_outputs()[0].shape == ["batch", CLASSES]
-    reference = np.load(tmp_path / "reference.npz")
-    (answers,) = session.run(["output"], {"input": reference["input"][:2]})
-    np.testing.assert_allclose(answers, reference["output"][:2], rtol=1e-5)
+    tensors = ModelTensors.of(record)
+    assert not tensors.has_batches and tensors.outputs[0].dims == shape
+    assert re.search(f"without batches, one example a request: {why}", record["notes"][0])
+    reference = Reference.read(tmp_path / "reference.npz")
+    for answer, own in zip(answers_of(served, reference), reference.answers, strict=True):
+        assert own["scores"].shape == shape
+        np.testing.assert_array_equal(answer["scores"], own["scores"])
+    assert not all(np.array_equal(each["scores"], own["scores"]) for each in reference.answers[:-1])
+
+
+def of_all_types():
+    """Two inputs and five outputs of other types and ranks, under names as public files have."""
+    numbers = {"gpu_0/data_0": TensorProto.INT64, "mask:0": TensorProto.BOOL}
+    given = [helper.make_tensor_value_info(name, kind, ["n", 4]) for name, kind in numbers.items()]
+    half, double, byte = TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.UINT8
+    kinds = {"half": half, "double": double, "byte": byte}
+    nodes = [
+        helper.make_node("Cast", ["mask:0"], ["ones"], to=TensorProto.INT64),
+        helper.make_node("Mul", ["gpu_0/data_0", "ones"], ["product"]),
+        *(helper.make_node("Cast", ["product"], [name], to=kind) for name, kind in kinds.items()),
+        helper.make_node("ArgMax", ["product"], ["class"], axis=1, keepdims=0),
+        helper.make_node("Not", ["mask:0"], ["not"]),
+    ]
+    kinds |= {"class": TensorProto.INT64, "not": TensorProto.BOOL}
+    made = [helper.make_tensor_value_info(name, kind, None) for name, kind in kinds.items()]
+    graph = helper.make_graph(nodes, "types", given, made)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def test_inputs_and_outputs_of_all_types_and_ranks_keep_their_names(tmp_path):
+    record, _ = taken(of_all_types(), tmp_path)
+    tensors = ModelTensors.of(record)
+    assert tensors == ModelTensors(
+        (TensorSpec("gpu_0/data_0", "INT64", (4,)), TensorSpec("mask:0", "BOOL", (4,))),
+        (
+            TensorSpec("half", "FP16", (4,)),
+            TensorSpec("double", "FP64", (4,)),
+            TensorSpec("byte", "UINT8", (4,)),
+            TensorSpec("class", "INT64", ()),
+            TensorSpec("not", "BOOL", (4,)),
+        ),
+    )
+    config = model_config(ServedTenant(name="own", model="own"), tensors)
+    assert [each.name for each in config.input] == ["gpu_0/data_0", "mask:0"]
+    (of_class,) = (each for each in config.output if each.name == "class")
+    # Triton has no tensor without dimensions beside the batch.
+    assert (
+        list(of_class.dims) == [1] and of_class.HasField("reshape") and not of_class.reshape.shape
+    )
+
+
+def of_scalar():
+    """An image, and a number without dimensions that it is multiplied by."""
+    model = with_nodes(network(1), helper.make_node("Mul", ["input", "times"], ["scores"]))
+    model.graph.input.append(helper.make_tensor_value_info("times", TensorProto.FLOAT, []))
+    return model
+
+
+def test_inputs_that_have_no_first_size_in_common_make_no_batches(tmp_path):
+    record, served = taken(of_scalar(), tmp_path)
+    tensors = ModelTensors.of(record)
+    assert [each.dims for each in tensors.inputs] == [(1, 3, 32, 32), ()]
+    assert not tensors.has_batches and "no first size in common" in record["notes"][0]
+    assert model_config(ServedTenant(name="own", model="own"), tensors).max_batch_size == 0
+    reference = Reference.read(tmp_path / "reference.npz")
+    assert reference.inputs["times"].shape == (4,)
+    np.testing.assert_array_equal(
+        answers_of(served, reference)[1]["scores"], reference.answers[1]["scores"]
+    )
 
 
 @pytest.mark.parametrize("precision", ["fp16", "int8"])
 def test_such_a_file_is_converted_with_its_batch(tmp_path, precision):
-    record, served = taken(network(3, by=3), tmp_path)
+    _, served = taken(network(3, by=3), tmp_path)
     files = served, tmp_path / "reference.npz", tmp_path / f"model.{precision}.onnx"
-    converted = convert(precision, *files, record["batches"])
-    assert set(converted["batches"]) == {3}
+    assert set(convert(precision, *files)["batches"]) == {1}
 
 
-@pytest.mark.parametrize("open_sizes", [("h", "w"), (-1, -1)])
-def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, open_sizes):
-    record, _ = taken(network(pixels=open_sizes), tmp_path, input_size=48)
-    assert record["input_shape"] == [3, 48, 48]
+OPEN_SIZES = [("h", "w"), (-1, -1)]
+
+
+@pytest.mark.parametrize("sizes", OPEN_SIZES)
+@pytest.mark.parametrize(
+    ("asked", "size"),
+    [
+        ({"input_size": 48}, (48, 48)),
+        ({"shape": {"x": (48, 64)}}, (48, 64)),
+        ({"shape": {"x": (3, 48, 64)}}, (48, 64)),
+        ({"shape": {"x": (1, 3, 48, 64)}}, (48, 64)),
+    ],
+)
+def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, sizes, asked, size):
+    record, _ = taken(network(pixels=sizes), tmp_path, **asked)
+    assert ModelTensors.of(record).inputs == (TensorSpec("x", "FP32", (3, *size)),)
+
+
+def random_network():
+    """A dropout that was left on."""
+    model = with_nodes(network(), helper.make_node("Dropout", ["input", "half", "on"], ["scores"]))
+    weights = {"half": np.float32(0.5), "on": np.array(True)}
+    model.graph.initializer.extend(
+        numpy_helper.from_array(np.asarray(value), name) for name, value in weights.items()
+    )
+    return model
+
+
+def test_answers_that_change_from_call_to_call_are_told_apart_from_batches(tmp_path):
+    with pytest.raises(
+        ExportError, match=r"asked the same again, by .* write deterministic: false"
+    ):
+        taken(random_network(), tmp_path)
+    record, _ = taken(random_network(), tmp_path, deterministic=False)
+    assert ModelTensors.of(record).has_batches and not record["is_deterministic"]
+    assert "answers otherwise from call to call: no check" in record["notes"][0]
+    record, _ = taken(network(), tmp_path, deterministic=False)
+    assert record["is_deterministic"]
+
+
+def quantised(tmp_path):
+    """A network that is dynamically quantised: its scales are those of the batch."""
+    onnx.save(network(), tmp_path / "plain.onnx")
+    quantization.quantize_dynamic(tmp_path / "plain.onnx", tmp_path / "small.onnx")
+    return onnx.load(tmp_path / "small.onnx")
+
+
+def test_a_quantised_network_has_the_tolerance_of_its_arithmetic(tmp_path):
+    record, _ = taken(quantised(tmp_path), tmp_path)
+    assert record["precision"] == "int8" and record["tolerance"] == TOLERANCES["int8"]
+    assert ModelTensors.of(record).has_batches
+    assert TOLERANCES["fp32"] < record["relative_error"]
+
+
+def detector():
+    """It finds nothing in noise: boxes above a threshold that no number reaches."""
+    model = with_nodes(
+        network(1),
+        helper.make_node("Greater", ["input", "high"], ["found"]),
+        helper.make_node("NonZero", ["found"], ["places"]),
+        helper.make_node("Transpose", ["places"], ["scores"]),
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([1e9]), "high"))
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("scores", TensorProto.INT64, ["found", 2])
+    )
+    return model
+
+
+def test_a_detector_that_finds_nothing_is_taken_and_it_is_said(tmp_path):
+    record, _ = taken(detector(), tmp_path)
+    tensors = ModelTensors.of(record)
+    assert tensors.outputs == (TensorSpec("scores", "INT64", (-1, 2)),)
+    assert "its output 'scores' is the same for all that is sent" in record["notes"][1]
 
 
 def of_old(opset, ir_version):
@@ -134,9 +329,9 @@ def of_old(opset, ir_version):
 
 @pytest.mark.parametrize(("opset", "ir_version"), [(7, 3), (9, 4), (11, 6), (17, 3)])
 def test_a_file_of_an_old_opset_is_quantised_by_channel(tmp_path, opset, ir_version):
-    record, served = taken(of_old(opset, ir_version), tmp_path)
+    _, served = taken(of_old(opset, ir_version), tmp_path)
     quantised = tmp_path / "model.int8.onnx"
-    convert("int8", served, tmp_path / "reference.npz", quantised, record["batches"])
+    convert("int8", served, tmp_path / "reference.npz", quantised)
     weights = {each.name: each for each in onnx.load(quantised).graph.initializer}
     assert weights["w_quantized"].data_type == TensorProto.INT8
     assert list(weights["w_scale"].dims) == [CLASSES]
@@ -146,96 +341,120 @@ def test_an_opset_that_cannot_be_converted_is_refused_with_what_to_do(tmp_path, 
     def refuse(*_):
         raise RuntimeError("no adapter")
 
-    record, served = taken(of_old(11, 6), tmp_path)
+    _, served = taken(of_old(11, 6), tmp_path)
     monkeypatch.setattr(onnx.version_converter, "convert_version", refuse)
     with pytest.raises(ExportError, match=r"to int8: its opset is 11, .* with opset 13 or later"):
-        convert("int8", served, tmp_path / "reference.npz", tmp_path / "q", record["batches"])
+        convert("int8", served, tmp_path / "reference.npz", tmp_path / "q")
 
 
-def test_what_branches_read_from_outside_keeps_one_name(tmp_path):
+def test_what_branches_read_is_counted_and_served(tmp_path):
     record, served = taken(branching(), tmp_path)
-    assert record["fixed_batch"] is None and record["cost"]["weight_bytes"] > 2 * 4 * 3 * CLASSES
-    reference = np.load(tmp_path / "reference.npz")
-    (answers,) = onnx_session(str(served)).run(None, {"input": reference["input"]})
-    np.testing.assert_allclose(answers, reference["output"], rtol=1e-5)
-    # And once more, of a file that has our names and those that stand in for them.
-    again = taken(onnx.load(served), tmp_path)[0]
-    assert again["classes"] == CLASSES and again["fixed_batch"] is None
+    assert ModelTensors.of(record).has_batches
+    assert record["cost"]["weight_bytes"] > 2 * 4 * 3 * CLASSES
+    reference = Reference.read(tmp_path / "reference.npz")
+    (answers,) = onnx_session(str(served)).run(None, dict(reference.inputs))
+    np.testing.assert_allclose(answers, np.stack(reference.all_answers("scores")), rtol=1e-5)
+
+
+def of_unknown_type():
+    """As of an onnx that is newer than ours."""
+    model = network()
+    model.graph.input[0].type.tensor_type.elem_type = 77
+    return model
+
+
+def of_text():
+    model = network()
+    model.graph.input[0].type.tensor_type.elem_type = TensorProto.STRING
+    return model
+
+
+def of_sequences():
+    model = network()
+    kind = helper.make_tensor_sequence_value_info("scores", TensorProto.FLOAT, None)
+    model.graph.output[0].CopyFrom(kind)
+    return model
+
+
+def without_outputs():
+    model = network()
+    del model.graph.output[:]
+    return model
 
 
 @pytest.mark.parametrize(
-    ("model", "why"),
+    ("model", "asked", "why"),
     [
-        (network(more_inputs=("a",)), r"has 2 inputs \('x', 'a'\), not one: .* served_model:"),
-        (network(more_outputs=("boxes",)), r"has 2 outputs \('scores', 'boxes'\), not one"),
-        (network(more_inputs=("\x1b[31m",)), r"has 2 inputs \('x', '\\x1b\[31m'\), not one"),
-        (network(channels=1), r"'x' is float \(\?, 1, 32, 32\); images are float32 \(batch, 3,"),
-        (network(kind=TensorProto.FLOAT16), r"'x' is float16 \(\?, 3, 32, 32\); images are"),
-        (of_unknown_type(), r"'x' is of type 77 \(\?, 3, 32, 32\); images are"),
-        (network(declared=(CLASSES, 2)), r"'scores' is float \(\?, 5, 2\); answers are"),
-        (unknown(), "'scores' is float of no declared shape; answers are"),
-        (network(pixels=("h", "w")), r"\(\?, 3, \?, \?\): set input_size"),
-        (network(pixels=(-1, -1)), r"\(\?, 3, \?, \?\): set input_size"),
-        (network(pixels=(32, 64)), "images must be square"),
-        (network(pixels=(31, 31)), r"\(\?, 3, 31, 31\): images are of 32 to 1024 pixels each way"),
-        (network(pixels=(60000, 60000)), "images are of 32 to 1024 pixels each way"),
-    ],
-)  # fmt: skip
-def test_what_is_no_image_classifier_is_refused_with_the_reason(tmp_path, model, why):
-    with pytest.raises(ExportError, match=why):
-        taken(model, tmp_path)
-    assert not (tmp_path / "model.onnx").exists()
-
-
-@pytest.mark.parametrize(
-    ("batch", "last"),
-    [
-        ("n", ("Sub", "input", "mean")),  # alone, an image is its own mean
-        (MIN_IMAGES, ("Expand", "mean", "size")),
+        (of_text(), {}, "its input 'x' is of type STRING, and numbers are needed"),
+        (of_unknown_type(), {}, "its input 'x' is of type 77, and numbers are needed"),
+        (of_sequences(), {}, "its output 'scores' is of type sequence, and numbers are needed"),
+        (without_outputs(), {}, "it has no outputs"),
+        (
+            network(pixels=("h", "w")),
+            {},
+            r"its input 'x' FP32 (? x 3 x ? x ?) leaves sizes open: write shape: {x: [h, w]} with",
+        ),
+        (network(pixels=(-1, 32)), {}, "write shape: {x: [size]} with numbers for them"),
+        (network(), {"shape": {"y": (3,)}}, "shape: 'y' is none of its inputs (it has x)"),
+        (
+            network(),
+            {"shape": {"x": (3, 48, 48)}},
+            "shape: 'x' is [3, 48, 48], and the file's input is 'x' FP32 (? x 3 x 32 x 32)",
+        ),
+        (network(), {"input_size": 48}, "input_size: no size of 'x' FP32 (? x 3 x 32 x 32) is 48"),
     ],
 )
-def test_a_file_that_mixes_the_images_of_a_batch_is_refused_for_that(tmp_path, batch, last):
-    model = network(batch)
-    model.graph.node.pop()
-    model.graph.node.extend(
-        [
-            helper.make_node("ReduceMean", ["input"], ["mean"], axes=[0]),
-            helper.make_node("Shape", ["input"], ["size"]),
-            helper.make_node(last[0], last[1:], ["scores"]),
-        ]
-    )
-    with pytest.raises(ExportError, match="answers an image otherwise when it is in a batch with"):
-        taken(model, tmp_path)
+def test_what_is_wrong_with_tensors_is_told_before_any_of_it_is_run(
+    tmp_path, monkeypatch, model, asked, why
+):
+    monkeypatch.setattr("perseus.models.own_onnx.OnnxNetwork", pytest.fail)
+    onnx.save(model, tmp_path / "own.onnx")
+    sizes = Sizes(asked.get("shape", {}), asked.get("input_size"))
+    (problem,) = own_problems(tmp_path / "own.onnx", sizes)
+    assert problem.startswith(f"{tmp_path}/own.onnx: ") and why in problem
+    with pytest.raises(ExportError, match=re.escape(why)):
+        taken(model, tmp_path, **asked)
     assert not (tmp_path / "model.onnx").exists()
 
 
-@pytest.mark.parametrize("times", [0, np.nan])
-def test_a_file_that_answers_all_alike_is_refused_for_that(tmp_path, times):
+def test_all_that_is_wrong_is_told_at_once(tmp_path):
+    onnx.save(network(pixels=("h", "w"), more_inputs=("a",)), tmp_path / "own.onnx")
+    sizes = Sizes({"b": (1,), "a": (2, 2)})
+    wrong = list(own_problems(tmp_path / "own.onnx", sizes))
+    assert len(wrong) == 3 and all("\n" not in each for each in wrong)
+
+
+def test_names_that_yaml_would_split_are_quoted_in_the_line_to_write(tmp_path):
+    model = network(pixels=("h", "w"))
+    for node in model.graph.node:
+        node.input[:] = ["input:0" if name == "x" else name for name in node.input]
+    model.graph.input[0].name = "input:0"
+    onnx.save(model, tmp_path / "own.onnx")
+    (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}))
+    assert 'write shape: {"input:0": [h, w]} with numbers' in problem
+
+
+def test_values_that_are_not_finite_are_refused(tmp_path):
     model = network()
     model.graph.node[-1].CopyFrom(helper.make_node("Mul", ["input", "times"], ["scores"]))
-    model.graph.initializer.append(numpy_helper.from_array(np.float32([times]), "times"))
-    with pytest.raises(ExportError, match="nearly the same answer for every image"):
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([np.nan]), "times"))
+    with pytest.raises(ExportError, match="its output 'scores' has values that are not finite"):
         taken(model, tmp_path)
-
-
-def test_another_size_than_the_files_own_is_refused(tmp_path):
-    with pytest.raises(ExportError, match="images must be square, and of input_size"):
-        taken(network(), tmp_path, input_size=48)
 
 
 @pytest.mark.parametrize("name", ["own.json", "own.prototxt", "own.onnxtxt"])
 def test_a_file_is_what_it_holds_whatever_its_name(tmp_path, name):
     (tmp_path / name).write_bytes(network().SerializeToString())
-    require_classifier(tmp_path / name, None)
+    list(own_problems(tmp_path / name, Sizes({})))
     (tmp_path / name).write_text('layer { type: "Convolution" }')
     with pytest.raises(ExportError, match=rf"{name} is not an ONNX file"):
-        require_classifier(tmp_path / name, None)
+        list(own_problems(tmp_path / name, Sizes({})))
 
 
 def test_a_file_that_cannot_be_read_is_refused_for_that(tmp_path):
     (tmp_path / "own.onnx").mkdir()
     with pytest.raises(ExportError, match=r"own\.onnx cannot be read: Is a directory"):
-        require_classifier(tmp_path / "own.onnx", None)
+        list(own_problems(tmp_path / "own.onnx", Sizes({})))
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07"])
@@ -245,8 +464,10 @@ def test_a_file_that_is_no_onnx_is_refused(tmp_path, content):
         take_onnx(OwnOnnxTask(), tmp_path / "own.onnx", tmp_path / "m", tmp_path / "r")
 
 
-def test_an_operator_that_onnxruntime_does_not_know_is_its_reason(tmp_path):
+def test_an_operator_that_onnxruntime_does_not_know_is_told_before_any_job(tmp_path):
     model = network()
     model.graph.node[0].op_type = "Mystery"
-    with pytest.raises(ExportError, match=r"onnxruntime cannot run .*Mystery"):
-        taken(model, tmp_path)
+    onnx.save(model, tmp_path / "own.onnx")
+    with pytest.raises(ExportError, match=r"onnxruntime cannot run .*own\.onnx: .*Mystery") as told:
+        list(own_problems(tmp_path / "own.onnx", Sizes({})))
+    assert "\n" not in str(told.value)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from google.protobuf import text_format
 from PIL import Image
+from references import images_and_scores
 from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models import networks, preprocess
@@ -23,12 +24,13 @@ from perseus.models.picture_export import export_pictures, preprocessing_for
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.preprocess import Preprocessing, TritonPythonModel
 from perseus.models.repository import Brought, write_repository
+from perseus.models.tensors import ModelTensors
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedEnsemble, ServedTenant
 from perseus.study.triton_models import files_of
 
-CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
+CHECK = ModelTensors.of_classifier((3, 224, 224), 1000).plain()
 LIKE_RESNET = preprocessing_for("resnet50", "DEFAULT", 224)
 ENSEMBLE = ServedEnsemble(
     tenant="a",
@@ -193,8 +195,7 @@ def test_the_answers_are_torch_s_to_the_very_pictures(tmp_path, from_files):
     assert len(pictures.files) == (5 if from_files else MIN_IMAGES)
     if from_files:
         assert [file.tobytes() for file in pictures.files] == [Path(p).read_bytes() for p in photos]
-    with np.load(tmp_path / "pictures.npz") as arrays:
-        tensors, answers = arrays["input"], arrays["output"]
+    tensors, answers = images_and_scores(tmp_path / "pictures.npz")
     again = np.stack([pictures.preprocessing.tensor(file) for file in pictures.files])
     np.testing.assert_allclose(again, tensors, rtol=0, atol=2e-6)
     assert answers.shape == (len(tensors), 1000) and np.ptp(answers, axis=0).max() > 0.01

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import onnx
 import pytest
 
 from perseus.models.answers import TOLERANCES
 from perseus.models.onnx_export import check_onnx
 from perseus.models.onnx_precision import convert
+from perseus.models.reference import Reference
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +43,7 @@ def test_a_network_is_clean_and_answers_as_before_once_its_constants_are_folded(
     assert linted.returncode == 0, linted.stdout + linted.stderr
     done = polygraphy("surgeon", "sanitize", network, "--fold-constants", "-o", folded)
     assert done.returncode == 0, done.stdout + done.stderr
-    with np.load(networks / "reference.npz") as arrays:
-        images, answers = arrays["input"], arrays["output"]
-    check_onnx(folded, images, answers, tolerance=TOLERANCES[precision])
+    check_onnx(folded, Reference.read(networks / "reference.npz"), tolerance=TOLERANCES[precision])
 
 
 def test_a_network_runs_at_the_batches_of_a_plan(networks):

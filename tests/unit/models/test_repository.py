@@ -11,11 +11,12 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from perseus.models import repository
 from perseus.models.repository import RepositoryError
+from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.repository import ServedTenant
 
-CHECK = {"input_shape": [3, 224, 224], "classes": 1000}
+TENSORS = ModelTensors.of_classifier((3, 224, 224), 1000)
+CHECK = TENSORS.plain()
 PLAIN = ServedTenant(name="resnet", model="resnet50")
-INPUT_SHAPE = (3, 224, 224)
 
 
 def changed(tenant: ServedTenant, **changes: Any) -> ServedTenant:
@@ -50,7 +51,7 @@ def test_the_configuration_can_be_read_back(tmp_path, model):
     )
     write(tmp_path / "repository", model, tenant)
     config = parsed(tmp_path / "repository/resnet/config.pbtxt")
-    assert config == repository.model_config(tenant, INPUT_SHAPE, 1000)
+    assert config == repository.model_config(tenant, TENSORS)
     assert (config.name, config.backend, config.max_batch_size) == ("resnet", "onnxruntime", 8)
     assert config.default_model_filename == "model.onnx"
     assert (config.input[0].name, list(config.input[0].dims)) == ("input", [3, 224, 224])
@@ -63,7 +64,7 @@ def test_the_configuration_can_be_read_back(tmp_path, model):
 
 def test_dynamic_batching_is_there_only_if_asked_for():
     def config(delay_us: int | None) -> pb.ModelConfig:
-        return repository.model_config(changed(PLAIN, max_queue_delay_us=delay_us), (3, 8, 8), 10)
+        return repository.model_config(changed(PLAIN, max_queue_delay_us=delay_us), TENSORS)
 
     assert not config(None).HasField("dynamic_batching")
     # A delay of 0 is batching too: what waits already is batched.
@@ -71,13 +72,13 @@ def test_dynamic_batching_is_there_only_if_asked_for():
 
 
 def test_a_priority_competes_for_the_cores():
-    config = repository.model_config(changed(PLAIN, priority=2, intra_op_threads=4), (3, 8, 8), 10)
+    config = repository.model_config(changed(PLAIN, priority=2, intra_op_threads=4), TENSORS)
     limiter = config.instance_group[0].rate_limiter
     assert limiter.priority == 2
     assert [(r.name, r.count, getattr(r, "global")) for r in limiter.resources] == [
         ("cores", 4, True)
     ]
-    plain = repository.model_config(PLAIN, (3, 8, 8), 10)
+    plain = repository.model_config(PLAIN, TENSORS)
     assert not plain.instance_group[0].HasField("rate_limiter")
 
 
@@ -123,4 +124,4 @@ def test_names_that_cannot_be_folders_are_refused(tmp_path, model, name):
 )
 def test_tenants_that_triton_would_refuse_are_refused_here(changes, message):
     with pytest.raises(RepositoryError, match=message):
-        repository.model_config(changed(PLAIN, **changes), INPUT_SHAPE, 1000)
+        repository.model_config(changed(PLAIN, **changes), TENSORS)

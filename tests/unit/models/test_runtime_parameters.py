@@ -14,6 +14,7 @@ from perseus.host.machine import PACKAGES
 from perseus.models import runtimes
 from perseus.models.repository import RepositoryError, model_config, write_tenant
 from perseus.models.runtimes.pytorch import captured_sizes
+from perseus.models.tensors import ModelTensors
 from perseus.serving.containers import contents
 from perseus.serving.triton_command import BACKENDS
 from perseus.study.runtimes import RUNTIMES
@@ -27,7 +28,7 @@ def tenant(runtime: str, **more: Any) -> ServedTenant:
 
 
 def config(of: ServedTenant) -> pb.ModelConfig:
-    return model_config(of, (3, 224, 224), 1000)
+    return model_config(of, ModelTensors.of_classifier((3, 224, 224), 1000))
 
 
 def parameters(of: ServedTenant) -> dict[str, str]:
@@ -130,7 +131,7 @@ def ncnn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_a_new_runtime_is_written_into_a_repository(ncnn, tmp_path):
     root, model = tmp_path / "repository", tmp_path / "exported"
-    check = {"input_shape": [3, 8, 8], "classes": 10}
+    check = ModelTensors.of_classifier((3, 8, 8), 10).plain()
     model.write_bytes(b"layers")
     write_tenant(root, tenant(ncnn, intra_op_threads=3, precision="fp16"), model, check)
     files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())

@@ -26,6 +26,7 @@ from perseus.models.tensorrt_plan import (
     nothing_measured,
     parse_version,
 )
+from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.tensorrt import TensorRtTask
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
@@ -83,7 +84,7 @@ def builder(tmp_path, monkeypatch, nvml):
         record = build(
             TASK.model_copy(update=changes),
             onnx,
-            {"input_shape": [3, 224, 224]},
+            ModelTensors.of_classifier((3, 224, 224), 10).plain(),
             tmp_path / "plans" / "model.plan",
             tmp_path / "plans" / "timing.cache",
             tmp_path / "logs" / "trtexec.log",

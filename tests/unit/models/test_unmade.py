@@ -9,16 +9,18 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from references import images_and_scores, write_reference
 
 from perseus.models import onnx_export, onnx_precision
 from perseus.models.networks import ExportError
 from perseus.models.repository import write_tenant
+from perseus.models.tensors import ModelTensors
 from perseus.models.unmade import UnmadeError, made, require_made, why_unmade
 from perseus.study.tasks.export import ExportTask
 from perseus.study.tasks.repository import RepositoryTask, ServedTenant
 
 SCRIPTS = Path(__file__).parents[3] / "scripts"
-CHECK = {"input_shape": [3, 224, 224], "classes": 10, "batches": [1, 7]}
+CHECK = ModelTensors.of_classifier((3, 224, 224), 10).plain()
 
 
 def test_what_is_made_stays_what_it_is(tmp_path):
@@ -113,12 +115,12 @@ def converted(folder):
     """What the rule `convert` leaves of a network that is none."""
     (folder / "model.onnx").write_bytes(b"no network")
     (folder / "check.json").write_text(json.dumps(CHECK))
-    with (folder / "reference.npz").open("wb") as file:
-        np.savez(file, input=np.zeros((2, 3, 8, 8), np.float32), output=np.zeros((2, 10)))
+    images = np.zeros((2, 3, 8, 8), np.float32)
+    write_reference(folder / "reference.npz", images, np.zeros((2, 10), np.float32))
     job(
         "convert",
         folder,
-        input={"model": "model.onnx", "reference": "reference.npz", "check": "check.json"},
+        input={"model": "model.onnx", "reference": "reference.npz"},
         output={"model": "model.int8.onnx", "check": "check.int8.json"},
         wildcards={"precision": "int8"},
     )
@@ -180,9 +182,8 @@ def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answ
     onnx, reference, said = tmp_path / "model.onnx", tmp_path / "reference.npz", []
     check = onnx_export.surveyed_export(said.append, task, onnx, reference)
     assert why_unmade(onnx) == check["unmade"] == said[0] == "no operator for it"
-    assert (check["input_shape"], check["classes"]) == ([3, 64, 64], 1000)
-    with np.load(reference) as arrays:
-        assert arrays["output"].shape[1] == 1000
+    assert ModelTensors.of(check) == ModelTensors.of_classifier((3, 64, 64), 1000)
+    assert images_and_scores(reference)[1].shape[1] == 1000
 
 
 def test_weights_beyond_what_a_file_holds_are_told_before_the_export(tmp_path, monkeypatch):

@@ -401,7 +401,7 @@ def test_the_same_weights_in_another_file_are_another_model_unless_versions_diff
     assert checked() == {""}
     assert all("other weights" in why for why in checked(sha256="another"))
     assert checked(sha256="another", versions={"torch": "3"}) == {""}
-    assert all("other inputs" in why for why in checked(input_shape=[3, 64, 64]))
+    assert all("other inputs" in why for why in checked(inputs=[{"dims": [3, 64, 64]}]))
 
 
 def test_other_arrivals_are_not_comparable(tmp_path):

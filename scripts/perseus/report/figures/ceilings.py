@@ -62,7 +62,7 @@ def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figu
 
 def _label(row: pd.Series) -> str:
     images = "" if row["request_batch_size"] == 1 else f" x {row['request_batch_size']}"
-    return f"{row['server']}\n{row['input_px']} px{images}"
+    return f"{row['server']}\n{row['inputs']}{images}"
 
 
 def _row(panel: Axes, results: FigureData, row: pd.Series, y: int) -> None:

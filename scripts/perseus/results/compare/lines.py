@@ -167,8 +167,8 @@ def _facts(
     yield ("other preprocessing", ""), ", ".join(preprocessed)
     checks = [source.checks[t["model"]] for t in each if t["model"] in source.checks]
     if len(checks) == len(each):
-        shapes = [_told(check, "input_shape", "images") for check in checks]
-        yield ("other inputs of models", ""), str(shapes)
+        inputs = [[*_sizes(check), check.get("images")] for check in checks]
+        yield ("other inputs of models", ""), str(inputs)
         named = ("architecture", "weights", "seed", "source_sha256")
         yield ("other weights of models", ""), str([_told(check, *named) for check in checks])
         # The same weights are another file where other versions exported them.
@@ -191,6 +191,11 @@ def _input(tenant: Mapping[Any, Any]) -> str:
     """With two digits: the bytes of pictures are a mean."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
+
+
+def _sizes(check: Mapping[str, Any]) -> list[Any]:
+    """Of the inputs of a model; before 1.1 of its images."""
+    return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]
 
 
 def _told(check: Mapping[str, Any], *names: str) -> list[Any]:

@@ -159,8 +159,8 @@ class Network:
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
         """`export`: what its export found; empty where that is not known."""
-        name, shape = export.get("architecture"), export.get("input_shape")
-        pixels = shape[-1] if shape else None
+        name, inputs = export.get("architecture"), export.get("inputs")
+        pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(
             name,
             pixels,

@@ -18,7 +18,7 @@ SCHEMA = Schema(
         column("server", TEXT, "", "name of the server in the configuration; the client had the"
                " cores that it leaves, and a null model was served on its cores"),
         column("models", TEXT, "", "models whose requests are of this size"),
-        column("input_px", WHOLE, "pixels", "height and width of an image", least=1),
+        column("inputs", TEXT, "", "sizes of the inputs of an example, such as 3x224x224"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("request_bytes", WHOLE, "bytes", "input of a request"),
         column("protocol", TEXT, "", "grpc or http", words=("grpc", "http")),
@@ -64,7 +64,7 @@ def _row(ceiling: Ceiling, shape: RequestShape, problem: str) -> Row:
     return {
         "server": ceiling.server,
         "models": " + ".join(shape.models),
-        "input_px": shape.input_px,
+        "inputs": shape.inputs,
         "request_batch_size": shape.request_batch_size,
         "request_bytes": shape.request_bytes,
         "protocol": ceiling.client.protocol,

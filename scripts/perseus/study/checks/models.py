@@ -36,8 +36,11 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield from _weights_problems(at, model, folder)
         if not model.is_served:
             yield from _images_problems(at, model, folder)
-        if model.shape and not model.is_served:
-            yield (*at, "shape"), "is of a served_model, and none is given (leave it out)"
+        if model.of_torchvision:
+            for key in ("shape", "deterministic"):
+                if key in model.model_fields_set:
+                    text = "is of onnx: and served_model:, and none is given (leave it out)"
+                    yield (*at, key), text
         if model.name not in served:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
 
@@ -97,6 +100,8 @@ def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems
     for key in ("architecture", "weights"):
         if key in model.model_fields_set:
             yield (*at, key), "is of torchvision's models, and onnx: is given (leave one out)"
+    if model.shape and model.input_size:
+        yield (*at, "input_size"), "is of sizes that shape: gives, too (leave one out)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"

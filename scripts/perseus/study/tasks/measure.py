@@ -45,10 +45,14 @@ class MeasuredServer(Part):
 
 
 class ServedModel(Part):
-    """A model that the server has, by its name there; `shape` is of the inputs it leaves open."""
+    """A model that the server has, by its name there; `shape` is of the inputs it leaves open.
+
+    Unless it is `deterministic`, answers to the same differ.
+    """
 
     name: str
     shape: dict[str, tuple[int, ...]]
+    deterministic: bool = True
 
 
 class MeasuredTenant(Part):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from perseus.study.base import Part
 
 
 class OwnOnnxTask(Part):
     """What is asked of the file, which is an input of the job.
 
-    seed: of random images.
-    input_size: height and width in pixels; None where the file says it.
-    images: files, preprocessed as torchvision does for resnet50; none for random images.
+    seed: of random examples.
+    shape: by input, the sizes that the file leaves open, or all of them.
+    input_size: of all sizes that it leaves open, None for none.
+    images: files, preprocessed as torchvision does for resnet50; none for random examples.
+    deterministic: whether it must answer the same when it is asked again.
     """
 
     seed: int = 0
+    shape: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     input_size: int | None = None
     images: tuple[str, ...] = ()
+    deterministic: bool = True

@@ -32,8 +32,7 @@ class ServedTenant(Part):
     model_file: the name of the file that the runtime loads.
     gpus: as the server numbers them; none for a CPU.
     instances: copies of the model that may execute at the same time, on each of the GPUs.
-    own_request_batch_size: images in each request to a user's own network, which may take batches
-        of one size only; None of others.
+    request_batch_size: examples in each request, such as images.
     max_queue_delay_us: how long a request may wait for others to share its batch, in microseconds;
         None switches dynamic batching off.
     preferred_batch_sizes: batches that are sent without further waiting; needs dynamic batching.
@@ -50,7 +49,7 @@ class ServedTenant(Part):
     model_file: str = "model.onnx"
     instances: int = 1
     max_batch_size: int = 8
-    own_request_batch_size: int | None = None
+    request_batch_size: int = 1
     max_queue_delay_us: int | None = None
     preferred_batch_sizes: tuple[int, ...] = ()
     priority: int | None = None

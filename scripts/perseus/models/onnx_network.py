@@ -1,0 +1,54 @@
+"""ONNX models in ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perseus.models.networks import ExportError
+from perseus.models.tensors import Tensor
+
+if TYPE_CHECKING:
+    import onnxruntime
+
+
+class OnnxNetwork:
+    """An ONNX model in ONNX Runtime: the path of a file, or what stands in it.
+
+    `output_shapes` are by name, as far as ONNX Runtime infers them. Raises ExportError where it
+    does not take or run the model, which `what` names.
+    """
+
+    def __init__(self, model: str | bytes, what: str) -> None:
+        self._what = what
+        try:
+            self._session = onnx_session(model)
+        except Exception as error:  # onnxruntime's errors share no base class below Exception
+            raise ExportError(self._refusal(error)) from error
+        self.output_shapes = {each.name: each.shape for each in self._session.get_outputs()}
+
+    def answer(self, given: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The outputs by name."""
+        sent = {name: np.asarray(each) for name, each in given.items()}
+        try:
+            answers = self._session.run(list(self.output_shapes), sent)
+        except Exception as error:
+            raise ExportError(self._refusal(error)) from error
+        return dict(zip(self.output_shapes, map(np.asarray, answers), strict=True))
+
+    def _refusal(self, error: Exception) -> str:
+        return f"onnxruntime cannot run {self._what}: {' '.join(str(error).split())}"
+
+
+def onnx_session(model: str | bytes) -> onnxruntime.InferenceSession:
+    """ONNX Runtime on at most two cores; `model` is the path of a file, or what stands in it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = min(2, os.cpu_count() or 1)
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

@@ -1,0 +1,131 @@
+"""The inputs of a user's ONNX file as it declares them, and the sizes that a study closes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from perseus.models.tensors import DATATYPES, DTYPES, OPEN, TensorSpec, closings
+from perseus.study.hints import did_you_mean
+
+if TYPE_CHECKING:
+    import onnx
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the study says of sizes that a file leaves open: by input, or all of one size."""
+
+    shape: Mapping[str, tuple[int, ...]]
+    input_size: int | None = None
+
+
+def inputs_of(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Without the weights, which old files list among their inputs, too."""
+    weights = {each.name for each in graph.initializer}
+    return [each for each in graph.input if each.name not in weights]
+
+
+def declared(value: onnx.ValueInfoProto) -> TensorSpec:
+    """A tensor with its first size; with the name of its type where Triton serves none such."""
+    import onnx
+
+    if value.type.WhichOneof("value") != "tensor_type":
+        kind = (value.type.WhichOneof("value") or "no type").removesuffix("_type")
+        return TensorSpec(value.name, kind, ())
+    of = value.type.tensor_type
+    names = {number: name for name, number in onnx.TensorProto.DataType.items()}
+    datatype = names.get(of.elem_type, str(of.elem_type))
+    if of.elem_type in names and of.elem_type != onnx.TensorProto.UNDEFINED:
+        numpy_type = onnx.helper.tensor_dtype_to_np_dtype(of.elem_type)
+        datatype = DATATYPES.get(numpy_type, datatype)
+    sizes = (dim.dim_value for dim in of.shape.dim)
+    return TensorSpec(value.name, datatype, tuple(n if n > 0 else OPEN for n in sizes))
+
+
+def asked_inputs(model: onnx.ModelProto, sizes: Sizes) -> list[TensorSpec]:
+    """The inputs with the sizes that the study gives; their first may be open, and is the batch."""
+    return [replace(declared(each), dims=_dims(each, sizes)) for each in inputs_of(model.graph)]
+
+
+def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
+    """What is wrong with the tensors of a file, and with the sizes that a study gives to them."""
+    inputs = inputs_of(model.graph)
+    names = [each.name for each in inputs]
+    for what, values in (("input", inputs), ("output", list(model.graph.output))):
+        if not values:
+            yield f"it has no {what}s"
+        for each in values:
+            if (datatype := declared(each).datatype) not in DTYPES:
+                yield (
+                    f"its {what} {each.name!r} is of type {datatype}, and numbers are needed"
+                    f" ({', '.join(DTYPES)})"
+                )
+    for name in sizes.shape:
+        if name not in names:
+            hint = did_you_mean(name, names) or f" (it has {', '.join(names)})"
+            yield f"shape: {name!r} is none of its inputs{hint}"
+    for each in inputs:
+        yield from _size_problems(each, sizes)
+    if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
+        given = ", ".join(_described(each) for each in inputs)
+        yield f"input_size: no size of {given} is {sizes.input_size} or open (leave it out)"
+
+
+def _size_problems(value: onnx.ValueInfoProto, sizes: Sizes) -> Iterator[str]:
+    given, dims = sizes.shape.get(value.name), _dims(value, sizes)
+    if given is not None and not _fillings(value, given):
+        yield f"shape: {value.name!r} is {list(given)}, and the file's input is {_described(value)}"
+    elif OPEN in dims[1:] or not _has_shape(value):
+        named = [dim.dim_param for dim in value.type.tensor_type.shape.dim]
+        wanted = [
+            name if re.fullmatch(r"\w+", name) and not name.isdigit() else "size"
+            for name, size in list(zip(named, dims, strict=True))[1:]
+            if size == OPEN
+        ]
+        line = f"shape: {{{_key(value.name)}: [{', '.join(wanted) or 'sizes'}]}}"
+        yield f"its input {_described(value)} leaves sizes open: write {line} with numbers for them"
+
+
+def _key(name: str) -> str:
+    """As YAML has it."""
+    return name if re.fullmatch(r"[A-Za-z_][\w./-]*", name) else json.dumps(name)
+
+
+def _dims(value: onnx.ValueInfoProto, sizes: Sizes) -> tuple[int, ...]:
+    """The sizes of an input, as far as they are known."""
+    given = sizes.shape.get(value.name)
+    if given is not None:
+        return next(iter(_fillings(value, given)), declared(value).dims)
+    dims = declared(value).dims
+    if sizes.input_size is None:
+        return dims
+    return (*dims[:1], *(sizes.input_size if size == OPEN else size for size in dims[1:]))
+
+
+def _fillings(value: onnx.ValueInfoProto, given: Sequence[int]) -> list[tuple[int, ...]]:
+    """What the sizes that are given may mean: those that are open behind the first, all behind the
+    first, all that are open, or all."""
+    dims = declared(value).dims
+    if not _has_shape(value):
+        return [(OPEN, *given)]
+    behind = [(dims[0], *rest) for rest in closings(dims[1:], given)] if dims else []
+    return [*behind, *closings(dims, given)]
+
+
+def _has_shape(value: onnx.ValueInfoProto) -> bool:
+    return value.type.tensor_type.HasField("shape")
+
+
+def _has_size(value: onnx.ValueInfoProto, size: int) -> bool:
+    """Whether a size behind the first is that one, or open."""
+    return any(each in (OPEN, size) for each in declared(value).dims[1:])
+
+
+def _described(value: onnx.ValueInfoProto) -> str:
+    if not _has_shape(value):
+        return f"{value.name!r} {declared(value).datatype} of no declared shape"
+    return str(declared(value))

@@ -1,0 +1,128 @@
+"""reference.npz: what a model is asked, and what it answers to each example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from perseus.models.answers import relative_error, scale_of
+from perseus.models.tensors import Tensor
+from perseus.study.model import Precision
+
+Answers = Sequence[Mapping[str, Tensor]]
+"""Of each example, the outputs by name."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Examples and their answers, as the model gives them to each alone.
+
+    `inputs` are by name, shape (n, *dims), n examples. With `has_batches` the answers are without
+    the batch; otherwise they are whole tensors, which may differ in shape. `precision` is that of
+    the arithmetic inside of the file. Unless `is_deterministic`, the same example has other answers
+    another time.
+    """
+
+    inputs: Mapping[str, Tensor]
+    answers: Answers
+    has_batches: bool = True
+    precision: Precision = "fp32"
+    is_deterministic: bool = True
+
+    @property
+    def count(self) -> int:
+        """Of the examples."""
+        return len(self.answers)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        return tuple(self.answers[0])
+
+    def given(self, examples: Sequence[int]) -> dict[str, Tensor]:
+        """The inputs of a request with these examples; without batches, of the first."""
+        rows = list(examples) if self.has_batches else examples[0]
+        return {name: np.asarray(values[rows]) for name, values in self.inputs.items()}
+
+    def expected(self, examples: Sequence[int]) -> dict[str, Tensor]:
+        """The answer to that request."""
+        if not self.has_batches:
+            return dict(self.answers[examples[0]])
+        return {name: np.stack([self.answers[i][name] for i in examples]) for name in self.outputs}
+
+    def all_answers(self, output: str) -> list[Tensor]:
+        return [answer[output] for answer in self.answers]
+
+    def scales(self, tolerance: float) -> dict[str, float]:
+        """What errors of each output are held against."""
+        return {name: scale_of(self.all_answers(name), tolerance) for name in self.outputs}
+
+    def error(
+        self, examples: Sequence[int], answer: Mapping[str, Tensor], scales: Mapping[str, float]
+    ) -> float:
+        """The largest relative error of an answer to the request with these examples; infinite for
+        outputs that are missing or of another shape. Random ones must be there."""
+        expected = self.expected(examples)
+        if not self.is_deterministic:
+            return 0.0 if expected.keys() <= answer.keys() else float("inf")
+        return max(_error(answer.get(name), of, scales[name]) for name, of in expected.items())
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """As they stand in the file."""
+        answers = {
+            f"answer/{i}/{name}": tensor
+            for i, answer in enumerate(self.answers)
+            for name, tensor in answer.items()
+        }
+        inputs = {f"input/{name}": values for name, values in self.inputs.items()}
+        told = {
+            "has_batches": np.array(self.has_batches),
+            "precision": np.array(self.precision),
+            "is_deterministic": np.array(self.is_deterministic),
+        }
+        return {**inputs, **answers, **told}
+
+    def write(self, path: Path) -> None:
+        with path.open("wb") as stream:
+            np.savez(stream, **self.arrays())
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Reference:
+        """That of a file that was opened."""
+        named = [name.split("/", 2) for name in arrays if name.startswith("answer/")]
+        answers: list[dict[str, Tensor]] = [{} for _ in {number for _, number, _ in named}]
+        for _, number, name in named:
+            answers[int(number)][name] = arrays[f"answer/{number}/{name}"]
+        return cls(
+            inputs={
+                name.removeprefix("input/"): arrays[name]
+                for name in arrays
+                if name.startswith("input/")
+            },
+            answers=answers,
+            has_batches=bool(arrays["has_batches"]),
+            precision=cast(Precision, str(arrays["precision"])),
+            is_deterministic=bool(arrays["is_deterministic"]),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Reference:
+        with np.load(path) as arrays:
+            return cls.of(arrays)
+
+    @classmethod
+    def of_classifier(cls, images: Tensor, scores: Tensor) -> Reference:
+        """Of images (n, 3, height, width) and numbers for each class (n, classes)."""
+        return cls({"input": images}, [{"output": row} for row in scores])
+
+
+def _error(answer: Tensor | None, expected: Tensor, scale: float) -> float:
+    if answer is None:
+        return float("inf")
+    # Triton knows no tensor without dimensions beside the batch.
+    is_padded = answer.shape == (*expected.shape, 1)
+    return relative_error(answer.reshape(expected.shape) if is_padded else answer, expected, scale)
