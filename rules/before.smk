@@ -239,6 +239,7 @@ def print_cells_to_measure(jobs):
 def require_own_files(jobs):
     """Stop when weights or ONNX files that are to be exported cannot be."""
     exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]
-    models = [STUDY.models[name] for name in sorted({job.wildcards.model for job in exports})]
+    names = sorted({job.wildcards.model for job in exports})
+    models = [(STUDY.models[name], STUDY.images[name]) for name in names]
     if problems := list(own_files.problems(models)):
         raise WorkflowError("\n".join(problems))

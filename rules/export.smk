@@ -45,6 +45,7 @@ rule own_onnx:
     input:
         model=lambda w: STUDY.models[w.model].onnx,
         data=lambda w: external_files(Path(STUDY.models[w.model].onnx)),
+        inputs=lambda w: files.samples(STUDY, w.model),
         images=lambda w: STUDY.images[w.model],
     output:
         model=f"{RESULTS}/models/{{model}}/model.onnx",

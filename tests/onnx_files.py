@@ -47,3 +47,64 @@ def network(
     ]
     graph = helper.make_graph(nodes, "own", [image, *others], made, weights)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def with_nodes(model, *nodes):
+    """The network with these nodes in place of its last."""
+    model.graph.node.pop()
+    model.graph.node.extend(nodes)
+    return model
+
+
+def time_first():
+    """A recogniser: batch in the second axis of its answers, and a wrong shape declared."""
+    model = with_nodes(
+        network(1, ones=1),
+        helper.make_node("Unsqueeze", ["input", "ends"], ["columns"]),
+        helper.make_node("Transpose", ["columns"], ["scores"], perm=[1, 0, 2]),
+    )
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "seqlen"])
+    )
+    return model
+
+
+def of_all_types():
+    """Two inputs and five outputs of other types and ranks, under names as public files have."""
+    numbers = {"gpu_0/data_0": TensorProto.INT64, "mask:0": TensorProto.BOOL}
+    given = [helper.make_tensor_value_info(name, kind, ["n", 4]) for name, kind in numbers.items()]
+    half, double, byte = TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.UINT8
+    kinds = {"half": half, "double": double, "byte": byte}
+    nodes = [
+        helper.make_node("Cast", ["mask:0"], ["ones"], to=TensorProto.INT64),
+        helper.make_node("Mul", ["gpu_0/data_0", "ones"], ["product"]),
+        *(helper.make_node("Cast", ["product"], [name], to=kind) for name, kind in kinds.items()),
+        helper.make_node("ArgMax", ["product"], ["class"], axis=1, keepdims=0),
+        helper.make_node("Not", ["mask:0"], ["not"]),
+    ]
+    kinds |= {"class": TensorProto.INT64, "not": TensorProto.BOOL}
+    made = [helper.make_tensor_value_info(name, kind, None) for name, kind in kinds.items()]
+    graph = helper.make_graph(nodes, "types", given, made)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+
+
+def of_scalar():
+    """An image, and a number without dimensions that it is multiplied by."""
+    model = with_nodes(network(1), helper.make_node("Mul", ["input", "times"], ["scores"]))
+    model.graph.input.append(helper.make_tensor_value_info("times", TensorProto.FLOAT, []))
+    return model
+
+
+def detector():
+    """It finds nothing in noise: boxes above a threshold that no number reaches."""
+    model = with_nodes(
+        network(1),
+        helper.make_node("Greater", ["input", "high"], ["found"]),
+        helper.make_node("NonZero", ["found"], ["places"]),
+        helper.make_node("Transpose", ["places"], ["scores"]),
+    )
+    model.graph.initializer.append(numpy_helper.from_array(np.float32([1e9]), "high"))
+    model.graph.output[0].CopyFrom(
+        helper.make_tensor_value_info("scores", TensorProto.INT64, ["found", 2])
+    )
+    return model

@@ -83,9 +83,8 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
     shapes: dict[Shape, list[str]] = {}
     for request in task.requests:
         tensors = ModelTensors.of(records[request.model])
-        images = request.images if tensors.has_batches else 1
         inputs = tuple(replace(each, name=f"input{i}") for i, each in enumerate(tensors.inputs))
-        shape = Shape(inputs, images, tensors.has_batches)
+        shape = Shape(inputs, request.images, tensors.has_batches)
         shapes.setdefault(shape, []).append(request.model)
     return shapes
 

@@ -37,7 +37,7 @@ from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.server_under_test import without_server
 from perseus.measurement.throttled import QuotaWatch
 from perseus.measurement.unbatched_limit import warnings
-from perseus.measurement.verify import VerificationError
+from perseus.measurement.verify import VerificationError, unchecked
 from perseus.models.unmade import why_unmade
 from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError, in_a_line
@@ -123,6 +123,7 @@ def measure(
         *computed_precision.warnings(task.tenants, found.get("computed_precisions", {})),
         *warnings(found.get("unbatched_limit_rps", {}), standing),
         *throttled.warnings(found),
+        *unchecked(found.get("relative_errors", {})),
     ]
     for each in doubts:
         say(f"warning: {each}")

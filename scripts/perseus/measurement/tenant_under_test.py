@@ -10,14 +10,15 @@ from pathlib import Path
 
 import numpy as np
 
-from perseus.models.examples import examples
+from perseus.models.networks import ExportError
+from perseus.models.own_examples import own_examples
 from perseus.models.pictures import Pictures, as_batch
 from perseus.models.reference import Reference
 from perseus.models.tensors import Tensor
+from perseus.serving.failures import ServerError
 from perseus.serving.open_models import read_open_model
 from perseus.serving.running_server import CONFIGURATION, RunningServer
 from perseus.serving.served_models import ModelOnServer, read_served_model
-from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.measure import MeasuredTenant, MeasureTask, ServedModel
 from perseus.traffic.connect import connect
 from perseus.traffic.route import INPUT, OUTPUT, Batch, Route, request_images, route_to
@@ -79,8 +80,10 @@ class TenantUnderTest:
         ]
 
     def _sent(self, values: Tensor) -> Tensor:
-        """Triton knows no tensor without dimensions beside the batch, but takes one of 1 away."""
-        return values if values.ndim > self.has_batches else values[..., np.newaxis]
+        """As the configuration of a model that we bring says it: Triton knows no tensor without
+        dimensions beside the batch, but takes one of 1 away."""
+        is_served = self.reference is None
+        return values if is_served or values.ndim > self.has_batches else values[..., np.newaxis]
 
     @property
     def request_bytes(self) -> float:
@@ -163,6 +166,13 @@ def _brought(tenant: MeasuredTenant, path: Path, open_route: OpenRoute) -> Tenan
     )
 
 
+def _examples(found: ModelOnServer, wanted: ServedModel, seed: int) -> dict[str, Tensor]:
+    try:
+        return own_examples(wanted.examples, found.inputs, seed)
+    except ExportError as error:
+        raise ServerError(f"{found.name!r} cannot be asked: {error}") from error
+
+
 def _served(
     server: RunningServer,
     tenant: MeasuredTenant,
@@ -175,7 +185,7 @@ def _served(
     return TenantUnderTest(
         tenant,
         found.name,
-        examples(found.inputs, MIN_IMAGES, seed),
+        _examples(found, wanted, seed),
         None,
         max(1, found.max_batch_size),
         bool(found.dynamic_batching),

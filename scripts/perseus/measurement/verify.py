@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -23,15 +23,26 @@ class VerificationError(RuntimeError):
     """A server's answers differ from the network's or from each other, or come from a cache."""
 
 
-def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
+def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
     """The relative error of each tenant's answers, over the very path that will be measured.
 
     The requests are the smallest that are sent, all examples as one batch as far as the server
     takes that, and those that the load will consist of. Where no answers are known, all
-    are asked twice, and answers are held against the first ones.
+    are asked twice, and answers are held against the first ones. The error is None of answers that
+    change from call to call, as the study says.
     Raises VerificationError when an error is above the tolerance, or when a model does not answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
+
+
+def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
+    """One sentence for each tenant whose answers were not compared."""
+    for tenant, error in relative_errors.items():
+        if error is None:
+            yield (
+                f"{tenant} answers otherwise from call to call (deterministic: false), so that no"
+                " answer was checked"
+            )
 
 
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
@@ -49,7 +60,7 @@ def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> 
             )
 
 
-def _verified(tenant: TenantUnderTest) -> float:
+def _verified(tenant: TenantUnderTest) -> float | None:
     smallest, largest = tenant.settings.request_batch_size, tenant.max_batch_size
     sizes = (smallest, min(max(smallest, tenant.count), largest))
     parts = [[i % tenant.count for i in range(size)] for size in sizes] + tenant.load_images
@@ -60,7 +71,7 @@ def _verified(tenant: TenantUnderTest) -> float:
 
 def _held_against(
     tenant: TenantUnderTest, reference: Reference, parts: Sequence[Sequence[int]]
-) -> float:
+) -> float | None:
     assert tenant.settings.precision is not None
     limit = max(TOLERANCES[tenant.settings.precision], TOLERANCES[reference.precision])
     scales = reference.scales(limit)
@@ -74,11 +85,14 @@ def _held_against(
             f" relative error of {error:.2g} (allowed: {limit:g}); nothing was measured."
             " See server.log"
         )
-    return error
+    return error if reference.is_deterministic else None
 
 
-def _held_against_itself(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> float:
+def _held_against_itself(tenant: TenantUnderTest, parts: Sequence[Sequence[int]]) -> float | None:
     calls = [_answers(tenant, parts) for _ in range(2)]
+    wanted = tenant.settings.served_model
+    if wanted is not None and not wanted.deterministic:
+        return None
     return max(
         _repeated(tenant, output, *([each[output] for each in answers] for answers in calls))
         for output in tenant.outputs
@@ -90,9 +104,7 @@ def _repeated(
 ) -> float:
     if tenant.has_batches:
         answers, again = _rows(answers), _rows(again)
-    if not any(each.size for each in answers):
-        problem = "is empty"
-    elif not all(np.isfinite(each).all() for each in (*answers, *again)):
+    if not all(np.isfinite(each).all() for each in (*answers, *again)):
         problem = "has values that are not finite"
     elif not (error := repeated_error(answers, again)) <= REPEATED:
         problem = (

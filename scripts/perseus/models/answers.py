@@ -49,14 +49,14 @@ def repeated_error(answers: Sequence[Tensor], again: Sequence[Tensor]) -> float:
     first, second = ([each.astype(np.float64) for each in part] for part in (answers, again))
     if not all(np.isfinite(each).all() for each in (*first, *second)):
         return float("inf")
-    if len({each.shape for each in first}) == 1:
-        scale = signal(np.stack(first))
-    else:
-        scale = float(np.std(np.concatenate([each.ravel() for each in first])))
     pairs = zip(first, second, strict=True)
     error = max(float(np.max(np.abs(b - a), initial=0.0)) for a, b in pairs)
     if error == 0:
         return 0.0
+    if len({each.shape for each in first}) == 1:
+        scale = signal(np.stack(first))
+    else:
+        scale = float(np.std(np.concatenate([each.ravel() for each in first])))
     return error / scale if scale > 0 else float("inf")
 
 

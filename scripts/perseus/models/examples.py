@@ -8,6 +8,7 @@ import numpy as np
 
 from perseus.models.answers import Array
 from perseus.models.tensors import DTYPES, Tensor, TensorSpec
+from perseus.study.tasks.own_examples import Values
 
 
 def random_images(count: int, size: int, seed: int) -> Array:
@@ -27,19 +28,28 @@ def random_images(count: int, size: int, seed: int) -> Array:
     return images
 
 
-def examples(inputs: Sequence[TensorSpec], count: int, seed: int) -> dict[str, Tensor]:
+def examples(
+    inputs: Sequence[TensorSpec], count: int, seed: int, values: Values | None = None
+) -> dict[str, Tensor]:
     """`count` values of each input, shape (count, *dims), the same at every call.
 
     Square images in FP32 are `random_images`, other floating numbers are standard normal. Whole
     numbers of one byte are any, as those of a picture; wider ones are 0 or 1, which every
-    vocabulary, mask and index has.
+    vocabulary, mask and index has. With `values`, numbers are drawn evenly from that range.
     """
     rng = np.random.default_rng([seed, count])
-    return {each.name: _values(each, count, seed, rng) for each in inputs}
+    return {each.name: _values(each, count, seed, rng, values) for each in inputs}
 
 
-def _values(of: TensorSpec, count: int, seed: int, rng: np.random.Generator) -> Tensor:
+def _values(
+    of: TensorSpec, count: int, seed: int, rng: np.random.Generator, values: Values | None
+) -> Tensor:
     dtype, shape = DTYPES[of.datatype], (count, *of.dims)
+    if values and dtype.kind == "f":
+        return rng.uniform(values.low, values.high, shape).astype(dtype)
+    if values and dtype.kind in "iu":
+        low, high = int(np.ceil(values.low)), int(np.floor(values.high))
+        return rng.integers(low, high, shape, dtype, endpoint=True)
     match of:
         case TensorSpec(datatype="FP32", dims=(3, height, width)) if height == width:
             return random_images(count, height, seed)

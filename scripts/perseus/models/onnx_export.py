@@ -170,7 +170,8 @@ def compared(onnx_path: Path, reference: Reference, what: str, tolerance: float)
     file that onnxruntime does not run.
     """
     numbers = list(range(reference.count))
-    parts = [numbers[:1], numbers[1:]] if reference.has_batches else [[i] for i in numbers]
+    more = numbers[1:] or [0, 0]
+    parts = [numbers[:1], more] if reference.has_batches else [[i] for i in numbers]
     network, scales = OnnxNetwork(str(onnx_path), what), reference.scales(tolerance)
     errors = [
         reference.error(part, network.answer(reference.given(part)), scales) for part in parts

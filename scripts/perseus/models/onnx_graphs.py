@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from perseus.study.model import Precision
 
 if TYPE_CHECKING:
@@ -48,6 +50,48 @@ def stored_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
 def _graphs_in(node: onnx.NodeProto) -> Iterator[onnx.GraphProto]:
     for inner in inner_graphs(node):
         yield from all_graphs(inner)
+
+
+def give_dimensions(model: onnx.ModelProto) -> None:
+    """Make inputs and outputs that are one number without dimensions tensors of one, in place:
+    Triton serves no others."""
+    from onnx import helper, numpy_helper
+
+    graph = model.graph
+    weights = {each.name for each in graph.initializer}
+    given = [each for each in graph.input if each.name not in weights and _is_number(each)]
+    made = [each for each in graph.output if _is_number(each)]
+    if not given and not made:
+        return
+    inside = {each.name: f"{each.name}{WITHOUT}" for each in (*given, *made)}
+    for of in all_graphs(graph):
+        for node in of.node:
+            node.input[:] = [inside.get(name, name) for name in node.input]
+            node.output[:] = [inside.get(name, name) for name in node.output]
+        if of is not graph:
+            for value in of.output:
+                value.name = inside.get(value.name, value.name)
+    shapes = {f"no{WITHOUT}": np.array([], np.int64), f"one{WITHOUT}": np.array([1], np.int64)}
+    graph.initializer.extend(numpy_helper.from_array(of, name) for name, of in shapes.items())
+    before, after = shapes
+    nodes = [
+        *(helper.make_node("Reshape", [of.name, before], [inside[of.name]]) for of in given),
+        *graph.node,
+        *(helper.make_node("Reshape", [inside[of.name], after], [of.name]) for of in made),
+    ]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for value in (*given, *made):
+        value.type.tensor_type.shape.dim.add().dim_value = 1
+
+
+def _is_number(value: onnx.ValueInfoProto) -> bool:
+    of = value.type.tensor_type
+    return value.type.HasField("tensor_type") and of.HasField("shape") and not of.shape.dim
+
+
+WITHOUT: Final = "/without dimensions"
+"""Ends the names of values inside that are one number."""
 
 
 QUANTISED: Final = ("Quantize", "QLinear", "Integer", "DynamicQuantize")

@@ -15,28 +15,25 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES
-from perseus.models.examples import examples
 from perseus.models.external_data import (
     load_external_data,
     require_data_beside,
     sha256_with_data,
 )
 from perseus.models.networks import ExportError
-from perseus.models.onnx_export import MAX_IR_VERSION, compared, images_to_ask, keep_answers
-from perseus.models.onnx_graphs import all_graphs, precision_inside
+from perseus.models.onnx_export import MAX_IR_VERSION, compared, keep_answers
+from perseus.models.onnx_graphs import all_graphs, give_dimensions, precision_inside
 from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.own_examples import example_problems, own_examples
 from perseus.models.own_inputs import Sizes, asked_inputs, inputs_of, problems
 from perseus.models.reference import Reference
 from perseus.models.tensors import DATATYPES, DTYPES, OPEN, ModelTensors, Tensor, TensorSpec
-from perseus.study.image_files import MIN_IMAGES
 from perseus.study.model import Precision
+from perseus.study.tasks.own_examples import OwnExamples
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 
 if TYPE_CHECKING:
     import onnx
-
-PREPROCESSED_LIKE = "resnet50", "DEFAULT"
-"""The architecture and weights whose preprocessing the images of a user's own network have."""
 
 Examples = Mapping[str, Tensor]
 """By input, shape (n, *dims)."""
@@ -60,8 +57,8 @@ def take_onnx(
     load_external_data(model, source)
     inputs = asked_inputs(model, sizes)
     size = _batch_size(inputs)
-    rows = [replace(each, dims=each.dims[1:]) for each in inputs] if size else inputs
-    given = _examples(task, rows)
+    rows = _rows_of(inputs)
+    given = own_examples(task.examples, rows, task.seed)
     whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
     what = source.name
     network = OnnxNetwork(_as_served(model, whole_inputs).SerializeToString(), what)
@@ -79,7 +76,8 @@ def take_onnx(
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
         "source_sha256": sha256_with_data(source),
-        "images": list(task.images),
+        "images": list(task.examples.images),
+        "examples": task.examples.plain(),
         "precision": reference.precision,
         "is_deterministic": reference.is_deterministic,
         "notes": notes,
@@ -88,21 +86,25 @@ def take_onnx(
     }
 
 
-def own_problems(source: Path, sizes: Sizes) -> Iterator[str]:
-    """What is wrong with a file and the sizes that a study gives to it, before any of it is run.
+def own_problems(source: Path, sizes: Sizes, asked: OwnExamples) -> Iterator[str]:
+    """What is wrong with a file, with the sizes that a study gives to it and with what it is to be
+    asked, before any of it is run.
 
     Raises ExportError for what is no ONNX file that ONNX Runtime takes.
     """
     model = read_onnx(source)
     if wrong := list(problems(model, sizes)):
-        yield from (f"{source}: {problem}" for problem in wrong)
-    elif importlib.util.find_spec("onnxruntime"):
+        yield from (f"onnx: {source}: {problem}" for problem in wrong)
+        return
+    yield from example_problems(asked, _rows_of(asked_inputs(model, sizes)))
+    if importlib.util.find_spec("onnxruntime"):
         load_external_data(model, source)
         OnnxNetwork(model.SerializeToString(), str(source))
 
 
 def read_onnx(source: Path) -> onnx.ModelProto:
-    """An ONNX file without the weights in other files, which must lie beside it.
+    """An ONNX file without the weights in other files, which must lie beside it, and with at least
+    one dimension of each input and output.
 
     Raises ExportError.
     """
@@ -119,6 +121,7 @@ def read_onnx(source: Path) -> onnx.ModelProto:
     if not model.graph.node:
         raise ExportError(f"{source} is not an ONNX file")
     require_data_beside(model, source)
+    give_dimensions(model)
     return model
 
 
@@ -129,13 +132,11 @@ def _batch_size(inputs: Sequence[TensorSpec]) -> int | None:
     return 1 if size == OPEN else size
 
 
-def _examples(task: OwnOnnxTask, inputs: Sequence[TensorSpec]) -> Examples:
-    if not task.images:
-        return examples(inputs, MIN_IMAGES, task.seed)
-    match inputs:
-        case [TensorSpec(name=name, datatype="FP32", dims=(3, height, width))] if height == width:
-            return {name: images_to_ask(task.images, height, task.seed, PREPROCESSED_LIKE)}
-    raise ExportError("images are of models with one input of square FP32 images (3 x size x size)")
+def _rows_of(inputs: Sequence[TensorSpec]) -> list[TensorSpec]:
+    """What an example has: without the first size, where all inputs have it in common."""
+    if not _batch_size(inputs):
+        return list(inputs)
+    return [replace(each, dims=each.dims[1:]) for each in inputs]
 
 
 def _grouped(given: Examples, size: int) -> Examples:
@@ -180,6 +181,11 @@ def _reference(
         numbers = found.all_answers(name)
         if numbers[0].dtype not in DATATYPES:
             raise ExportError(f"{source}: its output {name!r} is no tensor of numbers")
+        if not numbers[0].ndim:
+            raise ExportError(
+                f"{source}: its output {name!r} is one number without dimensions, and the file"
+                " declares no shape of it: declare it"
+            )
         if not all(np.isfinite(each).all() for each in numbers):
             raise ExportError(f"{source}: its output {name!r} has values that are not finite")
     tolerance = TOLERANCES["fp32"]  # the very same arithmetic
@@ -216,11 +222,10 @@ def _rows(alone: Reference, given: Examples, size: int | None) -> Reference:
         raise ExportError("its inputs have no first size in common")
     for name in alone.outputs:
         answers = alone.all_answers(name)
-        first = {each.shape[0] for each in answers}
-        if first != {size}:
+        if any(each.shape[:1] != (size,) for each in answers):
+            shapes = " or ".join(sorted({str(each.shape) for each in answers}))
             raise ExportError(
-                f"the first size of its output {name!r} is {' or '.join(map(str, sorted(first)))},"
-                f" not the batch, {size}"
+                f"the first size of its output {name!r} of shape {shapes} is not the batch, {size}"
             )
         if len({each.shape for each in answers}) > 1:
             raise ExportError(f"the shape of its output {name!r} depends on the input")

@@ -97,8 +97,8 @@ def unfit_batches(tenant: ServedTenant, check: Mapping[str, Any]) -> str:
     tensors = ModelTensors.of(check)
     if tensors.has_batches:
         return ""
-    first = {each.dims[:1] for each in tensors.inputs}
-    (size,) = first.pop() or (1,) if len(first) == 1 else (1,)
+    sizes = {each.dims[0] if each.dims else 1 for each in tensors.inputs}
+    size = sizes.pop() if len(sizes) == 1 else 1
     if tenant.max_queue_delay_us is None and tenant.request_batch_size in (1, size):
         return ""
     keys = "leave dynamic_batching and request_batch_size out"

@@ -133,7 +133,7 @@ class Record(BaseModel):
     )
     relative_errors: dict[str, Number] = Field(
         description="per tenant, how far the served answers are from torch's; of a `served_model`,"
-        " how far those to the same requests lie apart"
+        " how far those to the same requests lie apart; null where they change from call to call"
     )
     computed_precisions: dict[str, str | None] = Field(
         default={},
@@ -182,7 +182,8 @@ class Record(BaseModel):
         default=(),
         description="doubts about the results, one sentence each: a window in which a tenant"
         " answered more than 1.2 x `unbatched_limit_rps`, a network that was computed in another"
-        " precision than was asked for, or a CPU quota that stopped the server",
+        " precision than was asked for, a CPU quota that stopped the server, or a tenant with"
+        " `deterministic: false`",
     )
     request_bytes: dict[str, Number] = Field(
         default_factory=dict,

@@ -84,9 +84,20 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
         **_of_copies(study, of),
         "trace": trace(study) if of.run.takes_arrivals else [],
         "files": experiment_files(of),
+        "samples": _served_samples(study, of.scenario),
         "image": image(of.scenario.server),
     }
     return {what: names for what, names in found.items() if names}
+
+
+def _served_samples(study: Study, of: Scenario) -> list[str]:
+    """Examples for models that the server has; those for others went into their references."""
+    return [
+        file
+        for tenant in of.tenants
+        if study.is_served(tenant)
+        for file in samples(study, tenant.model)
+    ]
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
@@ -207,6 +218,12 @@ def references(study: Study, of: Scenario) -> list[str]:
 def weights(study: Study, model: str) -> list[str]:
     """The file of a model's weights, if they are one."""
     file = study.models[model].weights_file
+    return [file] if file else []
+
+
+def samples(study: Study, model: str) -> list[str]:
+    """The file of examples of one's own, if there is one."""
+    file = study.models[model].inputs
     return [file] if file else []
 
 

@@ -14,6 +14,9 @@ MIN_IMAGES: Final = 4  # the check of an export compares answers to different im
 
 MAX_IMAGES: Final = 8
 
+MAX_EXAMPLES: Final = 32
+"""Of a user's file, that are asked: each is computed for its reference."""
+
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}
 

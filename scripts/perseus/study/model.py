@@ -7,7 +7,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from perseus.study.base import Flag, Name, Part, Text, Whole
+from perseus.study.base import Flag, Name, Part, Real, Text, Whole
 from perseus.study.image_files import MAX_INPUT_PX, MIN_INPUT_PX
 from perseus.study.sla import Sla
 
@@ -16,6 +16,16 @@ Precision = Literal["fp32", "bf16", "fp16", "int8"]
 
 MODEL_OF_SERVER: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$"
 Dimension = Annotated[Whole, Field(ge=1, le=2**31 - 1)]
+
+
+Positive = Annotated[Real, Field(gt=0)]
+
+
+class ValueRange(Part):
+    """The range of seeded noise."""
+
+    low: Real = Field(description="The lowest value.", examples=[0.0])
+    high: Real = Field(description="The highest value.", examples=[1.0])
 
 
 class Model(Part):
@@ -63,8 +73,38 @@ class Model(Part):
         default=None,
         description="A folder with at least four PNG or JPEG files. The first eight by name are"
         " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
-        " `DEFAULT`, for `onnx` as for resnet50); the first is the request. Default, seeded random"
-        " images.",
+        " `DEFAULT`); of an `onnx` file they are resized to its input, and `layout`, `scale`,"
+        " `mean` and `std` say the rest. Default, seeded random images.",
+    )
+    layout: Literal["nchw", "nhwc"] | None = Field(
+        default=None,
+        description="Where the channels of an `onnx` file's `images` are. Default, where its input"
+        " has 1 or 3.",
+    )
+    scale: Real = Field(
+        default=1.0,
+        description="What each pixel, 0 to 255, of an `onnx` file's `images` is multiplied by, such"
+        " as 0.00392157.",
+    )
+    mean: tuple[Real, ...] | Real = Field(
+        default=0.0,
+        description="What is then subtracted: one number, or one for each channel (red, green,"
+        " blue).",
+    )
+    std: tuple[Positive, ...] | Positive = Field(
+        default=1.0, description="What is then divided by: one number, or one for each channel."
+    )
+    inputs: Annotated[Text, Field(min_length=1)] | None = Field(
+        default=None,
+        description="Examples of your own for an `onnx` file or a `served_model`: a file that"
+        " numpy.savez wrote, with an array for each input by its name. The first size of each array"
+        " is that of the examples; at most 32 are sent. Default, seeded noise.",
+    )
+    values: ValueRange | None = Field(
+        default=None,
+        description="The range of the seeded noise for an `onnx` file or a `served_model`, both"
+        " ends included, such as {low: 0, high: 30521} for tokens. Default: floating numbers are"
+        " standard normal, whole numbers of a byte have any value, wider ones 0 or 1.",
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,

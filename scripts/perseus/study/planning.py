@@ -26,6 +26,7 @@ from perseus.study.tasks.measure import (
     MeasureTask,
     ServedModel,
 )
+from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.report import ReportedServer, ReportedTenant, ReportTask
@@ -61,8 +62,23 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
         seed=study.definition.seed,
         shape=of.shape,
         input_size=of.input_size,
-        images=study.images[model],
+        examples=own_examples(of, study.images[model]),
         deterministic=of.deterministic,
+    )
+
+
+def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
+    """What a user's own model is asked; `images` are the files in its folder."""
+    return OwnExamples(
+        inputs=of.inputs,
+        images=tuple(images),
+        pixels=Pixels(
+            layout=of.layout,
+            scale=of.scale,
+            mean=of.mean if isinstance(of.mean, tuple) else (of.mean,),
+            std=of.std if isinstance(of.std, tuple) else (of.std,),
+        ),
+        values=Values(low=of.values.low, high=of.values.high) if of.values else None,
     )
 
 
@@ -183,7 +199,10 @@ def _served(model: Model) -> ServedModel | None:
     if model.served_model is None:
         return None
     return ServedModel(
-        name=model.served_model, shape=model.shape, deterministic=model.deterministic
+        name=model.served_model,
+        shape=model.shape,
+        deterministic=model.deterministic,
+        examples=own_examples(model, ()),
     )
 
 

@@ -19,7 +19,7 @@ from perseus.study.tasks.repository import RepositoryTask
 
 EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
 CONVERT = ("onnx", "onnxruntime")
-OWN_ONNX = ("onnx", "onnxruntime", "torchvision")  # which preprocesses images
+OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
 """Packages whose version may change what a job of the rule makes."""
 

@@ -80,6 +80,7 @@ BOUNDS = "scenarios.grid.at_most"
 BATCHING = {"max_queue_delay_us": 9, "preferred_batch_sizes": [4]}
 SERVER = {"name": "cpu1", "cores": 1}
 SERVER["price"] = {"instance": "n1-standard-1", "region": "us-central1"}
+OWN = {"name": RESNET, "onnx": "weights/own.onnx", "sla": {"latency_ms": 100}}
 BURSTS = {"process": "mmpp", "rates_rps": [5]}
 TIMES = {"file": "times.csv"}
 TRACE = {"process": "trace", "traces": [TIMES], "duration_s": 20}
@@ -117,6 +118,19 @@ GROUPS = {
                 {"models.weights": "weights/resnet18.pt"},
                 run=SERVED | EXPORTED,
             ),
+        ),
+    ),
+    "an ONNX file": Group(
+        {"models": [OWN, {"name": MOBILENET, "sla": {"latency_ms": 50}}]},
+        rows(
+            {"models.inputs": "samples.npz"},
+            {"models.values.low": 0, "models.values.high": 9},
+            {"models.images": "photos", "models.layout": "nchw"},
+            {"models.images": "photos", "models.scale": 0.5},
+            {"models.images": "photos", "models.mean": [1, 2, 3]},
+            {"models.images": "photos", "models.std": 2},
+            {"models.deterministic": False},
+            run=SERVED | {("own_onnx", RESNET), CEILING},
         ),
     ),
     "tenants": Group(

@@ -7,9 +7,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 from dag.edits.edited_study import reconfigured
 from dag.edits.edits_of_keys import AFTER, ELSEWHERE, FIGURES, GROUPS, PRICED, Edits, Key, Value
+from onnx_files import network
 
 from perseus.study.definition import Definition
 
@@ -20,6 +23,7 @@ def test_an_edit_of_each_key_runs_what_it_must_and_nothing_else(
 ):
     group = GROUPS[name]
     write_traces(edited.root)
+    write_network(edited.root)
     arguments = group.arguments or ("--cores", "2")
     put(edited, group.study)
     edited.run(*arguments, "all")
@@ -81,6 +85,12 @@ def keys_of(schema: Mapping[str, Any]) -> set[Key]:
         for key in keys(schema, "")
     }
     return {key for key in found if not key.endswith("].kind")}
+
+
+def write_network(folder: Path) -> None:
+    """An ONNX file with examples for it."""
+    onnx.save(network(), folder / "weights" / "own.onnx")
+    np.savez(folder / "samples.npz", x=np.ones((5, 3, 32, 32), np.float32))
 
 
 def write_traces(folder: Path) -> None:

@@ -247,6 +247,12 @@ def test_the_name_of_a_served_model_and_its_shape(edited, downstream):
     edited.accept()
     reconfigured(edited, lambda study: study["models"][1].update(shape={"tokens": [8]}))
     assert edited.stale() == {MOBILENET_PEAK, MIX, *downstream}
+    (edited.root / "samples.npz").write_bytes(b"examples")
+    reconfigured(edited, lambda study: study["models"][1].update(inputs="samples.npz"))
+    edited.run("--cores", "2", "all")
+    assert edited.stale() == set()
+    (edited.root / "samples.npz").write_bytes(b"other examples")
+    assert edited.stale() == {MOBILENET_PEAK, MIX, *downstream}
 
 
 def test_the_launcher_and_the_image_of_a_server(edited, downstream):

@@ -1,6 +1,7 @@
 """Every answer that the load will ask for is held against torch's before anything is measured."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from references import write_reference
 
 from perseus.measurement import verify
 from perseus.measurement.tenant_under_test import TenantUnderTest, tenants_on
+from perseus.models.reference import Reference
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import ServedModel
 
@@ -119,13 +121,55 @@ def test_what_all_examples_have_in_common_hides_no_difference(monkeypatch):
         verify.verify([served(("scores",), max_batch_size=8)])
 
 
-def test_answers_that_say_nothing_are_refused(monkeypatch):
+def test_empty_answers_as_of_a_detector_that_finds_nothing_are_right(monkeypatch):
     def empty(tenant, parts):
         return [{"scores": np.zeros((len(part), 0))} for part in parts]
 
     monkeypatch.setattr(verify, "_answers", empty)
-    with pytest.raises(verify.VerificationError, match=r"'scores' of .* is empty"):
-        verify.verify([served(("scores",))])
+    assert verify.verify([served(("scores",))]) == {"a": 0}
+
+
+def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(monkeypatch):
+    def other(batch):
+        return {**scores(batch), "scores": -scores(batch)["scores"]}
+
+    random = served(max_batch_size=8)
+    model = random.settings.served_model.model_copy(update={"deterministic": False})
+    settings = random.settings.model_copy(update={"served_model": model})
+    errors = asked_twice(monkeypatch, replace(random, settings=settings), other)
+    assert errors == {"a": None}
+    (said,) = verify.unchecked({**errors, "b": 0.0})
+    assert said.startswith("a answers otherwise from call to call (deterministic: false)")
+
+
+def test_a_brought_model_of_several_tensors_is_held_against_all_of_them(monkeypatch, tmp_path):
+    """Whole ones, without batches; one of another shape for each example."""
+    answers = [{"boxes": np.ones((i, 4), np.float32), "n": np.array(i)} for i in range(4)]
+    inputs = {"image:0": np.arange(8, dtype=np.float32).reshape(4, 1, 2), "limit": np.ones(4)}
+    Reference(inputs, answers, has_batches=False).write(tmp_path / "reference.npz")
+    task = measure_task(tenant("a", max_batch_size=8, request_batch_size=1))
+    nobody = RunningServer("", "", "", None)
+    (brought,) = tenants_on(nobody, task, {"a": tmp_path / "reference.npz"})
+    assert brought.max_batch_size == 1 and brought.outputs == ("boxes", "n")
+    (sent,) = brought.batches([[2]])
+    # Triton knows no tensor without dimensions: neither in requests nor in answers.
+    assert {name: each.shape for name, each in sent.items()} == {"image:0": (1, 2), "limit": (1,)}
+
+    def answer(wrong):
+        def of_parts(tenant, parts):
+            told = [answers[part[0]] for part in parts]
+            return [
+                {"boxes": each["boxes"], "n": each["n"].reshape(1) + (i in wrong)}
+                for i, each in enumerate(told)
+            ]
+
+        return of_parts
+
+    monkeypatch.setattr(verify, "_answers", answer(()))
+    assert verify.verify([brought]) == {"a": 0}
+    monkeypatch.setattr(verify, "_answers", answer((3,)))
+    with pytest.raises(verify.VerificationError, match="differ from the original network's"):
+        verify.verify([brought])
 
 
 def test_an_output_that_is_not_answered_is_named(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_files import CLASSES, network
+from onnx_files import CLASSES, detector, network, of_all_types, of_scalar, time_first, with_nodes
 from onnxruntime import quantization
 
 from perseus.models.answers import TOLERANCES
@@ -20,8 +20,11 @@ from perseus.models.own_onnx import own_problems, take_onnx
 from perseus.models.reference import Reference
 from perseus.models.repository import model_config
 from perseus.models.tensors import ModelTensors, TensorSpec
+from perseus.study.tasks.own_examples import OwnExamples
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.repository import ServedTenant
+
+NOISE = OwnExamples()
 
 
 def taken(model, folder, **task):
@@ -101,13 +104,6 @@ def test_a_file_that_takes_one_batch_alone_is_served_as_it_is(tmp_path, batch):
         np.testing.assert_array_equal(answer["scores"], own["scores"])
 
 
-def with_nodes(model, *nodes):
-    """The network with these nodes in place of its last."""
-    model.graph.node.pop()
-    model.graph.node.extend(nodes)
-    return model
-
-
 def mixing(batch, *last):
     """A network that answers each image plus the mean of the batch, or the mean itself."""
     return with_nodes(
@@ -116,19 +112,6 @@ def mixing(batch, *last):
         helper.make_node("Shape", ["input"], ["size"]),
         helper.make_node(last[0], last[1:], ["scores"]),
     )
-
-
-def time_first():
-    """A recogniser: batch in the second axis of its answers, and a wrong shape declared."""
-    model = with_nodes(
-        network(1, ones=1),
-        helper.make_node("Unsqueeze", ["input", "ends"], ["columns"]),
-        helper.make_node("Transpose", ["columns"], ["scores"], perm=[1, 0, 2]),
-    )
-    model.graph.output[0].CopyFrom(
-        helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, "seqlen"])
-    )
-    return model
 
 
 def joining():
@@ -154,7 +137,11 @@ def joining():
             "its answers are not those to one example after",
             (4, 5),
         ),
-        (time_first(), "the first size of its output 'scores' is 5, not the batch", (5, 1, 1)),
+        (
+            time_first(),
+            r"the first size of its output 'scores' of shape \(5, 1, 1\) is not the",
+            (5, 1, 1),
+        ),
         (joining(), "its answers are not those to one example after the other", (1, 1, 5)),
     ],
 )
@@ -168,25 +155,6 @@ def test_what_does_not_answer_in_batches_as_alone_is_served_without(tmp_path, mo
         assert own["scores"].shape == shape
         np.testing.assert_array_equal(answer["scores"], own["scores"])
     assert not all(np.array_equal(each["scores"], own["scores"]) for each in reference.answers[:-1])
-
-
-def of_all_types():
-    """Two inputs and five outputs of other types and ranks, under names as public files have."""
-    numbers = {"gpu_0/data_0": TensorProto.INT64, "mask:0": TensorProto.BOOL}
-    given = [helper.make_tensor_value_info(name, kind, ["n", 4]) for name, kind in numbers.items()]
-    half, double, byte = TensorProto.FLOAT16, TensorProto.DOUBLE, TensorProto.UINT8
-    kinds = {"half": half, "double": double, "byte": byte}
-    nodes = [
-        helper.make_node("Cast", ["mask:0"], ["ones"], to=TensorProto.INT64),
-        helper.make_node("Mul", ["gpu_0/data_0", "ones"], ["product"]),
-        *(helper.make_node("Cast", ["product"], [name], to=kind) for name, kind in kinds.items()),
-        helper.make_node("ArgMax", ["product"], ["class"], axis=1, keepdims=0),
-        helper.make_node("Not", ["mask:0"], ["not"]),
-    ]
-    kinds |= {"class": TensorProto.INT64, "not": TensorProto.BOOL}
-    made = [helper.make_tensor_value_info(name, kind, None) for name, kind in kinds.items()]
-    graph = helper.make_graph(nodes, "types", given, made)
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
 
 
 def test_inputs_and_outputs_of_all_types_and_ranks_keep_their_names(tmp_path):
@@ -211,21 +179,14 @@ def test_inputs_and_outputs_of_all_types_and_ranks_keep_their_names(tmp_path):
     )
 
 
-def of_scalar():
-    """An image, and a number without dimensions that it is multiplied by."""
-    model = with_nodes(network(1), helper.make_node("Mul", ["input", "times"], ["scores"]))
-    model.graph.input.append(helper.make_tensor_value_info("times", TensorProto.FLOAT, []))
-    return model
-
-
 def test_inputs_that_have_no_first_size_in_common_make_no_batches(tmp_path):
     record, served = taken(of_scalar(), tmp_path)
     tensors = ModelTensors.of(record)
-    assert [each.dims for each in tensors.inputs] == [(1, 3, 32, 32), ()]
-    assert not tensors.has_batches and "no first size in common" in record["notes"][0]
+    assert [each.dims for each in tensors.inputs] == [(1, 3, 32, 32), (1,)]
+    assert not tensors.has_batches
     assert model_config(ServedTenant(name="own", model="own"), tensors).max_batch_size == 0
     reference = Reference.read(tmp_path / "reference.npz")
-    assert reference.inputs["times"].shape == (4,)
+    assert reference.inputs["times"].shape == (4, 1)
     np.testing.assert_array_equal(
         answers_of(served, reference)[1]["scores"], reference.answers[1]["scores"]
     )
@@ -254,6 +215,25 @@ OPEN_SIZES = [("h", "w"), (-1, -1)]
 def test_an_open_size_is_the_one_that_is_asked_for(tmp_path, sizes, asked, size):
     record, _ = taken(network(pixels=sizes), tmp_path, **asked)
     assert ModelTensors.of(record).inputs == (TensorSpec("x", "FP32", (3, *size)),)
+
+
+def with_one_number():
+    """A network whose only answer is one number without dimensions."""
+    model = with_nodes(network(1), helper.make_node("ReduceMax", ["input"], ["scores"], keepdims=0))
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info("scores", TensorProto.FLOAT, []))
+    return model
+
+
+def test_an_answer_without_dimensions_is_served(tmp_path):
+    record, _ = taken(with_one_number(), tmp_path)
+    tensors = ModelTensors.of(record)
+    assert tensors.outputs == (TensorSpec("scores", "FP32", (1,)),)
+
+
+def test_one_example_is_enough_to_prove_batches(tmp_path):
+    np.savez(tmp_path / "one.npz", x=np.ones((1, 3, 32, 32), np.float32))
+    record, _ = taken(network(1), tmp_path, examples=OwnExamples(inputs=str(tmp_path / "one.npz")))
+    assert ModelTensors.of(record).has_batches and record["batches"] == [1, 2]
 
 
 def random_network():
@@ -290,21 +270,6 @@ def test_a_quantised_network_has_the_tolerance_of_its_arithmetic(tmp_path):
     assert record["precision"] == "int8" and record["tolerance"] == TOLERANCES["int8"]
     assert ModelTensors.of(record).has_batches
     assert TOLERANCES["fp32"] < record["relative_error"]
-
-
-def detector():
-    """It finds nothing in noise: boxes above a threshold that no number reaches."""
-    model = with_nodes(
-        network(1),
-        helper.make_node("Greater", ["input", "high"], ["found"]),
-        helper.make_node("NonZero", ["found"], ["places"]),
-        helper.make_node("Transpose", ["places"], ["scores"]),
-    )
-    model.graph.initializer.append(numpy_helper.from_array(np.float32([1e9]), "high"))
-    model.graph.output[0].CopyFrom(
-        helper.make_tensor_value_info("scores", TensorProto.INT64, ["found", 2])
-    )
-    return model
 
 
 def test_a_detector_that_finds_nothing_is_taken_and_it_is_said(tmp_path):
@@ -410,8 +375,8 @@ def test_what_is_wrong_with_tensors_is_told_before_any_of_it_is_run(
     monkeypatch.setattr("perseus.models.own_onnx.OnnxNetwork", pytest.fail)
     onnx.save(model, tmp_path / "own.onnx")
     sizes = Sizes(asked.get("shape", {}), asked.get("input_size"))
-    (problem,) = own_problems(tmp_path / "own.onnx", sizes)
-    assert problem.startswith(f"{tmp_path}/own.onnx: ") and why in problem
+    (problem,) = own_problems(tmp_path / "own.onnx", sizes, NOISE)
+    assert problem.startswith(f"onnx: {tmp_path}/own.onnx: ") and why in problem
     with pytest.raises(ExportError, match=re.escape(why)):
         taken(model, tmp_path, **asked)
     assert not (tmp_path / "model.onnx").exists()
@@ -420,7 +385,7 @@ def test_what_is_wrong_with_tensors_is_told_before_any_of_it_is_run(
 def test_all_that_is_wrong_is_told_at_once(tmp_path):
     onnx.save(network(pixels=("h", "w"), more_inputs=("a",)), tmp_path / "own.onnx")
     sizes = Sizes({"b": (1,), "a": (2, 2)})
-    wrong = list(own_problems(tmp_path / "own.onnx", sizes))
+    wrong = list(own_problems(tmp_path / "own.onnx", sizes, NOISE))
     assert len(wrong) == 3 and all("\n" not in each for each in wrong)
 
 
@@ -430,7 +395,7 @@ def test_names_that_yaml_would_split_are_quoted_in_the_line_to_write(tmp_path):
         node.input[:] = ["input:0" if name == "x" else name for name in node.input]
     model.graph.input[0].name = "input:0"
     onnx.save(model, tmp_path / "own.onnx")
-    (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}))
+    (problem,) = own_problems(tmp_path / "own.onnx", Sizes({}), NOISE)
     assert 'write shape: {"input:0": [h, w]} with numbers' in problem
 
 
@@ -445,16 +410,16 @@ def test_values_that_are_not_finite_are_refused(tmp_path):
 @pytest.mark.parametrize("name", ["own.json", "own.prototxt", "own.onnxtxt"])
 def test_a_file_is_what_it_holds_whatever_its_name(tmp_path, name):
     (tmp_path / name).write_bytes(network().SerializeToString())
-    list(own_problems(tmp_path / name, Sizes({})))
+    list(own_problems(tmp_path / name, Sizes({}), NOISE))
     (tmp_path / name).write_text('layer { type: "Convolution" }')
     with pytest.raises(ExportError, match=rf"{name} is not an ONNX file"):
-        list(own_problems(tmp_path / name, Sizes({})))
+        list(own_problems(tmp_path / name, Sizes({}), NOISE))
 
 
 def test_a_file_that_cannot_be_read_is_refused_for_that(tmp_path):
     (tmp_path / "own.onnx").mkdir()
     with pytest.raises(ExportError, match=r"own\.onnx cannot be read: Is a directory"):
-        list(own_problems(tmp_path / "own.onnx", Sizes({})))
+        list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x08\x07"])
@@ -469,5 +434,5 @@ def test_an_operator_that_onnxruntime_does_not_know_is_told_before_any_job(tmp_p
     model.graph.node[0].op_type = "Mystery"
     onnx.save(model, tmp_path / "own.onnx")
     with pytest.raises(ExportError, match=r"onnxruntime cannot run .*own\.onnx: .*Mystery") as told:
-        list(own_problems(tmp_path / "own.onnx", Sizes({})))
+        list(own_problems(tmp_path / "own.onnx", Sizes({}), NOISE))
     assert "\n" not in str(told.value)

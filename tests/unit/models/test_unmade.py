@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import runpy
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -143,23 +144,29 @@ def test_only_what_a_grid_sets_goes_on_without_a_model(tmp_path, scenario):
     assert "cannot be converted" in (tmp_path / "logs/job.error").read_text()
 
 
+NO_BATCHES = replace(ModelTensors.of_classifier((4, 3, 224, 224), 10), has_batches=False).plain()
+
+
 @pytest.mark.parametrize(
-    ("scenario", "sent", "most", "why"),
+    ("scenario", "asked", "why"),
     [
-        ("cpu1.own", 4, 4, ""),
-        ("cpu1~batch-8.own", 4, 8, "takes batches of 4 only, and tenant 'own' asks for 4 to 8"),
-        ("cpu1.own", 1, 4, "takes batches of 4 only, and tenant 'own' asks for 1 to 4"),
-        ("cpu1.own", 2, 2, "takes batches of 4 only, and tenant 'own' asks for 2: export it"),
+        ("cpu1.own", {}, ""),
+        ("cpu1.own", {"request_batch_size": 4, "max_batch_size": 4}, ""),
+        ("cpu1.own", {"request_batch_size": 2}, "takes no batches: leave dyn"),
+        (
+            "cpu1.own",
+            {"max_queue_delay_us": 0},
+            "or set request_batch_size: 4, which",
+        ),
+        ("cpu1~batch-8.own", {"max_queue_delay_us": 0}, "takes no batches: leave"),
     ],
 )
-def test_a_network_of_one_batch_gets_no_other(tmp_path, scenario, sent, most, why):
+def test_a_network_without_batches_is_served_as_it_is(tmp_path, scenario, asked, why):
     (tmp_path / "model.onnx").write_bytes(b"a network")
-    (tmp_path / "check.json").write_text(json.dumps(CHECK | {"fixed_batch": 4}))
+    (tmp_path / "check.json").write_text(json.dumps(NO_BATCHES))
     (tmp_path / "reference.npz").write_bytes(b"answers")
-    tenant = ServedTenant(
-        name="own", model="mine", own_request_batch_size=sent, max_batch_size=most
-    )
-    fit = ServedTenant(name="fit", model="mine", own_request_batch_size=4, max_batch_size=4)
+    tenant = ServedTenant(name="own", model="mine", **asked)
+    fit = ServedTenant(name="fit", model="mine")
     served = tmp_path / "repository/own/1/model.onnx"
     if why and "~" not in scenario:
         with pytest.raises(SystemExit, match=why):

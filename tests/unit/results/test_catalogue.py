@@ -23,7 +23,8 @@ def export_of(name):
     of = default_weights()[name]
     cost = {"flops": 2e9 * of.gflops, "traffic_bytes": 4e7 * of.gflops**0.5, "operators": 100}
     cost["weight_bytes"] = 4.0 * of.parameters
-    return {"architecture": name, "input_shape": [3, of.input_px, of.input_px], "cost": cost}
+    inputs = [{"dims": [3, of.input_px, of.input_px]}]
+    return {"architecture": name, "inputs": inputs, "cost": cost}
 
 
 def time_ms(export):

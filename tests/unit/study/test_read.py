@@ -356,6 +356,14 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
             r"models\[0\]\.onnx: there is no file 'own\.onnx'",
         ),
         (
+            {"models": [model("own", onnx="own.onnx", shape={"x": [3]}, input_size=64)]},
+            r"models\[0\]\.input_size: is of sizes that shape: gives, too",
+        ),
+        (
+            {"models": [model("own", onnx="o", images="i", values={"low": 0, "high": 1})]},
+            r"models\[0\]\.values: says what is sent, as images: does",
+        ),
+        (
             {"models": [model(weights="IMAGENET1K_V7")]},
             r"models\[0\]\.weights: squeezenet1_1 has no weights 'IMAGENET1K_V7' \(did you mean"
             r" 'IMAGENET1K_V1'",

@@ -57,8 +57,16 @@ def test_what_only_the_server_knows_is_not_in_the_task():
     assert MeasureTask.model_validate(task.plain()) == task
 
 
-@pytest.mark.parametrize("change", [{"served_model": "v2"}, {"shape": {"tokens": [64]}}])
-def test_its_name_there_and_its_shape_are_in_the_tasks_of_its_cells(change):
+CHANGES = [
+    {"served_model": "v2"},
+    {"shape": {"tokens": [64]}},
+    {"values": {"low": 0, "high": 9}},
+    {"deterministic": False},
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_its_name_there_and_what_it_is_asked_are_in_the_tasks_of_its_cells(change):
     before, after = (load(study_of(served(), served("b") | more)) for more in ({}, change))
     changed = [
         cell.id
@@ -66,6 +74,13 @@ def test_its_name_there_and_its_shape_are_in_the_tasks_of_its_cells(change):
         if planning.measure_task(before, cell) != planning.measure_task(after, other)
     ]
     assert changed == ["far.b.peak.r1"]
+
+
+def test_a_file_of_its_examples_is_an_input_of_its_cells(tmp_path):
+    (tmp_path / "samples.npz").touch()
+    study = load(study_of(served(inputs=str(tmp_path / "samples.npz"))))
+    (cell,) = cells(study)
+    assert files.cell_inputs(study, cell)["samples"] == [str(tmp_path / "samples.npz")]
 
 
 def test_beside_models_that_are_brought_only_these_have_files():
@@ -110,7 +125,11 @@ def asking(**experiment):
         (study_of(served(precision="fp16")), "models[0].precision: is of models that are brought"),
         (study_of(served(images="photos")), "models[0].images: is of models that are brought to"),
         (study_of(served(input_size=64)), "models[0].input_size: is of models that are brought"),
-        (study_of(model(shape={"a": [1]})), "models[0].shape: is of a served_model, and none is"),
+        (study_of(model(shape={"a": [1]})), "models[0].shape: is of onnx: and served_model:, and"),
+        (study_of(model(values={"low": 0, "high": 1})), "models[0].values: is of onnx: and served"),
+        (study_of(served(values={"low": 1, "high": 0})), "values.low: must be <= high, which is 0"),
+        (study_of(served(inputs="none.npz")), "models[0].inputs: there is no file 'none.npz'"),
+        (study_of(served(scale=0.5)), "models[0].scale: is of images: of an onnx: file, and there"),
         (study_of(served(served_model="a/b")), "'a/b' is not the name of a model (use letters,"),
         (study_of(served(shape={"a": [0]})), "models[0].shape.a[0]: must be >= 1, not 0"),
         (study_of(served(shape={"a": 3})), "models[0].shape.a: must be a list, not 3"),

@@ -22,6 +22,7 @@ def problems(study: Definition, folder: Path) -> Problems:
     served = {tenant.model for item in study.scenarios for tenant in item.tenants}
     for i, model in enumerate(study.models):
         at: Place = ("models", i)
+        yield from _example_problems(at, model, folder)
         if model.is_served:
             yield from _served_problems(at, model)
         elif model.onnx is not None:
@@ -37,7 +38,7 @@ def problems(study: Definition, folder: Path) -> Problems:
         if not model.is_served:
             yield from _images_problems(at, model, folder)
         if model.of_torchvision:
-            for key in ("shape", "deterministic"):
+            for key in ("shape", "deterministic", "inputs", "values"):
                 if key in model.model_fields_set:
                     text = "is of onnx: and served_model:, and none is given (leave it out)"
                     yield (*at, key), text
@@ -84,6 +85,21 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
             f"there is no file {model.weights!r} (a state_dict file, 'random', 'DEFAULT' or a"
             " torchvision weights name such as IMAGENET1K_V1)",
         )
+
+
+def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
+    given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
+    for key in given[1:]:
+        yield (*at, key), f"says what is sent, as {given[0]}: does (leave one out)"
+    for key in ("layout", "scale", "mean", "std"):
+        if key in model.model_fields_set and not (model.onnx and model.images):
+            yield (*at, key), "is of images: of an onnx: file, and there are none (leave it out)"
+    if model.values and model.values.low > model.values.high:
+        yield (*at, "values", "low"), f"must be <= high, which is {model.values.high:g}"
+    if model.inputs is not None:
+        yield from brace_problems((*at, "inputs"), model.inputs)
+        if not found((folder / model.inputs).is_file):
+            yield (*at, "inputs"), f"there is no file {model.inputs!r} (of numpy.savez)"
 
 
 def _served_problems(at: Place, model: Model) -> Problems:

@@ -13,6 +13,7 @@ from perseus.study.presets import SearchSettings
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
 from perseus.study.traces import TraceOf
+from perseus.study.tasks.own_examples import OwnExamples
 from perseus.study.triton_models import PreprocessedBy, steps
 
 
@@ -47,12 +48,13 @@ class MeasuredServer(Part):
 class ServedModel(Part):
     """A model that the server has, by its name there; `shape` is of the inputs it leaves open.
 
-    Unless it is `deterministic`, answers to the same differ.
+    Unless it is `deterministic`, answers to the same differ. `examples` are what is asked.
     """
 
     name: str
     shape: dict[str, tuple[int, ...]]
     deterministic: bool = True
+    examples: OwnExamples = OwnExamples()
 
 
 class MeasuredTenant(Part):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from perseus.study.base import Part
+from perseus.study.tasks.own_examples import OwnExamples
 
 
 class OwnOnnxTask(Part):
@@ -13,12 +14,12 @@ class OwnOnnxTask(Part):
     seed: of random examples.
     shape: by input, the sizes that the file leaves open, or all of them.
     input_size: of all sizes that it leaves open, None for none.
-    images: files, preprocessed as torchvision does for resnet50; none for random examples.
+    examples: what is asked.
     deterministic: whether it must answer the same when it is asked again.
     """
 
     seed: int = 0
     shape: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     input_size: int | None = None
-    images: tuple[str, ...] = ()
+    examples: OwnExamples = OwnExamples()
     deterministic: bool = True

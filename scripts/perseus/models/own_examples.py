@@ -1,0 +1,143 @@
+"""What a user's own model is asked: examples in a file, images, or seeded values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+
+from perseus.models.examples import examples
+from perseus.models.networks import ExportError
+from perseus.models.tensors import DATATYPES, DTYPES, Tensor, TensorSpec
+from perseus.study.image_files import MAX_EXAMPLES, MIN_IMAGES
+from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
+
+
+def own_examples(asked: OwnExamples, inputs: Sequence[TensorSpec], seed: int) -> dict[str, Tensor]:
+    """By input, shape (n, *dims). Raises ExportError for what `example_problems` names."""
+    if wrong := list(example_problems(asked, inputs)):
+        raise ExportError("; ".join(wrong))
+    if asked.inputs:
+        with np.load(asked.inputs) as arrays:
+            return {each.name: arrays[each.name][:MAX_EXAMPLES] for each in inputs}
+    if asked.images:
+        (only,) = inputs
+        images = [_pixels(Path(name), asked.pixels, only) for name in asked.images]
+        return {only.name: np.stack(images).astype(DTYPES[only.datatype])}
+    return examples(inputs, MIN_IMAGES, seed, asked.values)
+
+
+def example_problems(asked: OwnExamples, inputs: Sequence[TensorSpec]) -> Iterator[str]:
+    """Why these cannot be sent to a model with these inputs, in one sentence each."""
+    if asked.inputs:
+        yield from _problems_of_file(Path(asked.inputs), inputs)
+    if asked.images:
+        yield from _problems_of_images(asked.pixels, inputs)
+    if asked.values:
+        for each in inputs:
+            yield from _problems_of_values(asked.values, each)
+
+
+def _problems_of_file(path: Path, inputs: Sequence[TensorSpec]) -> Iterator[str]:
+    try:
+        with np.load(path) as arrays:
+            found = {name: arrays[name] for name in arrays.files}
+    except (OSError, ValueError, EOFError, AttributeError, BadZipFile, TypeError) as error:
+        yield (
+            f"inputs: {path} is no .npz file of arrays ({_first_line(error)}): write it with"
+            " numpy.savez(path, **{name of input: array})"
+        )
+        return
+    names = [each.name for each in inputs]
+    for name in names:
+        if name not in found:
+            has = ", ".join(map(repr, found)) or "none"
+            yield f"inputs: {path} has no array {name!r}, an input of the model (it has {has})"
+    for name in found:
+        if name not in names:
+            has = ", ".join(map(repr, names))
+            yield f"inputs: {path} has an array {name!r}, which is no input (they are {has})"
+    for each in inputs:
+        if each.name in found:
+            yield from _problems_of_array(path, found[each.name], each)
+    counts = {name: len(found[name]) for name in names if name in found and found[name].ndim}
+    if len(set(counts.values())) > 1:
+        said = ", ".join(f"{count} of {name!r}" for name, count in counts.items())
+        yield f"inputs: {path} has {said}: the first size of each array is that of the examples"
+
+
+def _problems_of_array(path: Path, array: Tensor, of: TensorSpec) -> Iterator[str]:
+    kind = DATATYPES.get(array.dtype, str(array.dtype))
+    if kind != of.datatype:
+        yield (
+            f"inputs: {path}: {of.name!r} is of type {array.dtype}, and the model takes"
+            f" {DTYPES[of.datatype]} (array.astype)"
+        )
+    if array.ndim == 0 or array.shape[1:] != of.dims or not len(array):
+        yield (
+            f"inputs: {path}: {of.name!r} is of shape {array.shape}, not (examples"
+            f"{''.join(f', {size}' for size in of.dims)})"
+        )
+    elif array.dtype.kind == "f" and not np.isfinite(array).all():
+        yield f"inputs: {path}: {of.name!r} has values that are not finite"
+
+
+def _problems_of_images(pixels: Pixels, inputs: Sequence[TensorSpec]) -> Iterator[str]:
+    if len(inputs) != 1:
+        names = ", ".join(repr(each.name) for each in inputs)
+        yield f"images: the model has {len(inputs)} inputs ({names}): send inputs: file.npz"
+        return
+    (only,) = inputs
+    if (layout := _layout(pixels, only)) is None:
+        wanted = f"layout: {pixels.layout}" if pixels.layout else "layout: nchw or nhwc"
+        yield f"images: its input {only} is none of images with 1 or 3 channels ({wanted})"
+        return
+    channels = only.dims[0 if layout == "nchw" else -1]
+    for key in ("mean", "std"):
+        values = getattr(pixels, key)
+        if len(values) not in (1, channels):
+            yield f"{key}: has {len(values)} numbers, and images have {channels} channels"
+
+
+def _layout(pixels: Pixels, of: TensorSpec) -> str | None:
+    """Where the channels of an input are, if it is one of images."""
+    places = {"nchw": 0, "nhwc": -1}
+    asked = [pixels.layout] if pixels.layout else list(places)
+    fitting = [each for each in asked if len(of.dims) == 3 and of.dims[places[each]] in (1, 3)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _pixels(path: Path, pixels: Pixels, of: TensorSpec) -> Tensor:
+    """An image of the size of an input: (pixel * scale - mean) / std."""
+    from PIL import Image
+
+    is_first = _layout(pixels, of) == "nchw"
+    channels = of.dims[0 if is_first else -1]
+    height, width = of.dims[1:] if is_first else of.dims[:2]
+    try:
+        with Image.open(path, formats=("PNG", "JPEG")) as file:
+            image = file.convert("RGB" if channels == 3 else "L")
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise ExportError(f"{path} cannot be read as a PNG or JPEG image: {error}") from error
+    resized = image.resize((width, height), Image.Resampling.BILINEAR)
+    numbers = np.asarray(resized, np.float64).reshape(height, width, channels)
+    made = (numbers * pixels.scale - np.array(pixels.mean)) / np.array(pixels.std)
+    return made.transpose(2, 0, 1) if is_first else made
+
+
+def _problems_of_values(values: Values, of: TensorSpec) -> Iterator[str]:
+    dtype = DTYPES[of.datatype]
+    if dtype.kind not in "iu":
+        return
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    if values.low < least or values.high > most:
+        yield (
+            f"values: {values.low:g} to {values.high:g} do not fit its input {of.name!r} of type"
+            f" {of.datatype}"
+        )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

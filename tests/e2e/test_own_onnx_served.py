@@ -1,0 +1,55 @@
+"""ONNX files of all kinds, taken as a study takes them and served by both runtimes."""
+
+from __future__ import annotations
+
+import os
+
+import onnx
+import pytest
+from measure_tasks import client, measure_task, tenant
+from onnx import helper
+from onnx_files import detector, network, of_all_types, of_scalar, time_first, with_nodes
+
+from perseus.measurement.first_inferences import first_inferences
+from perseus.measurement.tenant_under_test import tenants_on
+from perseus.measurement.verify import verify
+from perseus.models.answers import TOLERANCES
+from perseus.models.own_onnx import take_onnx
+from perseus.models.repository import write_tenant
+from perseus.serving.launchers.embedded import embedded_triton
+from perseus.study.tasks.own_onnx import OwnOnnxTask
+from perseus.study.tasks.repository import ServedTenant
+
+# OpenVINO adds a dimension for an Unsqueeze of no axes, which the network ends in otherwise.
+LAST = helper.make_node("Identity", ["input"], ["scores"])
+CORE = sorted(os.sched_getaffinity(0))[-1:]
+MODELS = {
+    "wide": with_nodes(network(pixels=(32, 48)), LAST),
+    "batch-of-three": with_nodes(network(3, by=3), LAST),
+    "recogniser": time_first(),
+    "detector": detector(),
+    "all-types": of_all_types(),
+    "scalar": of_scalar(),
+}
+
+
+@pytest.mark.parametrize("runtime", ["onnxruntime", "openvino"])
+def test_what_is_taken_is_served_with_its_names_types_and_shapes(tmp_path, runtime):
+    references = {}
+    for name, model in MODELS.items():
+        folder = tmp_path / name
+        folder.mkdir()
+        onnx.save(model, folder / "own.onnx")
+        files = folder / "model.onnx", folder / "reference.npz"
+        record = take_onnx(OwnOnnxTask(), folder / "own.onnx", *files)
+        served = ServedTenant(name=name, model=name, runtime=runtime)
+        write_tenant(tmp_path / "repository", served, files[0], record)
+        references[name] = files[1]
+    with embedded_triton(tmp_path / "repository", tmp_path / "server.log", CORE) as server:
+        for protocol, shared_memory in (("grpc", False), ("http", False), ("grpc", True)):
+            asked = [tenant(name, precision="fp32") for name in MODELS]
+            task = measure_task(*asked, client=client(protocol, shared_memory))
+            tenants = tenants_on(server, task, references)
+            first_inferences(tenants)
+            errors = verify(tenants)
+            assert set(errors) == set(MODELS) and max(errors.values()) < TOLERANCES["fp32"]
