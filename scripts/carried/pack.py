@@ -146,7 +146,8 @@ def files(python: str, libpython: Path | None) -> Iterator[tuple[Path, str]]:
     for name in ("run.py", "job.py"):
         yield Path(__file__).with_name(name), name
     scripts = ROOT / "scripts"
-    for path in [*(scripts / "perseus").rglob("*.py"), scripts / "backends/pytorch/model.py"]:
+    backends = [scripts / "backends" / name for name in ("pytorch/model.py", "perseus_tensors.py")]
+    for path in [*(scripts / "perseus").rglob("*.py"), *backends]:
         yield path, f"scripts/{path.relative_to(scripts)}"
     # Beside the library: whatever imports that, finds these.
     server = _package("pytriton")

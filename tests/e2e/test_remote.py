@@ -204,6 +204,7 @@ SUMS = """
 import json
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 class TritonPythonModel:
     def initialize(self, args):
@@ -216,12 +217,12 @@ class TritonPythonModel:
 
     def answer(self, request):
         given = [pb_utils.get_input_tensor_by_name(request, name) for name in self.inputs]
-        total = sum(each.as_numpy().astype(np.float64).sum() for each in given)
+        total = sum(np.from_dlpack(each).astype(np.float64).sum() for each in given)
         total += 0 if self.steady else 1000 * np.random.rand()
         return pb_utils.InferenceResponse(
             [
-                pb_utils.Tensor("total", np.array([total])),
-                pb_utils.Tensor("inputs", np.array([len(given)], np.int32)),
+                tensor("total", np.array([total])),
+                tensor("inputs", np.array([len(given)], np.int32)),
             ]
         )
 """

@@ -36,6 +36,7 @@ BACKEND = """
 import json, time
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 class TritonPythonModel:
     def initialize(self, args):
@@ -47,11 +48,11 @@ class TritonPythonModel:
 
     def execute(self, requests):
         time.sleep(float(self.wanted["execute_s"]))
-        inputs = [pb_utils.get_input_tensor_by_name(each, "input").as_numpy() for each in requests]
-        return [
-            pb_utils.InferenceResponse([pb_utils.Tensor("output", np.maximum(each, 0))])
-            for each in inputs
-        ]
+        return [self.answer(each) for each in requests]
+
+    def answer(self, request):
+        images = np.from_dlpack(pb_utils.get_input_tensor_by_name(request, "input"))
+        return pb_utils.InferenceResponse([tensor("output", np.maximum(images, 0))])
 """
 
 

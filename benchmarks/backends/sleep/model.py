@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 
 class TritonPythonModel:
@@ -35,4 +36,4 @@ class TritonPythonModel:
             end_s += self.stall_s
         while (left_s := end_s - time.monotonic()) > 0:
             time.sleep(left_s)
-        return pb_utils.InferenceResponse([pb_utils.Tensor(self.name, self.answer)])
+        return pb_utils.InferenceResponse([tensor(self.name, self.answer)])

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 
 class TritonPythonModel:
@@ -24,4 +25,4 @@ class TritonPythonModel:
     def _answer(self, request: Any) -> Any:
         shape = pb_utils.get_input_tensor_by_name(request, self.input).shape()
         answer = self.zeros[: shape[0]] if self.has_batches else self.zeros[0]
-        return pb_utils.InferenceResponse([pb_utils.Tensor(self.output, answer)])
+        return pb_utils.InferenceResponse([tensor(self.output, answer)])

@@ -12,17 +12,13 @@ from typing import Any
 import numpy as np
 import onnxruntime
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 
 class TritonPythonModel:
     """One instance of one model: one process, one session."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        if int(np.__version__.split(".")[0]) >= 2:
-            raise pb_utils.TritonModelException(
-                f"NumPy {np.__version__} silently corrupts tensors in this server's Python stub: "
-                "install 'numpy<2' into the environment that serves"
-            )
         config = json.loads(args["model_config"])
         parameters = {k: v["string_value"] for k, v in config.get("parameters", {}).items()}
         options = onnxruntime.SessionOptions()
@@ -50,7 +46,9 @@ class TritonPythonModel:
 
 
 def _tensors(request: Any, names: list[str]) -> dict[str, Any]:
-    return {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in names}
+    return {
+        name: np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name)) for name in names
+    }
 
 
 def _joined(given: list[dict[str, Any]]) -> dict[str, Any]:
@@ -73,7 +71,7 @@ def _responses(given: list[dict[str, Any]], answers: dict[str, Any]) -> list[Any
 
 
 def _response(answers: dict[str, Any]) -> Any:
-    return pb_utils.InferenceResponse([pb_utils.Tensor(*answer) for answer in answers.items()])
+    return pb_utils.InferenceResponse([tensor(*answer) for answer in answers.items()])
 
 
 def _providers(args: dict[str, str]) -> list[Any]:

@@ -6,6 +6,7 @@ instance) and `HINT_BF16`. The requests of one call are computed as one batch; a
 alone is read where it lies in shared memory.
 """
 
+import ctypes
 import json
 from pathlib import Path
 from typing import Any
@@ -13,17 +14,13 @@ from typing import Any
 import numpy as np
 import openvino
 import triton_python_backend_utils as pb_utils
+from perseus_tensors import tensor
 
 
 class TritonPythonModel:
     """One instance of one model: one process, one compiled model with one stream."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        if int(np.__version__.split(".")[0]) >= 2:
-            raise pb_utils.TritonModelException(
-                f"NumPy {np.__version__} silently corrupts tensors in this server's Python stub: "
-                "install 'numpy<2' into the environment that serves"
-            )
         config = json.loads(args["model_config"])
         parameters = {k: v["string_value"] for k, v in config.get("parameters", {}).items()}
         streams = int(parameters.get("NUM_STREAMS", 1))
@@ -82,13 +79,15 @@ def _computed_precision(model: str, compiled: openvino.CompiledModel) -> Any:
 
 
 def _tensors(request: Any, names: list[str]) -> dict[str, Any]:
-    return {name: pb_utils.get_input_tensor_by_name(request, name).as_numpy() for name in names}
+    return {
+        name: np.from_dlpack(pb_utils.get_input_tensor_by_name(request, name)) for name in names
+    }
 
 
 def _joined(given: list[dict[str, Any]]) -> dict[str, Any]:
     """The inputs of all requests as one batch; those of one as they are, batch or not."""
     if len(given) == 1:
-        return given[0]
+        return {name: _writable(each) for name, each in given[0].items()}
     return {name: np.concatenate([each[name] for each in given]) for name in given[0]}
 
 
@@ -105,4 +104,11 @@ def _responses(given: list[dict[str, Any]], answers: dict[str, Any]) -> list[Any
 
 
 def _response(answers: dict[str, Any]) -> Any:
-    return pb_utils.InferenceResponse([pb_utils.Tensor(*answer) for answer in answers.items()])
+    return pb_utils.InferenceResponse([tensor(*answer) for answer in answers.items()])
+
+
+def _writable(array: np.ndarray) -> np.ndarray:
+    """The same memory, which lasts as long as the request. What came by DLPack NumPy takes for
+    read-only, and OpenVINO would copy that."""
+    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    return np.ndarray(array.shape, array.dtype, memory)

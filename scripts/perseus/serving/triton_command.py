@@ -14,6 +14,8 @@ from perseus.serving.running_server import RunningServer
 
 BACKENDS = Path(__file__).resolve().parents[2] / "backends"
 """Folder of our own python-based backends: one folder `<runtime>/model.py` each."""
+TENSORS = "perseus_tensors.py"
+"""The module beside them that they import, as tests' backends do."""
 SHM_MIB = 16
 """Shared memory per model instance, initially and per growth step."""
 DRAIN_S = 10

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perseus.serving.failures import ServerError
+from perseus.serving.triton_command import BACKENDS, TENSORS
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,7 @@ def fill_backends(folder: Path, installation: Installation, backends: Path) -> N
     for name in ("libtriton_python.so", "triton_python_backend_utils.py"):
         shutil.copy2(installation.python_backend / name, python)
     shutil.copy2(installation.stub, python)
+    shutil.copy2(BACKENDS / TENSORS, python)  # where the stub finds modules, whatever it serves
     for backend in backends.iterdir():
         if (backend / "model.py").is_file():
             ignored = shutil.ignore_patterns("__pycache__")

@@ -23,6 +23,8 @@ OWN_ONNX = ("onnx", "onnxruntime")
 PICTURES = ("torch", "torchvision", "pillow")
 """Packages whose version may change what a job of the rule makes."""
 
+_TENSORS = "backends/perseus_tensors.py"  # which the backends import
+
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
     """Without the procedures of other experiments, other launchers and the other protocol."""
@@ -40,7 +42,7 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
     """With the model that answers at once."""
-    paths = ["ceiling.py", "backends/null/model.py"]
+    paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
@@ -111,7 +113,7 @@ def _backend(server: MeasuredServer) -> list[str]:
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
         return []
-    return [f"backends/{server.runtime}/model.py"]
+    return [f"backends/{server.runtime}/model.py", _TENSORS]
 
 
 def _experiments(sources: Sources) -> list[str]:

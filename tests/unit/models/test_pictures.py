@@ -11,6 +11,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 from google.protobuf import text_format
 from PIL import Image
 from references import images_and_scores
@@ -94,13 +95,15 @@ def triton(monkeypatch):
     """Triton's part: tensors and errors that only hold what they are given."""
     utils = ModuleType("triton_python_backend_utils")
     utils.TritonError = str
-    utils.Tensor = lambda name, array: SimpleNamespace(name=name, array=array)
+    utils.Tensor = SimpleNamespace(
+        from_dlpack=lambda name, capsule: SimpleNamespace(
+            name=name, array=torch.from_dlpack(capsule)
+        )
+    )
     utils.InferenceResponse = lambda tensors=(), error=None: SimpleNamespace(
         tensors=tensors, error=error
     )
-    utils.get_input_tensor_by_name = lambda request, name: SimpleNamespace(
-        as_numpy=lambda: request[name]
-    )
+    utils.get_input_tensor_by_name = lambda request, name: torch.from_numpy(request[name])
     monkeypatch.setitem(sys.modules, "triton_python_backend_utils", utils)
 
 
