@@ -112,13 +112,16 @@ def _run(state: Path, program: str, rest: list[str]) -> int:
         for option in options
         if option.startswith("--mount=")
     ]
-    server = _server(Path(tempfile.mkdtemp(dir=state)), mounts, arguments)
+    root = Path(tempfile.mkdtemp(dir=state))
+    server = _server(root, mounts, arguments)
     if "--cpuset-cpus" in values and FAULT != "unpinned":
         os.sched_setaffinity(0, set(map(int, values["--cpuset-cpus"].split(","))))
     elif FAULT == "unpinned":
         os.sched_setaffinity(0, set(range(os.cpu_count() or 1)))
     child = subprocess.Popen(
-        server, env=environment(find_installation()), start_new_session=program != "apptainer"
+        server,
+        env=environment(find_installation(), root),
+        start_new_session=program != "apptainer",
     )
     path = state / "containers" / name
     path.write_text(str(child.pid))
@@ -131,7 +134,7 @@ def _run(state: Path, program: str, rest: list[str]) -> int:
 
 def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> list[str]:
     """The command of the wheel's server, whose root has the mounts."""
-    from perseus.serving.triton_wheel import fill_backends, find_installation
+    from perseus.serving.triton_wheel import fill_folder, find_installation
 
     installation = find_installation()
     places = {mount["target"]: Path(mount["source"]) for mount in mounts}
@@ -140,7 +143,7 @@ def _server(root: Path, mounts: list[dict[str, str]], arguments: list[str]) -> l
     for target, source in places.items():
         if target.startswith("/opt/tritonserver/backends/"):
             (own / Path(target).name).symlink_to(source)
-    fill_backends(root, installation, own)
+    fill_folder(root, installation, own)
     return [
         str(installation.binary),
         f"--backend-directory={root / 'backends'}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perseus.serving.triton_command import BACKENDS, Ports, free_ports
-from perseus.serving.triton_wheel import environment, fill_backends, find_installation
+from perseus.serving.triton_wheel import environment, fill_folder, find_installation
 from perseus.study.remote import Remote
 
 STARTS = 3
@@ -53,7 +53,7 @@ def triton_elsewhere(
     """`prefix` is a command that runs the server, such as `ip netns exec <name>`; `repository` has
     the models of its own, none without."""
     installation = find_installation()
-    fill_backends(folder, installation, backends)
+    fill_folder(folder, installation, backends)
     (folder / "empty").mkdir()
     regions = f"elsewhere-{secrets.token_hex(4)}-"  # no other's, whose test runs beside this one
     log = folder / "triton.log"
@@ -78,7 +78,10 @@ def triton_elsewhere(
         ]
         with log.open("wb") as file:
             return subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, env=environment(installation)
+                command,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                env=environment(installation, folder),
             )
 
     for _ in range(STARTS):  # a test beside this one may take a port before the server has it

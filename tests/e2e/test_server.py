@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import fake_triton_metrics
 import numpy as np
@@ -24,9 +25,11 @@ import tritonclient.grpc as triton_grpc
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
+from perseus.host import orphans
 from perseus.serving import triton_process, triton_wheel
 from perseus.serving.access import PLAIN
 from perseus.serving.failures import ServerError
+from perseus.serving.launchers import embedded
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.triton_command import Ports
 
@@ -257,6 +260,55 @@ def test_a_model_that_does_not_load_is_explained(
     assert left_behind(os.getpid()) == NOTHING
 
 
+@pytest.mark.parametrize("odd", ["my study", "été 研究", "a'b$c;d"])
+def test_folders_may_have_any_names(
+    tmp_path: Path, backends: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    """Those of models, logs, backends and temporary files, as in a checkout that a person named."""
+    folder = tmp_path / odd
+    folder.mkdir()
+    repository = write_repository(folder)
+    backends = backends.rename(folder / "backends")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    with (
+        embedded_triton(repository, folder / "server.log", [0], backends=backends) as server,
+        triton_grpc.InferenceServerClient(server.grpc_address) as client,
+    ):
+        data = signal_like()
+        np.testing.assert_array_equal(infer(client, data), np.maximum(data, 0))
+    assert left_behind(os.getpid()) == NOTHING
+
+
+def test_no_plain_temporary_folder_is_explained(
+    tmp_path: Path, backends: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my files").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "my files"))
+    monkeypatch.setattr(orphans, "_PLACES", ())
+    with pytest.raises(ServerError, match=r"/my files is none\. Set TMPDIR"):
+        start_in_vain(tmp_path, repository, backends, [0])
+
+
+@pytest.mark.parametrize("instances", [1, 3])
+def test_a_process_that_cannot_start_is_told_at_once_in_its_own_words(
+    tmp_path: Path, backends: Path, monkeypatch: pytest.MonkeyPatch, instances: int
+) -> None:
+    fill = embedded.fill_folder
+
+    def fill_without_a_library(folder: Path, *rest: Any) -> None:
+        fill(folder, *rest)
+        stub = folder / "backends" / "python" / "triton_python_backend_stub"
+        stub.write_bytes(re.sub(rb"libpython3", b"libpytho__", stub.read_bytes(), count=0))
+
+    monkeypatch.setattr(embedded, "fill_folder", fill_without_a_library)
+    repository = write_repository(tmp_path, instances=instances)
+    begun_s = time.monotonic()
+    with pytest.raises(ServerError, match=r"cannot start: the process.*\n.*stub: .*libpytho__"):
+        start_in_vain(tmp_path, repository, backends, [0])
+    assert time.monotonic() - begun_s < 6
+    assert left_behind(os.getpid()) == NOTHING
+
+
 def test_a_model_that_loads_too_long_is_explained(tmp_path: Path, backends: Path) -> None:
     repository = write_repository(tmp_path, load_s=30)
     with (
@@ -301,6 +353,7 @@ def test_an_unsuitable_installation_is_explained(
 MEASURING = """
 import sys, time
 from pathlib import Path
+from perseus.serving.launchers import embedded
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.host.signals import terminate_as_exit
 

@@ -22,8 +22,24 @@ from perseus.host.identity import PATTERN, identity, is_gone
 
 _PREFIX = "perseus-triton"
 SHM = Path("/dev/shm")
+_PLACES = (Path("/tmp"), Path("/var/tmp"))
 _REMOVE_S = 15.0
 _POLL_S = 0.01
+
+
+def place() -> Path:
+    """Return the folder for temporary folders.
+
+    Triton's Python backend takes plain names only, so TMPDIR is passed over if it has another.
+    """
+    wanted = Path(tempfile.gettempdir())
+    plain = (each for each in (wanted, *_PLACES) if is_plain(each) and os.access(each, os.W_OK))
+    return next(plain, wanted)
+
+
+def is_plain(path: Path) -> bool:
+    """Whether a path has only characters that Triton's Python backend passes on unharmed."""
+    return re.fullmatch(r"[\w./-]+", str(path), re.ASCII) is not None
 
 
 def make_folder() -> Path:
@@ -31,7 +47,7 @@ def make_folder() -> Path:
 
     The name is unique on the host and is also the prefix of the server's shared memory.
     """
-    folder = Path(tempfile.gettempdir()) / unique_name()
+    folder = place() / unique_name()
     folder.mkdir(mode=0o700)
     return folder
 
@@ -53,7 +69,7 @@ def unique_name() -> str:
 
 def sweep_dead_owners() -> None:
     """Remove servers, shared memory and folders whose measuring process has ended."""
-    temporary = Path(tempfile.gettempdir())
+    temporary = place()
     found = [path.name for place in (temporary, SHM) for path in place.glob(f"{_PREFIX}-*")]
     for name in names_of_dead_owners(found):
         remove(temporary / name)

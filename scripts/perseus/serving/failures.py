@@ -53,6 +53,11 @@ _HINTS = (
         "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to another folder.",
     ),
     (
+        r"error while loading shared libraries: libpython",
+        "Hint: the server needs this Python's library, a package of its own in Debian and Ubuntu: "
+        "apt-get install libpython3.11 (or the version that python3 has).",
+    ),
+    (
         r"error while loading shared libraries",
         "Hint: a system library is missing; install it, or reinstall nvidia-pytriton.",
     ),
@@ -66,7 +71,7 @@ _HINTS = (
 def in_a_line(error: Exception) -> str:
     """The message of an error without the end of a log, but for why models were not loaded."""
     first, *log = str(error).splitlines()
-    said = re.sub(r"; the (last lines of its log|end of .*):$", "", first)
+    said = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
     refused = (re.search(r"failed to load '.*", line) for line in log)
     return "; ".join([said, *dict.fromkeys(each[0].rstrip('"') for each in refused if each)])
 
@@ -93,6 +98,15 @@ def never_ready(timeout_s: float, log_path: Path) -> ServerError:
     return ServerError(
         f"the server was not ready after {timeout_s:g} s; the end of {log_path}:\n"
         + "\n".join(filter(None, (lines, _hint(lines) or _still_loading(log_path))))
+    )
+
+
+def dead_model(log_path: Path) -> ServerError:
+    """Of a server that is still there, but waits for a process that has ended."""
+    lines = last_lines(log_path)
+    return ServerError(
+        "the server cannot start: the process of a model ended before it was ready; the last lines"
+        " of the server's log:\n" + "\n".join(filter(None, (lines, _hint(lines))))
     )
 
 

@@ -17,12 +17,14 @@ import psutil
 from perseus.host.child_process import kill_group, start
 from perseus.host.signals import signals_deferred
 from perseus.serving.access import PLAIN
-from perseus.serving.failures import PortTakenError, early_exit, never_ready
+from perseus.serving.failures import PortTakenError, dead_model, early_exit, never_ready
 from perseus.serving.triton_command import DRAIN_S, Ports, free_ports
 
 _START_ATTEMPTS = 5
 _STOP_S = DRAIN_S + 5.0
 _POLL_S = 0.01
+_LOOK_S = 0.25
+_DEAD_S = 1.0  # longer than Triton needs to see the end of a process that has told it that it runs
 
 
 @contextmanager
@@ -75,13 +77,33 @@ def _wait_until_ready(
     log_path: Path,
 ) -> None:
     """Raises ServerError: PortTakenError, if the reason was a port that somebody else holds."""
-    deadline = time.monotonic() + timeout_s
+    looked_s = time.monotonic()
+    deadline = looked_s + timeout_s
+    ended_s: dict[int, float] = {}
     while not ready():
         if process.poll() is not None:
             raise early_exit(process.returncode, log_path)
-        if time.monotonic() > deadline:
+        now_s = time.monotonic()
+        if now_s - looked_s > _LOOK_S:
+            looked_s = now_s
+            ended_s = {pid: ended_s.get(pid, now_s) for pid in _ended_children(process.pid)}
+            if any(now_s - since_s > _DEAD_S for since_s in ended_s.values()):
+                raise dead_model(log_path)
+        if now_s > deadline:
             raise never_ready(timeout_s, log_path)
         time.sleep(_POLL_S)
+
+
+def _ended_children(pid: int) -> list[int]:
+    """Processes of models that have ended. Triton waits in vain for one that never told it that it
+    runs, as when a library is missing."""
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children():
+            with contextlib.suppress(psutil.Error):
+                if child.status() == psutil.STATUS_ZOMBIE:
+                    found.append(child.pid)
+    return found
 
 
 def models_ready(http_port: int) -> bool:

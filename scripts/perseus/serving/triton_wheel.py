@@ -10,6 +10,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from perseus.host.orphans import is_plain
 from perseus.serving.failures import ServerError
 from perseus.serving.triton_command import BACKENDS, TENSORS
 
@@ -61,9 +62,13 @@ def find_installation() -> Installation:
     return installation
 
 
-def environment(installation: Installation) -> dict[str, str]:
-    """What the server runs with: the wheel's libraries, and this Python."""
-    libraries = [str(installation.libraries), sysconfig.get_config_var("LIBDIR")]
+def environment(installation: Installation, folder: Path) -> dict[str, str]:
+    """What the server of a folder runs with: the wheel's libraries, and this Python."""
+    libraries = [
+        str(folder / "libraries"),
+        str(installation.libraries),
+        sysconfig.get_config_var("LIBDIR"),
+    ]
     # The stub takes its packages from the first python3 on PATH: that must be this environment.
     search = [str(Path(sys.executable).parent)]
     return {
@@ -77,8 +82,18 @@ def _joined(first: list[str], rest: str | None) -> str:
     return os.pathsep.join([*first, rest] if rest else first)
 
 
-def fill_backends(folder: Path, installation: Installation, backends: Path) -> None:
-    """Put the backend directory of one server into its folder."""
+def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
+    """Put the backend directory of one server into its folder, and libraries that come before the
+    wheel's.
+
+    Raises ServerError when this Python's library is needed and missing, and for the folder's name.
+    """
+    if not is_plain(folder):
+        raise ServerError(
+            f"the server needs a temporary folder whose path has only letters without accents, "
+            f"digits and ._-/, and {folder.parent} is none. Set TMPDIR to another."
+        )
+    _link_libpython(folder / "libraries", installation)
     directory = folder / "backends"
     python = directory / "python"
     python.mkdir(parents=True)
@@ -91,3 +106,21 @@ def fill_backends(folder: Path, installation: Installation, backends: Path) -> N
         if (backend / "model.py").is_file():
             ignored = shutil.ignore_patterns("__pycache__")
             shutil.copytree(backend, directory / backend.name, ignore=ignored)
+
+
+def _link_libpython(folder: Path, installation: Installation) -> None:
+    """The stub for Python 3.13 wants the libpython of the wheel, which finds the modules `math` and
+    `_datetime` in files. A Python that has them built in, as Debian's, has no such files: there the
+    stub gets this Python's library by the name of the wheel's."""
+    folder.mkdir(parents=True)
+    if "_datetime" not in sys.builtin_module_names:
+        return
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    own = Path(sysconfig.get_config_var("LIBDIR"), f"libpython{version}.so.1.0")
+    for wanted in installation.libraries.glob(f"libpython3-*.{sys.version_info.minor}.so*"):
+        if not own.exists():
+            raise ServerError(
+                f"{own} is missing, and the server's Python stub needs it: install your system's "
+                f"package of it (Debian, Ubuntu: apt-get install libpython{version})."
+            )
+        (folder / wanted.name).symlink_to(own)

@@ -22,6 +22,9 @@ NOEXEC = "Hint: the temporary folder is probably mounted noexec. Set TMPDIR to a
         ("Failed to run python backend stub. Errno = 13", STUB),
         ("/tmp/triton_python_backend_stub: Permission denied", STUB),
         ("I1127 Starting Python backend stub: triton_python_backend_stub model.py", ""),
+        ("stub: error while loading shared libraries: libpython3.12.so.1.0: cannot open",
+         "Hint: the server needs this Python's library, a package of its own in Debian and Ubuntu: "
+         "apt-get install libpython3.11 (or the version that python3 has)."),
         ("something that nobody has seen before", ""),
     ],
 )  # fmt: skip

@@ -27,7 +27,7 @@ from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.serving.triton_command import BACKENDS, SHM_MIB, Ports, arguments, check_served
 from perseus.serving.triton_process import local_ports, models_ready, serving, stop
-from perseus.serving.triton_wheel import environment, fill_backends, find_installation
+from perseus.serving.triton_wheel import environment, fill_folder, find_installation
 from perseus.study.tasks.measure import MeasuredServer
 
 
@@ -91,16 +91,17 @@ def embedded_triton(
         return [
             str(installation.binary),
             f"--backend-directory={folder / 'backends'}",
-            *arguments(folder.name, repository.resolve(), ports, shm_mib, rate_limited_cores),
+            *arguments(folder.name, folder / "models", ports, shm_mib, rate_limited_cores),
         ]
 
     try:
-        fill_backends(folder, installation, backends)
+        fill_folder(folder, installation, backends)
+        (folder / "models").symlink_to(repository.resolve())  # whose name may be any
         with serving(
             command,
             cores,
             log_path,
-            environment(installation) | cuda_environment(gpus),
+            environment(installation, folder) | cuda_environment(gpus),
             ready=_serves,
             ready_timeout_s=ready_timeout_s,
             end=stop,
