@@ -61,6 +61,7 @@ lint: environment
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/mypy scripts/backends/openvino/model.py
+	@$(BIN)/mypy scripts/backends/perseus_tensors.py
 	@env PYTHONPATH=scripts $(BIN)/lint-imports --no-logo
 	@$(BIN)/snakefmt --check Snakefile rules
 	@$(BIN)/snakemake --lint

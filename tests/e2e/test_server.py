@@ -305,7 +305,7 @@ def test_a_process_that_cannot_start_is_told_at_once_in_its_own_words(
     begun_s = time.monotonic()
     with pytest.raises(ServerError, match=r"cannot start: the process.*\n.*stub: .*libpytho__"):
         start_in_vain(tmp_path, repository, backends, [0])
-    assert time.monotonic() - begun_s < 6
+    assert time.monotonic() - begun_s < 60  # the time-out is 120
     assert left_behind(os.getpid()) == NOTHING
 
 
