@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ def export_pictures(task: ExportTask, path: Path) -> None:
     require_signal(output, task.architecture)
     preprocessing = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
     with whole(path) as partial, partial.open("wb") as stream:
-        arrays = Pictures(files, preprocessing).arrays()
+        arrays: dict[str, Any] = Pictures(files, preprocessing).arrays()
         np.savez(stream, **Reference.of_classifier(tensors, output).arrays(), **arrays)
 
 

@@ -51,7 +51,7 @@ class Preprocessing:
         left, top = round((width - px) / 2.0), round((height - px) / 2.0)
         cut = np.asarray(image.crop((left, top, left + px, top + px)))
         scale = 1 / (255 * np.asarray(self.std, np.float32))
-        offset = -np.asarray(self.mean, np.float32) / np.asarray(self.std, np.float32)
+        offset = -np.divide(self.mean, self.std, dtype=np.float32)
         tensor: NDArray[np.float32] = np.multiply(
             cut.transpose(2, 0, 1), scale[:, None, None], order="C", dtype=np.float32
         )

@@ -35,7 +35,7 @@ class Equation:
         stated, derived = (each.to_numpy(float) for each in (self.stated, self.derived))
         same = np.isclose(stated, derived, rtol=TOLERANCE, atol=1e-9, equal_nan=True)
         for i in np.flatnonzero(~same):
-            name = self.stated.index[i]
+            name = self.stated.index[int(i)]
             of = ", ".join(map(str, name if isinstance(name, tuple) else (name,)))
             yield f"{self.what} ({of}): {stated[i]:.7g} is stated, {derived[i]:.7g} follows"
 

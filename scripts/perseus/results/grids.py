@@ -101,9 +101,9 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 def on_front(points: Floats) -> tuple[bool, ...]:
     """Which points (n, objectives), all to be small, no other one dominates: the Pareto front."""
-    no_worse = (points[:, None, :] <= points[None, :, :]).all(axis=2)
-    better = (points[:, None, :] < points[None, :, :]).any(axis=2)
-    dominated: npt.NDArray[np.bool_] = (no_worse & better).any(axis=0)
+    no_worse = np.all(points[:, None, :] <= points[None, :, :], axis=2)
+    better = np.any(points[:, None, :] < points[None, :, :], axis=2)
+    dominated: npt.NDArray[np.bool_] = np.any(no_worse & better, axis=0)
     return tuple(map(bool, ~dominated))
 
 

@@ -192,7 +192,7 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
     columns, at each of the rates, shape (sets, models, columns): (sets,). 0 where they cannot have
     each model on `with_each` of them.
     """
-    hosts = (rates_rps > 0).any(axis=0)
+    hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
     rates, most = rates_rps / shares[:, None], np.zeros(len(rates_rps))
     if len(most) > 1:

@@ -1,0 +1,153 @@
+"""Look at this machine before anything is installed: what Perseus needs, and how to get it.
+
+python3 scripts/doctor.py
+
+One line for each thing. The exit code is 1 if something is missing. It needs no package.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import resource
+import shutil
+import sys
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+OLDEST, NEWEST = (3, 11), (3, 13)
+"""Versions of Python for which Triton's server has a stub and all packages have wheels."""
+GIB = 2**30
+MEMORY_GIB, SHARED_GIB, DISK_GIB, FILES = 4, 0.25, 10, 1024
+"""The least that the default study needs."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found of one thing, and how to get it if it is missing, or what to mind."""
+
+    name: str
+    found: str
+    advice: str = ""
+    missing: bool = False
+
+    def __str__(self) -> str:
+        mark = "missing" if self.missing else "note" if self.advice else "ok"
+        return f"{mark:8} {self.name:11} {self.found}" + (f": {self.advice}" if self.advice else "")
+
+
+def main() -> None:
+    findings = list(look())
+    print("\n".join(map(str, findings)))
+    sys.exit(any(finding.missing for finding in findings))
+
+
+def look() -> Iterator[Finding]:
+    """Every finding about this machine."""
+    yield python(sys.version_info[:2], bool(shutil.which("uv")))
+    yield libpython(_library_folders())
+    yield virtual_environments()
+    yield cores(len(os.sched_getaffinity(0)), _read("/sys/devices/system/cpu/smt/active"))
+    yield enough("memory", _memory_gib(), MEMORY_GIB, "use a machine with more memory")
+    yield enough("/dev/shm", _free_gib(Path("/dev/shm")), SHARED_GIB, "mount -o remount,size=1G")
+    yield enough("disk", _free_gib(ROOT), DISK_GIB, "make room; a CPU build of torch saves most")
+    yield open_files(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+    yield governor(_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"))
+    yield load(os.getloadavg()[0])
+    yield gpu(_read("/proc/driver/nvidia/version"))
+
+
+def python(version: tuple[int, int], has_uv: bool) -> Finding:
+    shown = ".".join(map(str, version))
+    if OLDEST <= version <= NEWEST:
+        return Finding("Python", f"{shown} ({sys.executable})")
+    how = "make uses uv to get one" if has_uv else "install one, then: make PYTHON=python3.13 all"
+    return Finding("Python", f"{shown}, and Perseus needs 3.11 to 3.13", how, not has_uv)
+
+
+def libpython(folders: list[Path]) -> Finding:
+    """Triton runs Python backends in a program that loads Python as a library."""
+    name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
+    for folder in folders:
+        if (folder / name).exists():
+            return Finding("libpython", str(folder / name))
+    package = name.removesuffix(".so.1.0")
+    advice = f"apt-get install {package} (Debian, Ubuntu), or your system's package of {name}"
+    return Finding("libpython", name, advice, missing=True)
+
+
+def virtual_environments() -> Finding:
+    if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
+        return Finding("venv", "can make virtual environments")
+    return Finding("venv", "cannot make any", "apt-get install python3-venv", missing=True)
+
+
+def cores(count: int, hyper_threads: str | None) -> Finding:
+    shown = f"{count} for this process"
+    if count < 2:
+        return Finding("cores", shown, "server and client need one each", missing=True)
+    if hyper_threads == "1":
+        return Finding("cores", shown, "some share a physical core, which makes results vary")
+    return Finding("cores", shown)
+
+
+def enough(name: str, gib: float, least_gib: float, advice: str) -> Finding:
+    """Of something that is counted in GiB."""
+    shown = f"{gib:.1f} GiB free"
+    if gib >= least_gib:
+        return Finding(name, shown)
+    return Finding(name, f"{shown}, and the default study needs {least_gib:g}", advice, True)
+
+
+def open_files(limit: int) -> Finding:
+    if limit >= FILES or limit == resource.RLIM_INFINITY:
+        return Finding("open files", f"{limit} at most")
+    return Finding("open files", f"{limit} at most", f"ulimit -n {FILES}")
+
+
+def governor(name: str | None) -> Finding:
+    if name in (None, "performance"):
+        return Finding("governor", name or "not told (usual in virtual machines)")
+    return Finding("governor", name, "cpupower frequency-set -g performance, or results vary")
+
+
+def load(processes: float) -> Finding:
+    shown = f"{processes:.1f} processes ran in the last minute"
+    if processes < 0.5:
+        return Finding("load", shown)
+    return Finding("load", shown, "end them: what is disturbed is measured again")
+
+
+def gpu(driver: str | None) -> Finding:
+    if driver is None:
+        return Finding("GPU", "none of NVIDIA's, which the default study does not need")
+    return Finding("GPU", driver.splitlines()[0].removeprefix("NVRM version: "))
+
+
+def _library_folders() -> list[Path]:
+    searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
+    return [Path(folder) for folder in (sysconfig.get_config_var("LIBDIR"), *searched) if folder]
+
+
+def _memory_gib() -> float:
+    lines = (line.split() for line in (_read("/proc/meminfo") or "").splitlines())
+    kib = next((int(line[1]) for line in lines if line[0] == "MemAvailable:"), 0)
+    return kib * 1024 / GIB
+
+
+def _free_gib(folder: Path) -> float:
+    return shutil.disk_usage(folder).free / GIB if folder.exists() else 0.0
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What is said of a machine before anything is installed, with a way to get what is missing."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "doctor.py"
+
+
+@pytest.fixture(scope="module")
+def doctor():
+    spec = importlib.util.spec_from_file_location("doctor", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["doctor"] = module  # dataclasses look it up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_it_needs_no_package():
+    tree = ast.parse(SCRIPT.read_text())
+    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+                for alias in node.names}  # fmt: skip
+    imported |= {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+def test_this_machine_is_described_in_a_line_for_each_thing():
+    run = subprocess.run([sys.executable, "-I", SCRIPT], capture_output=True, text=True)
+    lines = run.stdout.splitlines()
+    assert not run.stderr and len(lines) == 11
+    assert all(line.startswith(("ok ", "note ", "missing ")) for line in lines)
+    assert run.returncode == any(line.startswith("missing") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("version", "has_uv", "missing", "said"),
+    [
+        ((3, 11), False, False, ""),
+        ((3, 13), False, False, ""),
+        ((3, 14), False, True, "install one, then: make PYTHON=python3.13 all"),
+        ((3, 10), True, False, "make uses uv to get one"),
+    ],
+)
+def test_python(doctor, version, has_uv, missing, said):
+    finding = doctor.python(version, has_uv)
+    assert (finding.missing, finding.advice) == (missing, said)
+
+
+def test_the_library_of_python_is_looked_for_where_the_server_does(doctor, tmp_path):
+    name = f"libpython{sys.version_info.major}.{sys.version_info.minor}.so.1.0"
+    finding = doctor.libpython([tmp_path])
+    assert finding.missing and f"apt-get install {name[:-7]} " in str(finding)
+    (tmp_path / name).touch()
+    assert not doctor.libpython([tmp_path]).missing
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda d: d.cores(1, None), "missing  cores       1 for this process: server and client"),
+        (lambda d: d.cores(8, "1"), "note     cores       8 for this process: some share"),
+        (lambda d: d.cores(8, "0"), "ok       cores       8 for this process"),
+        (lambda d: d.enough("memory", 1.5, 4, "add"), "missing  memory      1.5 GiB free, and the"),
+        (lambda d: d.open_files(256), "note     open files  256 at most: ulimit -n 1024"),
+        (lambda d: d.open_files(-1), "ok       open files  -1 at most"),
+        (lambda d: d.governor("powersave"), "note     governor    powersave: cpupower"),
+        (lambda d: d.load(3.0), "note     load        3.0 processes ran in the last minute: end"),
+        (lambda d: d.gpu("NVRM version: NVIDIA 580.1\nGCC"), "ok       GPU         NVIDIA 580.1"),
+    ],
+)  # fmt: skip
+def test_what_is_short_comes_with_what_to_do(doctor, call, says):
+    assert str(call(doctor)).startswith(says)
