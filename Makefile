@@ -8,6 +8,7 @@
 # make test-slurm   run a study on a Slurm of this machine; root, Debian's slurm-wlm and munge
 # make test-mlflow  log results to an MLflow store in a file
 # make test-open-inference  measure an MLServer, which is no Triton
+# make doctor look at this machine: what Perseus needs, and how to get what is missing
 # make docs   build the documentation as a site: build/site/index.html
 # make bench  set everything up and measure Perseus beside its peers: docs/explanation/benchmarks.md
 #             (one part alone: make bench BENCH=client; or honesty, search, live, limit, coverage,
@@ -26,6 +27,8 @@ BIN := $(VENV)/bin
 ON_PATH := PATH="$(CURDIR)/$(BIN):$$PATH"
 IN_PARALLEL := $(ON_PATH) OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m "not alone" -n 3 \
   --dist worksteal
+# Of what pip says, what it downloads and how large that is.
+SHOW_DOWNLOADS := { grep --line-buffered -oE '(Downloading|Installing) .{1,80}' || true; }
 # .venv and, before it, what the profiles of clusters need.
 CLUSTERS := .venv-clusters
 # .venv and, before it, what `track: {mlflow: URI}` needs.
@@ -43,7 +46,7 @@ export XDG_CACHE_HOME := $(shell cache="$(or $(XDG_CACHE_HOME),$(HOME)/.cache)";
   mkdir -p "$$cache" 2>/dev/null && test -w "$$cache" || cache="$(CURDIR)/.snakemake/cache"; \
   echo "$$cache")
 
-.PHONY: all again lint test test-servers test-live test-kills test-slurm test-mlflow test-open-inference docs bench environment clean-environment
+.PHONY: all again doctor lint test test-servers test-live test-kills test-slurm test-mlflow test-open-inference docs bench environment clean-environment
 .NOTPARALLEL:
 
 all: environment
@@ -53,6 +56,9 @@ all: environment
 again: environment
 	@$(ON_PATH) $(BIN)/python scripts/again.py --cores $(CORES) \
 	  $(if $(CONFIGFILE),--configfile $(CONFIGFILE))
+
+doctor:
+	@$(PYTHON) scripts/doctor.py
 
 # One command a line: .pre-commit-config.yaml has the same, a test keeps them equal.
 lint: environment
@@ -112,12 +118,14 @@ bench: environment
 # .venv/requirements.txt is a copy of what was installed: the same text means nothing to do. An
 # environment whose programs do not start (moved, half made, another Python) is made anew.
 environment:
-	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; \
+	@works() { $(BIN)/snakefmt --version >/dev/null 2>&1; }; set -o pipefail; \
 	if ! cmp -s requirements.txt $(VENV)/requirements.txt || ! works; then \
+	  $(PYTHON) scripts/doctor.py || true; \
 	  $(call require_python) && \
 	  echo "== Installing requirements.txt into $(VENV): some GB and minutes, once ==" && \
 	  { works || $(PYTHON) -m venv --clear $(VENV); } && \
-	  $(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt && \
+	  $(BIN)/python -m pip install --disable-pip-version-check --progress-bar off \
+	    -r requirements.txt | $(SHOW_DOWNLOADS) && \
 	  cp requirements.txt $(VENV)/requirements.txt; \
 	fi
 
