@@ -12,8 +12,8 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.presets import SearchSettings
 from perseus.study.remote import Remote
 from perseus.study.sla import Sla
-from perseus.study.traces import TraceOf
 from perseus.study.tasks.own_examples import OwnExamples
+from perseus.study.traces import TraceOf
 from perseus.study.triton_models import PreprocessedBy, steps
 
 
