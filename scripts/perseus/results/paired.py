@@ -94,7 +94,7 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
     return {
         of: mean_draws(
             np.array([each.log for each in found]),
-            np.array([each.error for each in found]) ** 2,
+            np.square([each.error for each in found]),
             np.random.default_rng([seed, zlib.crc32(f"starts {of}".encode())]),
             draws[of],
             prior=STARTS,
