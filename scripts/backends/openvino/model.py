@@ -110,5 +110,5 @@ def _response(answers: dict[str, Any]) -> Any:
 def _writable(array: np.ndarray) -> np.ndarray:
     """The same memory, which lasts as long as the request. What came by DLPack NumPy takes for
     read-only, and OpenVINO would copy that."""
-    memory = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
+    memory: Any = (ctypes.c_char * array.nbytes).from_address(array.ctypes.data)
     return np.ndarray(array.shape, array.dtype, memory)
