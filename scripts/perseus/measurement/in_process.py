@@ -134,6 +134,8 @@ def _stub() -> ModuleType:
 def _backend(runtime: str) -> Any:
     """A model of the backend of that runtime."""
     sys.modules[STUB] = _stub()
+    tensors = sys.modules["perseus_tensors"] = ModuleType("perseus_tensors")
+    tensors.tensor = _Tensor  # type: ignore[attr-defined]
     spec = importlib.util.spec_from_file_location("model", BACKENDS / runtime / "model.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
