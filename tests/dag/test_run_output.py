@@ -1,7 +1,7 @@
 """What a run prints: a line for each job, and what is wrong."""
 
 STARTED = """\
-Study 'default': 5 of 5 cells to measure, about 8 min of load, at most 84 min. A cell with a \
+Study 'default': 5 of 5 cells to measure, about 7 min of load, at most 80 min. A cell with a \
 temporary failure is measured once more.
 """
 

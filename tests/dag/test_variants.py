@@ -6,6 +6,8 @@ import pytest
 import yaml
 from workflow_files import ROOT
 
+from perseus.host.cpu_instructions import has_bf16
+
 SQUEEZE, MOBILENET = {"model": "squeezenet1_1"}, {"model": "mobilenet_v3_small"}
 CPU1 = {"name": "cpu1", "cores": 1, "price": {"instance": "n1-standard-1", "region": "us-central1"}}
 CPU2 = {"name": "cpu2", "cores": 2, "price": {"instance": "n1-standard-2", "region": "us-central1"}}
@@ -21,6 +23,10 @@ def shared(*tenants, servers=("cpu1",), **experiment):
     experiment = {"kind": "peak", **(experiment or {"mixes": [[1] * len(tenants)]})}
     scenario = {"name": "shared", "servers": list(servers), "tenants": list(tenants)}
     return {"scenarios": [{**scenario, "experiments": [experiment]}]}
+
+
+BF16_TOO = ("", "~precision-bf16") if has_bf16() else ("",)
+"""Ends of the names of scenarios: a CPU without instructions for bf16 leaves the others out."""
 
 
 def gridded(*tenants, design="full", **vary):
@@ -193,7 +199,7 @@ VARIANTS = {
         gridded(SQUEEZE, MOBILENET, runtime=["onnxruntime", "openvino"], precision=["fp32", "bf16"],
                 cores=[1, 100_000]),
         ALONE | {"cpu1.shared.mix-1-1.r1"} | {
-            f"cpu1~runtime-openvino.{scenario}.r1" for more in ("", "~precision-bf16")
+            f"cpu1~runtime-openvino.{scenario}.r1" for more in BF16_TOO
             for scenario in (f"squeezenet1_1{more}.peak", f"mobilenet_v3_small{more}.peak",
                              f"shared{more}.mix-1-1")},
     ),

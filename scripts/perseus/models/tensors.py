@@ -51,7 +51,11 @@ class ModelTensors:
 
     def plain(self) -> dict[str, Any]:
         """As it stands in check.json."""
-        return asdict(self)
+        return {
+            "inputs": [asdict(each) | {"dims": list(each.dims)} for each in self.inputs],
+            "outputs": [asdict(each) | {"dims": list(each.dims)} for each in self.outputs],
+            "has_batches": self.has_batches,
+        }
 
     @classmethod
     def of(cls, check: Mapping[str, Any]) -> ModelTensors:

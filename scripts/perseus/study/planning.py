@@ -101,7 +101,8 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        request_batch_size=tenant.request_batch_size,
+        # Only the batch of an ONNX file of one's own may be fixed.
+        request_batch_size=tenant.request_batch_size if study.models[tenant.model].onnx else 1,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
         priority=tenant.priority,

@@ -17,6 +17,8 @@ from dag.edits.edited_study import (
     repositories,
 )
 
+from perseus.host.cpu_instructions import has_bf16
+
 Key = str
 Value = Any
 Edits = Mapping[Key, Value]
@@ -169,7 +171,8 @@ GROUPS = {
                 {"servers.runtime": "onnxruntime"},
                 repositories(RESNET, MOBILENET) | ALL_CELLS | {AFTER},
             ),
-            varied("precision", ["fp32", "bf16"], "~precision-bf16"),
+            # A CPU without instructions for bf16 leaves the cells out.
+            *((varied("precision", ["fp32", "bf16"], "~precision-bf16"),) if has_bf16() else ()),
         ),
     ),
     "remote server": Group(

@@ -22,6 +22,7 @@ from perseus.measurement.ceiling import (
     strictest,
     what_disturbed,
 )
+from perseus.models.tensors import TensorSpec
 from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
 from perseus.results.records import Ceiling
 from perseus.study.sla import Sla
@@ -44,6 +45,11 @@ TASK = CeilingTask(
     ),
 )
 STRICT, WIDE = Sla(latency_ms=50), Sla(latency_ms=500)
+
+
+def of_image(size):
+    """The shape of a request with one image."""
+    return Shape((TensorSpec("input", "FP32", (3, size, size)),), 1)
 
 
 def client_up_to(
@@ -186,7 +192,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     )
     monkeypatch.setattr(ceiling, "split_cores", lambda count: ([1], [0]))
     monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: None)
-    shapes = {Shape(224, 1): ["resnet18"], Shape(64, 1): ["resnet34"]}
+    shapes = {of_image(224): ["resnet18"], of_image(64): ["resnet34"]}
     ceiling.measure(TASK, shapes, None, tmp_path / "ceiling.json", tmp_path / "log", print)
     assert asked == [QUIET, NO_QUIET, QUIET]
     found = Ceiling.read(tmp_path / "ceiling.json").shapes
@@ -234,7 +240,7 @@ def test_a_ceiling_has_the_arrivals_of_the_study(tmp_path, monkeypatch, process)
     arrivals = MeasuredArrivals(process=process, cv=3.0)
     source = TraceSource(file="trace.csv")
     task = TASK.model_copy(update={"arrivals": arrivals, "trace": source})
-    path, shapes = tmp_path / "ceiling.json", {Shape(224, 1): ["resnet18"]}
+    path, shapes = tmp_path / "ceiling.json", {of_image(224): ["resnet18"]}
     used = trace if process == "trace" else None
     ceiling.measure(task, shapes, used, path, tmp_path / "log", print)
     assert offered == [Arrivals(process, 3.0, (1.0, 2.0) if used else ())]
