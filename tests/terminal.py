@@ -59,7 +59,7 @@ class Terminal:
             self.process.wait()
         os.close(self._side)
 
-    def until(self, text: str, timeout_s: float = 30.0) -> None:
+    def until(self, text: str, timeout_s: float = 120.0) -> None:
         """Read until that has been said."""
         deadline_s = time.monotonic() + timeout_s
         while text not in self.said:
