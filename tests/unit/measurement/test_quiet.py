@@ -30,7 +30,8 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Any:
         host.slept_s += seconds
 
     monkeypatch.setattr(quiet, "read_cpu", read)
-    monkeypatch.setattr(quiet.time, "sleep", sleep)
+    # Not `time.sleep` itself, which threads of other tests may call meanwhile.
+    monkeypatch.setattr(quiet, "time", SimpleNamespace(sleep=sleep, monotonic_ns=lambda: 0))
     monkeypatch.setattr(quiet, "most_at_work", lambda before, after, cores: host.who)
     host.who = "make (process 7)"
     return host
