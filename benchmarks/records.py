@@ -53,6 +53,7 @@ def record_of(task: MeasureTask) -> dict[str, Any]:
         "measured_s": 90.0,
         "unloaded_p50_ms": {tenant.name: tenant.sla.latency_ms / 5 for tenant in task.tenants},
         "unbatched_limit_rps": {},
+        "traces": {},
         "throttled": None,
         "warnings": [],
         "request_bytes": dict.fromkeys(names, 602112.0),

@@ -20,7 +20,7 @@ rule report:
     conda:
         "../envs/perseus.yaml"
     params:
-        task=planning.report_task(STUDY).plain(),
+        task=lambda w: planning.report_task(STUDY, list(STUDY.said_of_traces(Path.cwd()))).plain(),
         code=provenance.report_code(SOURCES),
     message:
         "Writing the report"

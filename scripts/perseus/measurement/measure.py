@@ -42,6 +42,7 @@ from perseus.models.unmade import why_unmade
 from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError, in_a_line
 from perseus.serving.launch import cores_of
+from perseus.study.recorded import read_trace
 from perseus.study.setting import is_variant
 from perseus.study.tasks.measure import MeasureTask
 from perseus.study.trace_files import TraceError
@@ -142,11 +143,21 @@ def measure(
             "host_watts": host_watts(outputs.monitor, raw.windows, tried.found.watched_window),
             "attempt": tried.attempt,
             "attempts": tried.endings,
+            "traces": traces_read(task, inputs),
             "warnings": doubts,
             "throttled": None,
             **tried.found.record,
         },
     )
+
+
+def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
+    """What the cell's files of recorded arrivals were read as, in words, by file and rows."""
+    files = dict(zip(task.run.files, inputs.files, strict=True))
+    named = [(source, files[source.file]) for source in task.run.traces]
+    if task.trace and inputs.trace:
+        named.append((task.trace, inputs.trace))
+    return {str(source): read_trace(file, source).said(str(source)) for source, file in named}
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,7 @@ def _facts(record: Record) -> dict[str, str]:
         "measured": f"{began:%Y-%m-%d %H:%M} UTC, {lasted_s:.0f} s, of these"
         f" {record.measured_s:.0f} s in windows with {record.requests} requests; attempt"
         f" {record.attempt}",
+        "recorded arrivals": "; ".join(record.traces.values()),
         "server": _server(record),
         "without load": ", ".join(f"{name} {significant(ms)} ms" for name, ms in unloaded),
         "files": f"results/{task.study}/raw/{task.cell}/",

@@ -127,6 +127,7 @@ def render(
             without_statistics=without_statistics(records),
             configuration=list(configuration.tables(task, records)),
             presets=configuration.presets(records),
+            traces=task.traces,
         )
     )
 

@@ -173,6 +173,11 @@ class Record(BaseModel):
         " number over the service time of single requests whose inputs the server has not seen;"
         " null of models that form batches or are ensembles, or where the server does not tell",
     )
+    traces: dict[str, str] = Field(
+        default={},
+        description="per file of recorded arrivals that the cell replays, what it was read as:"
+        " requests, how long they last, their mean rate, the column of the times and its unit",
+    )
     throttled: str | None = Field(
         default=None,
         description="in how many of its periods a CPU quota stopped server and client, in words, if"

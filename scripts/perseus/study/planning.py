@@ -361,8 +361,8 @@ def track_task(study: Study) -> TrackTask | None:
     return TrackTask(study=study.name, uri=definition.track.mlflow, configuration=configuration)
 
 
-def report_task(study: Study) -> ReportTask:
-    """Of grids, what each variant is served with."""
+def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
+    """Of grids, what each variant is served with. `traces`: what its traces were read as."""
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}
     return ReportTask(
@@ -371,4 +371,5 @@ def report_task(study: Study) -> ReportTask:
         servers=tuple(ReportedServer(**dict(server)) for server in study.servers.values()),
         measurement=study.definition.measurement,
         demand=study.definition.demand,
+        traces=tuple(traces),
     )

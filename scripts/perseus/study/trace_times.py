@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +43,16 @@ HOUR_S, NIGHT_HOURS, DISORDER_S = 3600.0, 4, 60.0
 lines are not sorted."""
 
 BETWEEN_AUTUMNS_S: Final = 300 * 24 * HOUR_S
+
+CLOCKS: Final = (
+    *("Europe/Berlin", "Europe/London", "Europe/Athens", "America/New_York", "Australia/Sydney"),
+    *("Pacific/Auckland", "America/Santiago", "America/Havana", "Atlantic/Azores"),
+    *("Africa/Cairo", "Asia/Beirut", "Asia/Jerusalem"),
+)
+"""Zones that stand for all whose clocks are put back on the same day at the same hour."""
+
+REPEATED_HOURS: Final = (0, 1, 2, 3, 23)
+"""The hours that some of these clocks show twice."""
 
 
 @dataclass(frozen=True)
@@ -200,11 +213,11 @@ def _checked(
     file.refuse([f"{row(i)} is too large for a time in {understood.unit}" for i in late])
     if len(times_s) == 0 or times_s.min() == times_s.max():
         raise TraceError(f"{file.path} needs arrivals at two different times, at least")
-    return _local(times_s, understood) if are_local else (times_s, understood)
+    return _local(file.path, times_s, understood) if are_local else (times_s, understood)
 
 
 def _local(
-    times_s: NDArray[np.float64], understood: Understood
+    path: Path, times_s: NDArray[np.float64], understood: Understood
 ) -> tuple[NDArray[np.float64], Understood]:
     """Times of a clock without a zone: where it was put back by an hour, what follows is later.
 
@@ -216,11 +229,42 @@ def _local(
     most = 1 + np.ptp(times_s) / BETWEEN_AUTUMNS_S
     if not len(back) or not is_clock.all() or len(back) > most:
         note = "without a zone: an hour that its clock repeats counts double"
-        return times_s, Understood(understood.column, "dates", note)
+        doubt = _doubled_hour(path, times_s)
+        return times_s, Understood(understood.column, "dates", note, doubt)
     put_back = np.zeros(len(times_s))
     put_back[back] = HOUR_S
     note = "without a zone; the hour that comes twice was read as two"
     return times_s + np.cumsum(put_back), Understood(understood.column, "dates", note)
+
+
+def _doubled_hour(path: Path, times_s: NDArray[np.float64]) -> str:
+    """What is doubtful about local times if an hour that some clock shows twice has clearly more
+    requests than the hours around it, at least half as many again; else empty."""
+    first_hour = int(times_s.min() // HOUR_S)
+    requests = np.bincount((times_s // HOUR_S).astype(int) - first_hour).astype(float)
+    if len(requests) == 1:
+        return ""
+    padded = np.pad(requests, 1, constant_values=np.nan)
+    around = np.nanmean([padded[:-2], padded[2:]], axis=0)
+    is_high = (requests > 1.5 * around) & (requests - around > 3 * np.sqrt(requests + around))
+    is_at_night = np.isin((first_hour + np.arange(len(requests))) % 24, REPEATED_HOURS)
+    for i in np.flatnonzero(is_high & is_at_night).tolist():
+        begin = datetime.fromtimestamp((first_hour + i) * HOUR_S, UTC)
+        if zone := next((zone for zone in CLOCKS if _is_shown_twice(begin, zone)), None):
+            end = begin + timedelta(hours=1)
+            return (
+                f"{path} has {requests[i]:,.0f} requests from {begin:%Y-%m-%d %H:%M} to"
+                f" {end:%H:%M}, and {around[i]:,.0f} an hour around it. Clocks show that hour twice"
+                f" ({zone}), and the file does not tell the two apart. Write times with their"
+                f" offset, such as {begin:%Y-%m-%dT%H:%M:%S}+01:00, or Z for UTC"
+            )
+    return ""
+
+
+def _is_shown_twice(hour: datetime, zone: str) -> bool:
+    """Whether a clock of the zone shows this hour twice. `hour`: as it shows it."""
+    first, second = (hour.replace(tzinfo=ZoneInfo(zone), fold=fold) for fold in (0, 1))
+    return first.timestamp() < second.timestamp()
 
 
 def in_words(span_s: float) -> str:

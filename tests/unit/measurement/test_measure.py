@@ -27,6 +27,7 @@ from perseus.peak.outcome import Outcome
 from perseus.serving.failures import ServerError
 from perseus.serving.running_server import RunningServer
 from perseus.study.tasks.measure import MeasureTask
+from perseus.study.traces import TraceSource
 from perseus.traffic.client import ClientError
 
 NOBODY_LISTENS = "127.0.0.1:9"
@@ -65,11 +66,13 @@ def refusing(cell):
         raise ServerError("it serves nothing")
 
 
-def run(monkeypatch, folder, experiment, say=lambda line: None, hear=ignored) -> Outputs:
+def run(
+    monkeypatch, folder, experiment, say=lambda line: None, hear=ignored, file=None, **task
+) -> Outputs:
     monkeypatch.setattr(frame, "procedure", lambda kind: SimpleNamespace(measure=experiment))
     outputs = Outputs.within(folder)
-    inputs = Inputs(folder / "repository", {}, [], None)
-    frame.measure(measure_task(tenant("a"), tenant("b")), inputs, outputs, say, hear)
+    inputs = Inputs(folder / "repository", {}, [], file)
+    frame.measure(measure_task(tenant("a"), tenant("b"), **task), inputs, outputs, say, hear)
     return outputs
 
 
@@ -111,6 +114,18 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     ]
     assert record["warnings"] == (expected if warned else [])
     assert said == [f"warning: {each}" for each in record["warnings"]]
+
+
+def test_the_record_says_what_recorded_arrivals_were_read_as(tmp_path, monkeypatch, launched):
+    day, source = tmp_path / "day.txt", TraceSource(file="traces/day.txt", unit="ms")
+    day.write_text("0\n500\n1000\n")
+    plain = run(monkeypatch, tmp_path, lambda cell: Findings(OK))
+    assert json.loads(plain.record.read_text())["traces"] == {}
+    traced = run(monkeypatch, tmp_path, lambda cell: Findings(OK), file=day, trace=source)
+    assert json.loads(traced.record.read_text())["traces"] == {
+        "traces/day.txt": "traces/day.txt was read as a text file without names of columns:"
+        " 3 requests in 1.5 s, 2/s; times in ms"
+    }
 
 
 def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(

@@ -18,6 +18,7 @@ from perseus.report.numbers import percent, significant
 from perseus.results.study_results import StudyResults
 from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
+from perseus.study.tasks.report import ReportTask
 
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg"><rect id="a"/></svg>'
 
@@ -330,6 +331,17 @@ def test_warnings_of_cells_stand_before_the_findings():
     for record in made:
         record["warnings"] = ["it is too fast"]
     assert f"{len(made) - 5} more cells have warnings in record.json" in rendered(made)
+
+
+def test_what_recorded_requests_were_read_as_is_told_by_study_and_cell():
+    made = synthetic.records(mixes=[(1, 1)], holds=())
+    assert "Recorded requests" not in rendered(made)
+    made[0]["traces"] = {"day.txt": "day.txt was read as text: 3 requests in 1.5 s, 2/s"}
+    task = ReportTask(traces=("week.csv was read as a CSV file: <2> requests in 3 s",))
+    page = report_page.render(frames_of(made), {}, synthetic.loaded(made), task=task)
+    of_study = page.index("<li>week.csv was read as a CSV file: &lt;2&gt; requests in 3 s.</li>")
+    assert page.index('id="configuration"') < of_study
+    assert "day.txt was read as text: 3 requests in 1.5 s, 2/s" in page
 
 
 def test_two_repeats_that_agree_do_not_settle_a_fifth():

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from perseus.study.demand import interval_rates_rps, rate_shares, request_percentiles
-from perseus.study.planning import measure_task, tables_task
+from perseus.study.planning import measure_task, report_task, tables_task
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
 from perseus.study.recorded import of_times
@@ -52,6 +52,15 @@ def test_the_rates_of_a_trace(tmp_path):
         {"name": A, "trace": "day.txt"}, folder=tmp_path, percentiles=[0, 30, 100]
     ).levels
     assert [each.rps[A] for each in levels] == pytest.approx([1, 4, 10], rel=0.02)
+
+
+def test_the_report_tells_what_a_trace_was_read_as(tmp_path):
+    (tmp_path / "day.csv").write_text("user,arrival_ms\na,0\nb,50\na,100\n")
+    study = asked([{"name": A, "trace": "day.csv"}], tmp_path)
+    assert report_task(study, list(study.said_of_traces(tmp_path))).traces == (
+        "day.csv was read as a CSV file: 3 requests in 0.15 s, 20/s; times of column 'arrival_ms'"
+        " in ms",
+    )
 
 
 @pytest.mark.parametrize(

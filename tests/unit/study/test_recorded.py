@@ -220,6 +220,45 @@ def test_the_hour_that_comes_twice_is_two(tmp_path):
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
 
+@pytest.mark.parametrize(
+    ("repeated", "before", "after", "zone"),
+    [
+        ("2025-10-26 02", "2025-10-26 01", "2025-10-26 03", "Europe/Berlin"),
+        ("2025-10-26 01", "2025-10-26 00", "2025-10-26 02", "Europe/London"),
+        ("2026-11-01 01", "2026-11-01 00", "2026-11-01 02", "America/New_York"),
+        ("2026-04-05 02", "2026-04-05 01", "2026-04-05 03", "Australia/Sydney"),
+        ("2026-04-04 23", "2026-04-04 22", "2026-04-05 00", "America/Santiago"),
+    ],
+)
+def test_an_hour_with_twice_the_requests_is_refused_if_clocks_show_it_twice(
+    repeated, before, after, zone, tmp_path
+):
+    hours = [before, repeated, repeated, after]
+    times = sorted(f"{hour}:{minute:02}:30" for hour in hours for minute in range(60))
+    source = TraceSource(file="trace.csv")
+    path = written(tmp_path, "\n".join(times))
+    with pytest.raises(TraceError) as error:
+        read_named(tmp_path, source, needs_unit=True)
+    assert str(error.value).startswith(
+        f"{path} has 120 requests from {repeated}:00 to {after[-2:]}:00, and 60 an hour around it."
+        f" Clocks show that hour twice ({zone}), and the file does not tell the two apart. Write"
+        " times with their offset, such as "
+    )
+    written(tmp_path, "\n".join(f"{time}Z" for time in times))
+    in_utc = read_named(tmp_path, source, needs_unit=True)
+    assert in_utc.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
+
+
+@pytest.mark.parametrize("day", ["2025-10-25", "2025-03-30", "2025-10-26"])
+def test_other_nights_and_even_hours_are_not_doubted(day, tmp_path):
+    """Of these, clocks are put back on the last only, where all hours have as many requests."""
+    often = 1 if day == "2025-10-26" else 2
+    hours = ["01", *["02"] * often, "03"]
+    times = sorted(f"{day} {hour}:{minute:02}:30" for hour in hours for minute in range(60))
+    written(tmp_path, "\n".join(times))
+    read_named(tmp_path, TraceSource(file="trace.csv"), needs_unit=True)
+
+
 @pytest.mark.parametrize("rate_rps", [0.2, 20.0])
 def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps, tmp_path):
     times_ms = 1000 / rate_rps * np.arange(200)

@@ -26,7 +26,8 @@ class ReportTask(Part):
     """What the page tells of the configuration, as a user wrote it: what scenarios use of it.
 
     The records of cells only have what a measurement depends on itself; instances, batching,
-    weights and images are what its server loads.
+    weights and images are what its server loads. `traces` say what each file of recorded requests
+    was read as.
     """
 
     models: tuple[Model, ...] = ()
@@ -34,3 +35,4 @@ class ReportTask(Part):
     servers: tuple[ReportedServer, ...] = ()
     measurement: Measurement = Measurement()
     demand: Demand | None = None
+    traces: tuple[str, ...] = ()
