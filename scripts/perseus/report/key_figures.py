@@ -85,13 +85,20 @@ def _money(tables: Tables) -> Iterator[Card]:
     if len(at_first) == len(shared) == 1:
         row = shared[0]
         until = f"up to {significant(row['to_rps'])} requests/s"
-        saving = saving_range(row["least_saving"], row["most_saving"])
-        yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
+        if best is None:
+            saving = saving_range(row["least_saving"], row["most_saving"])
+            yield Card("Saving of sharing", saving, note=f"{until}{_certainty(row)}")
+        else:  # the answer itself tells what sharing saves below this demand
+            yield _on_full_servers(best)
         note = f"{servers(row['from_servers'])}, {until}"
         yield Card("USD a month", usd(row["from_usd_per_month"]), note=note)
     elif best is not None:
-        note = f"{saving_bounds(best)} (95 %)"
-        yield Card("Saving on full servers", percent(best["saving"]), note=note)
+        yield _on_full_servers(best)
+
+
+def _on_full_servers(best: pd.Series) -> Card:
+    note = f"{saving_bounds(best)} (95 %)"
+    return Card("Saving on full servers", percent(best["saving"]), note=note)
 
 
 def _of_demand(row: pd.Series) -> Iterator[Card]:

@@ -77,10 +77,10 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
     verdicts = each["window_verdict"].first()
     low, high = significant(offered.min()), significant(offered.max())
     facts = {
-        "offered": f"{len(offered)} windows at {low} to {high} requests/s, "
+        "offered": f"{_windows(offered)} at {low} to {high} requests/s, "
         f"{windows['requests'].sum():.0f} requests",
         **{
-            words(verdict): f"{len(rates)} windows, {_ends(rates)}"
+            words(verdict): f"{_windows(rates)}, {_ends(rates)}"
             for verdict, rates in offered.groupby(verdicts, sort=False)
         },
     }
@@ -91,6 +91,10 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
         over = f"; at worst {percent(worst.max())} of the requests were late" if len(worst) else ""
         facts["first failure"] = f"at {significant(row['first_failing_rps'])} requests/s{over}"
     return facts
+
+
+def _windows(rates: pd.Series) -> str:
+    return f"{len(rates)} window{'' if len(rates) == 1 else 's'}"
 
 
 def _ends(rates: pd.Series) -> str:

@@ -11,8 +11,9 @@ SAID = (
 )
 
 
-def window(rate_rps: float, *, tenant="sleeper", completed=1.0, counted_s=10.0):
+def window(rate_rps: float, *, phase="root", tenant="sleeper", completed=1.0, counted_s=10.0):
     return {
+        "phase": phase,
         "tenant": tenant,
         "requests": round(rate_rps * counted_s),
         "completed_ratio": completed,
@@ -22,7 +23,11 @@ def window(rate_rps: float, *, tenant="sleeper", completed=1.0, counted_s=10.0):
 
 
 def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
-    windows = [window(40.0), window(551.0), window(300.0), window(900.0, tenant="other")]
+    windows = [
+        window(40.0, phase="bracket"),
+        *(window(rate, phase="speed") for rate in (550.0, 551.0, 900.0)),
+        window(900.0, tenant="other"),
+    ]
     assert list(warnings(SLEEPER, windows)) == [SAID]
 
 
@@ -34,8 +39,16 @@ def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
         [window(551.0, completed=0.1)],
         [window(100.0, counted_s=0.19)],
         [window(551.0, tenant="other")],
+        [window(50.0), window(48.0), window(75.0), window(100.0, phase="speed", counted_s=0.19)],
     ],
-    ids=["none", "within a fifth", "most without an answer", "a short window", "another tenant"],
+    ids=[
+        "none",
+        "within a fifth",
+        "most without an answer",
+        "a short window",
+        "another tenant",
+        "a host that is faster for a moment",
+    ],
 )
 def test_windows_that_a_model_can_have_answered_are_no_warning(windows):
     assert list(warnings(SLEEPER, windows)) == []

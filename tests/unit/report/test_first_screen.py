@@ -155,13 +155,17 @@ def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():
     shared = STRETCH | {"probability_of_saving": 0.97}
-    assert cards(over_demand(shared, STRETCH | LATER | AGAIN), 9) == [
+    tables = over_demand(shared, STRETCH | LATER | AGAIN)
+    full, cost = cards(tables, 9)[3:]
+    assert full == Card("Saving on full servers", "20 %", note="14 % to 26 % (95 %)")
+    assert cards({**tables, "savings": tables["savings"].iloc[:0]}, 9) == [
         Card("a alone", "100", "requests/s", "95.0 to 105 (95 %)"),
         Card("b alone", "100", "requests/s", "95.0 to 105 (95 %)"),
         Card("Together, a 1 : 1 b", "100", "requests/s", "95.0 to 105 (95 %)"),
         Card("Saving of sharing", "10 % to 50 %", note="up to 100 requests/s, 97 % sure"),
-        Card("USD a month", "$34.5", note="1 server, up to 100 requests/s"),
+        cost,
     ]
+    assert cost == Card("USD a month", "$34.5", note="1 server, up to 100 requests/s")
 
 
 def test_key_figures_of_a_demand_are_those_of_its_fleet():

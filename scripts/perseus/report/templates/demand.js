@@ -161,7 +161,7 @@ function frontierChart(fleet, settings) {
   const names = rows.map(({ offer, count }) => `${count} \u00d7 ${offer.mix}${where(offer)}`);
   const limits = rows.map(({ offer }) => models.map((model) => offer.lower[model] || 0));
   const gets = rows.map((row) => models.map((model) => row.gets[row.models.indexOf(model)] || 0));
-  const marks = [series("bought: most of one server", limits, "#009E73", "large", names), series("bought: its load", gets, "#D55E00", "points", names)];
+  const marks = [series("limit of a server of the cheapest plan", limits, "#009E73", "large", names), series("load of that server", gets, "#D55E00", "points", names)];
   const [x, y] = models.map((model) => `${model} (requests/s)`);
   return { x, y, zero: true, series: [...lines, ...marks] };
 }
