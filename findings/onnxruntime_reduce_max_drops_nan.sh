@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# ONNX Runtime 1.31.1 drops NaN in ReduceMax, and keeps it in Max.
+#
+# Guess: the largest of 1 and NaN is the same for the operator of two tensors and for the reduction of one tensor.
+# Behaviour: Max(1, NaN) is NaN, ReduceMax([1, NaN]) is 1. The reference of the standard gives NaN for both. Global max
+#   pooling by ReduceMax therefore hides a network that overflowed.
+# Output on an AMD EPYC, Debian 12, Python 3.11:
+#   Max(1, nan): nan; ReduceMax([1, nan]): 1, by the reference nan
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/pip" install -q onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6
+cd "$folder"
+venv/bin/python - <<'EOF'
+import numpy as np, onnxruntime
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+
+def network(operator, names, length, **more):
+    graph = helper.make_graph(
+        [helper.make_node(operator, names, ["y"], **more)], "largest",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [length]) for name in names],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    )
+    return helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def answer(model, **inputs):
+    tensors = {name: np.array(values, np.float32) for name, values in inputs.items()}
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    return float(session.run(None, tensors)[0][0]), float(ReferenceEvaluator(model).run(None, tensors)[0][0])
+
+
+of_two, _ = answer(network("Max", ["a", "b"], 1), a=[1], b=[np.nan])
+of_one, reference = answer(network("ReduceMax", ["x"], 2, axes=[0], keepdims=1), x=[1, np.nan])
+print(f"Max(1, nan): {of_two:g}; ReduceMax([1, nan]): {of_one:g}, by the reference {reference:g}")
+assert np.isnan(of_two) and np.isnan(reference) and of_one == 1
+EOF

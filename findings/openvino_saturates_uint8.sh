@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# OpenVINO 2026.4.1 saturates uint8 arithmetic where ONNX Runtime wraps around.
+#
+# Guess: 200 + 100 of uint8 is 44 under both runtimes, as in NumPy, C and the reference of the standard.
+# Behaviour: OpenVINO answers 255, and 127 for 100 x 2 of int8. A network that mixes pixels before it casts them to float
+#   gives other answers, without an error.
+# Output on an AMD EPYC, Debian 12, Python 3.11:
+#   uint8 200 + 100: reference 44, ONNX Runtime 44, OpenVINO 255; int8 100 x 2: -56, -56, 127
+set -euo pipefail
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+python3 -m venv "$folder/venv"
+"$folder/venv/bin/pip" install -q openvino==2026.4.1 onnx==1.23.2 onnxruntime==1.31.1 numpy==2.4.6
+cd "$folder"
+venv/bin/python - <<'EOF'
+import numpy as np, onnxruntime, openvino
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+core = openvino.Core()
+
+
+def answers(operator, kind, a, b):
+    dtype = helper.tensor_dtype_to_np_dtype(kind)
+    graph = helper.make_graph(
+        [helper.make_node(operator, ["a", "b"], ["y"])], "one",
+        [helper.make_tensor_value_info(name, kind, [1]) for name in "ab"],
+        [helper.make_tensor_value_info("y", kind, [1])],
+    )
+    model = helper.make_model(graph, ir_version=10, opset_imports=[helper.make_opsetid("", 17)])
+    network, inputs = model.SerializeToString(), {"a": np.array([a], dtype), "b": np.array([b], dtype)}
+    return (
+        int(ReferenceEvaluator(model).run(None, inputs)[0][0]),
+        int(onnxruntime.InferenceSession(network).run(None, inputs)[0][0]),
+        int(core.compile_model(core.read_model(network), "CPU")(inputs)[0][0]),
+    )
+
+
+added, multiplied = answers("Add", TensorProto.UINT8, 200, 100), answers("Mul", TensorProto.INT8, 100, 2)
+print(f"uint8 200 + 100: reference, ONNX Runtime, OpenVINO {added}; int8 100 x 2: {multiplied}")
+assert added == (44, 44, 255) and multiplied == (-56, -56, 127)
+EOF
