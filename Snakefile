@@ -68,11 +68,11 @@ onstart:
     for path in errors_of_jobs():
         path.unlink(missing_ok=True)
     if is_of_study():
-        for grid in STUDY.grids[:MOST_GRIDS_SAID]:
-            print("\n".join(grid.said()))
-        if len(STUDY.grids) > MOST_GRIDS_SAID:
+        for grid in STUDY.grids[:MAX_GRIDS_LISTED]:
+            print("\n".join(grid.messages()))
+        if len(STUDY.grids) > MAX_GRIDS_LISTED:
             print(f"And so on, for {len(STUDY.grids)} grids, each with its own model.")
-        for line in (*STUDY.said_of_prices(), *STUDY.said_of_traces(Path.cwd())):
+        for line in (*STUDY.price_messages(), *STUDY.trace_messages(Path.cwd())):
             print(line)
         print_cells_to_measure(workflow.dag.needrun_jobs())
 

@@ -38,8 +38,8 @@ POSTERIOR = 200
 SEARCHED = (
     *[(Phase.BRACKET, factor) for factor in (0.5, 0.7, 1.0, 1.4)],
     *[(Phase.BISECT, factor) for factor in (1.2, 0.85, 1.05)],
-    *[(Phase.ROOT, factor) for factor in np.linspace(0.9, 1.1, 9)],
-    (Phase.CONFIRM, 0.9),
+    *[(Phase.NEAR_LIMIT, factor) for factor in np.linspace(0.9, 1.1, 9)],
+    (Phase.CERTIFY, 0.9),
 )
 """Phase and share of the limit of each window on the load line; behind them, each tenant alone and
 looks at the server's speed."""
@@ -105,7 +105,7 @@ def _windows(task: MeasureTask) -> Iterator[tuple[Phase, float, Floats]]:
     if len(everyone) > 1:
         yield from ((Phase.ALONE, 0.9, row) for row in np.eye(len(everyone), dtype=bool))
     for _ in range(LOOKS):
-        yield from ((Phase.SPEED, 1.0, row) for row in np.eye(len(everyone), dtype=bool))
+        yield from ((Phase.PROBE, 1.0, row) for row in np.eye(len(everyone), dtype=bool))
 
 
 def _start_ns(window: int) -> int:
@@ -188,7 +188,7 @@ def _rows(
         yield row_of(told) | {
             "window": window,
             "phase": phase,
-            "scale": np.nan if phase in (Phase.ALONE, Phase.SPEED) else scale,
+            "scale": np.nan if phase in (Phase.ALONE, Phase.PROBE) else scale,
             "elapsed_s": 11.0,
             "requests": judged["requests"] if rate else 0,
             "start_ns": _start_ns(window),

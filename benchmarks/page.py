@@ -14,157 +14,156 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs/explanation/benchmarks.md"
 
-HEAD = """# Perseus beside its peers
+HEAD = """# Perseus compared with its peers
 
-Made by `make bench` from `benchmarks/results/*.csv`; do not edit. Each part runs alone, too:
-`make bench BENCH=client`. Parts marked with another date or host were measured there and then.
+`make bench` makes this page from `benchmarks/results/*.csv`; do not edit it. To run one part:
+`make bench BENCH=client`. Parts with another date or host were measured on that date and host.
 
-**How to read it.** *Ratio* is ours / peer. A goal is a bound on the ratio, or on our figure alone
-where it begins with "ours"; a condition behind "with" must hold besides. A missed goal stands as
-missed. A row without a goal is there to explain the others. An empty figure is one that the
-tool did not give.
+**How to read the tables.** *Ratio* is ours / peer. A goal is a bound on the ratio, or on our value
+if the goal begins with "ours". A condition after "with" must hold, too. Missed goals are listed as
+missed. A row without a goal explains other rows. An empty value means that the tool did not report
+it.
 """
 
 ABOUT = {
     "client": """## The client
 
-What the load generator itself can do, and what it costs: a Triton model that answers zeros at once,
-602,112-byte inputs, the server on one core and the client on another, over gRPC, through shared
-memory, and over HTTP. Closed loop: so many requests are always under way. Both tools are measured
-from outside, over the same span of time: requests by the server's counters, CPU time by the
-kernel's. perf_analyzer runs with and without `--async`; the faster of the two stands here. With
-many requests under way the server's core is full whoever loads it, so that CPU time has its goals
-in an open loop, where both offer the same Poisson arrivals: the cheaper of perf_analyzer's modes
-that keep up stands here. *Send lag* is how late a request leaves in an open loop at half the rate
-of the closed loop.
+Throughput and CPU time of the load generator. A Triton model responds with zeros at once to inputs
+of 602,112 bytes. The server runs on one core and the client on another core, over gRPC, shared
+memory and HTTP. Both tools are measured from outside over the same time: requests by the counters
+of the server, CPU time by the kernel. perf_analyzer runs with and without `--async`; the table has
+the faster of the two. A closed loop keeps a fixed number of requests in flight. With many requests
+in flight, the core of the server is full with either tool. Therefore the goals for CPU time are in
+an open loop, in which both tools offer the same Poisson arrivals; the table has the cheapest mode
+of perf_analyzer that keeps up. *Send lag* is measured in an open loop at half the rate of the
+closed loop.
 """,
-    "honesty": """## Honesty
+    "honesty": """## Correctness of measured percentiles
 
-A Triton model that sleeps a known time per request is a queue whose percentiles are known: the
-truth is that queue in virtual time over a million requests, its service time calibrated on
+A Triton model that sleeps a known time per request is a queue with known percentiles. The truth
+comes from a simulation of that queue over a million requests, with the service time calibrated on
 the running server. Perseus and perf_analyzer measure the same server one after the other.
-perf_analyzer runs as it comes (four threads, each waits for its answer) and with `--async`, and
-ends by its own rule, mostly within a minute; Perseus measures for 240 s.
+perf_analyzer runs with its defaults (four threads, each waits for its response) and with
+`--async`, and stops by its own rule, mostly within a minute. Perseus measures for 240 s.
 """,
     "search": """## The cost of a peak
 
-How many requests and seconds a search takes, and how far from the true limit it ends. In virtual
-time, against queues whose limit is known, each search ran with many seeds; requests and seconds are
-means, the error is the median. The ramp and perf_analyzer's search are models written from their
-descriptions, with the open points decided in their favour (`benchmarks/ramp.py`,
-`benchmarks/peer_search.py`); `quick` and `standard` are presets of Perseus, which goals are set for
-`quick`.
+Number of requests and seconds of a search, and its error. Each search ran with many seeds in
+virtual time, against queues with a known limit. Requests and seconds are means, the error is the
+median. The ramp and perf_analyzer's search are models of their descriptions, with open points
+decided in their favour (`benchmarks/ramp.py`, `benchmarks/peer_search.py`). `quick` and `standard`
+are presets of Perseus; the goals are for `quick`.
 """,
     "live": """## The cost of a peak on a live server
 
-The same on a real server whose service time is known, with `quick`; perf_analyzer itself searches.
-The host wanders, and so does the true limit: it is that of the mean service time right before and
-right after a search. The ramp's passes are counted in virtual time, because all of them would take
-too long; the passes that did run are named.
+The same on a real server with a known service time, with the preset `quick`; perf_analyzer runs
+its own search. The speed of the host changes, and so does the true limit: it is computed from the
+mean service time right before and right after a search. All passes of the ramp would take too
+long, so their number comes from virtual time; the table names the passes that did run.
 """,
     "limit": """## The distance to the limit
 
-Images/s that Perseus certifies through Triton, divided by those of the same network and runtime in
-a bare loop in one process, both on the same core with one thread. The load is evenly paced and the
-SLA is wide, p95 within many service times: what is asked for is the limit of the CPU, not that of a
-queue. The certified rate is the highest of a ladder of shares of the closed-loop rate whose fresh
-window passes. Inputs lie in system shared memory.
+Certified images/s through Triton, divided by images/s of the same network and runtime in a loop in
+one process, on the same core with one thread. The load has constant gaps and the SLA is wide (p95
+within many service times), so the CPU is the limit, not a queue. The certified rate is the highest
+of several shares of the closed-loop rate whose fresh window passes. Inputs are in system shared
+memory.
 """,
-    "coverage": """## The proof of the intervals
+    "coverage": """## Coverage of the intervals
 
 Searches with the preset `quick` against simulated servers, in virtual time. The truth is the limit
-in a long run; on a host whose speed changes, it is the limit at the median speed of the search
-(docs/explanation/accuracy.md). Goals: at most a tenth of the certified rates exceed the truth, as
-the verdicts of `quick` have a confidence of 90 %, and 95 % of the intervals contain it. A host with
-bursts that no rule was developed with has no single limit. There, the interval must contain a rate
-between the long-run limit and the limit at the usual speed. The last case draws another server at
-random in each search; no constant was tuned on any of them.
+in a long run. On a host whose speed changes, it is the limit at the median speed of the search
+(docs/explanation/accuracy.md). Goals: at most a tenth of the certified rates exceed the truth,
+since the verdicts of `quick` have a confidence of 90 %, and 95 % of the intervals contain the
+truth. A host with bursts that were not used for development has no single limit. There, the
+interval must contain a rate between the long-run limit and the limit at the usual speed. The last
+case draws another server at random for each search; no constant was tuned on these servers.
 """,
-    "sharing": """## The proof of the sharing ratio
+    "sharing": """## Coverage of the sharing ratio
 
-What a study of two models answers, in virtual time: three cells one after another with `quick`,
-each model alone and then both, on a host whose speed goes on wandering between them. The truth is
-the ratio on a quiet host. The interval must have it in 95 % of 100 studies. Every cell looks at the
-speed of its busy server, and the dedicated peaks are brought to that of the shared cell
-(docs/method.md); without these looks the ratio has what the host did in
-between.
+Studies of two models in virtual time: three cells one after another with `quick`, each model alone
+and then both, on a host whose speed keeps changing. The truth is the ratio on an idle host. The
+interval must contain the truth in 95 % of 100 studies. Every cell has saturation probes, which
+correct the dedicated peaks for the speed of the shared cell (docs/explanation/sharing-ratio.md).
+Without these probes, the ratio includes the change of the host between the cells.
 """,
-    "ablation": """## What each rule of the estimate is worth
+    "ablation": """## Contribution of each rule of the estimate
 
 Each rule of the estimate is removed in turn (ours) and compared with all rules (peer), on the
 windows of the same searches with the preset `quick`, in virtual time. Means are over servers on
-which constants were tuned, and over servers on which none was. Each share rests on 70 to 100
+which constants were tuned, and over servers on which none was. Each share comes from 70 to 100
 searches; its standard error is 2.5 % near 95 %. There are no goals. docs/explanation/accuracy.md
 draws the conclusions.
 """,
-    "repeats": """## The proof of the intervals from few repeats
+    "repeats": """## Coverage of the intervals from few repeats
 
-2,000 studies for each row, of a known truth and without servers. A repeat knows its own limit to
-2 %, and repeats differ by more or less than that: a single peak, and the sharing ratio of two
-tenants, which rests on three peaks. Intervals must have the truth in 95 % of studies; hosts were
-seen to wander by 5 to 20 % (docs/explanation/repeats.md).
+2,000 simulated studies with a known truth for each row, without servers. Each repeat estimates its
+own limit to 2 %, and repeats differ by the stated amount. Rows are for a single peak, and for the
+sharing ratio of two tenants, which uses three peaks. Intervals must contain the truth in 95 % of
+the studies. Real hosts changed by 5 to 20 % (docs/explanation/repeats.md).
 """,
-    "repeatability": """## The same answer again
+    "repeatability": """## Repeatability
 
-The default study with one mix, again and again from restarted servers: on the host as it was, and
-beside a process that bursts on the server's core. Seeds are the same, so that what differs is the
-host.
-*Deviation* is the standard deviation of the logarithm; that of an interval is its width on that
-scale, divided by 3.92.
+The default study with one mix, repeated on restarted servers: on the host as it was, and beside a
+process that bursts on the core of the server. The seeds are the same, so all differences come from
+the host. *Deviation* is the standard deviation of the logarithm. For an interval, it is the width
+on that scale, divided by 3.92.
 """,
     "noise": """## The noise of this host
 
-A model is kept busy by a closed loop of four, and the gaps between its answers are what its
-requests took. Recordings lie in `benchmarks/noise/`; the part on the intervals replays them.
-*Deviation* is the standard deviation of the logarithm of the mean over so many seconds.
+A closed loop with four requests in flight keeps a model busy. The times between responses are the
+service times. `benchmarks/noise/` has recordings, which the part on coverage replays. *Deviation*
+is the standard deviation of the logarithm of the mean over the stated number of seconds.
 """,
     "planning": """## Planning ten thousand cells
 
-A dry run of the study `scale` from an empty folder, one of a workflow whose only rule makes as many
-files, and one of a workflow whose jobs declare the inputs, outputs, logs and parameters that cells
-do and find them in a table, which is what Snakemake takes for them; in turn, medians of three.
+Dry runs of three workflows: the study `scale` from an empty folder; a workflow whose only rule
+makes as many files; and a workflow whose jobs declare the same inputs, outputs, logs and
+parameters as cells do, and look them up in a table, which is the time that Snakemake itself needs.
+The runs alternate; values are medians of three.
 """,
     "aggregation": """## Tables over many requests
 
-The study `scale` with one repeat, of raw results that were drawn and not measured: requests,
-windows and samples as cells leave them. Predictions, all other tables, each figure and the report
-are made by a process each, which finds none of its inputs in the page cache; *memory* is the most
-that it had. Windows sum up their requests: tables read windows and records, and figures the
-requests of those windows that they show. Predictions, which are tables with a job of their own,
-simulate all mixes, and pairs that have none, in virtual time.
+The study `scale` with one repeat, with synthetic raw results: requests, windows and samples in the
+format of real cells. Predictions, all other tables, each figure and the report are each made by
+one process, with none of its inputs in the page cache. *Memory* is the peak memory of the process.
+Tables read windows and records only; figures also read the requests of the windows that they show.
+Predictions, which are tables with a job of their own, simulate all mixes and unmeasured pairs in
+virtual time.
 
-Time goes with cells and mixes, and not with requests: of as many cells with a hundredth of the
-requests tables take about as long, medians of three in turn.
+The time depends on the number of cells and mixes, not on the number of requests: for as many cells
+with a hundredth of the requests, tables take about as long (medians of three alternating runs).
 """,
     "planner": """## The cheapest fleet
 
 The integer programme of a fleet for random models, each alone and in as many random pairs on four
-types of servers, by SciPy's HiGHS as Perseus calls it, and by PuLP with CBC. Both stop at a gap of
-0.01 % or after a minute. Over the demand: how many servers of the cheapest type carry each of 121
-demands, up to a hundred servers' worth, and at every tenth of them by CBC.
+types of servers, solved by SciPy's HiGHS as in Perseus, and by PuLP with CBC. Both stop at a gap
+of 0.01 % or after a minute. Over the demand: the number of servers of the cheapest type for each
+of 121 demands, up to a hundred servers, and for every tenth of them by CBC.
 """,
-    "compare": """## What a comparison flags
+    "compare": """## Differences that a comparison finds
 
-Pairs of studies of a known truth and without servers: two models alone and three mixes, compared as
-`snakemake compare` does. 200 pairs of the same server, 100 of one that is 10 % faster; a pair is
-flagged if any of its rows (peaks, sharing ratios, p95, costs) is better or worse. A search says
-2 % of its error, which is 1 % (searches of `standard` in virtual time said 0.1 to 9 %, half of them
-less than 1.5 %, and were off by at most 2 %). Repeats differ by more or less than that, and so
-does a host from study to study, which no study knows of itself. Without a goal is what is not asked
-of `standard`, or of a comparison.
+Pairs of simulated studies with a known truth, without servers: two models alone and three mixes,
+compared as by `snakemake compare`. There are 200 pairs of equal servers, and 100 pairs in which
+one server is 10 % faster. A pair is flagged if any of its rows (peaks, sharing ratios, p95, costs)
+is better or worse. Each search states an error of 2 % and has one of 1 %. (Searches of `standard`
+in virtual time stated 0.1 to 9 %, half of them less than 1.5 %, and were off by at most 2 %.)
+Repeats differ by the stated amount, and so does a host from study to study, which no study can
+know. Rows without a goal are beyond what `standard` or a comparison promises.
 """,
     "prediction": """## Predicted sharing
 
-Pairs of models that share a server, at the limit that was measured for them, predicted from what
-each did alone by the steps of the ladder (docs/explanation/frontier.md). What was measured
-is kept in `benchmarks/pairs/`, one file for each study: on one core with ONNX Runtime six small
-CNNs, these beside copies of themselves, five other models, and four more; with OpenVINO five of the
-six, and the five others; all together and all pairs, each with the preset `quick`. A pair is
-predicted as if it, or all mixes with one of its models, or all of the server had not been measured.
-*Noise* is how far the measured ratios themselves are uncertain.
-And each study is gone through in 25 orders of its models, as a frontier would that measures so many
-mixes and states in what interval nine of ten of the others are to lie: *known* is what it measured,
-and *by their scatter alone* the same as if measured mixes were said to be exact.
+Pairs of models that share a server: the sharing ratio at the measured limit, predicted from the
+dedicated measurements of both models by each prediction model (docs/explanation/frontier.md).
+`benchmarks/pairs/` has the measurements, one file for each study: on one core with ONNX Runtime,
+six small CNNs, the same beside copies of themselves, five other models, and four more; with
+OpenVINO, five of the six, and the five others; all together and all pairs, each with the preset
+`quick`. A pair is predicted as if the pair, or all mixes with one of its models, or all of the
+server had not been measured. *Noise* is the uncertainty of the measured ratios.
+
+Each study is also replayed in 25 orders of its models, like a frontier that measures some mixes
+and states an interval for each of the others: *known* is the number of measured mixes, and *by
+their scatter alone* treats measured mixes as exact.
 """,
 }
 

@@ -59,7 +59,7 @@ def run(at: Place, say: Say) -> Iterator[Row]:
         for step, off in found.items():
             if len(off):
                 say(f"{out} left out, {step}")
-                case = f"{step}, {step.words}; left out: the {out} ({len(off)} predictions)"
+                case = f"{step}, {step.description}; left out: the {out} ({len(off)} predictions)"
                 yield Row(BENCHMARK, case, "median error (share)", float(np.median(off)))
                 yield Row(BENCHMARK, case, "90th percentile (share)", float(np.quantile(off, 0.9)))
         if out is Out.MIX:

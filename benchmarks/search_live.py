@@ -33,7 +33,7 @@ from benchmarks.search_cost import (
 )
 from benchmarks.serving import SEED, Known, Place, Say, sleeping
 from benchmarks.simulation import deterministic
-from perseus.measurement.progress.words import describe_window
+from perseus.measurement.progress.messages import describe_window
 from perseus.peak.search import find_peak
 from perseus.serving.statistics import server_times
 from perseus.study.presets import PRESETS

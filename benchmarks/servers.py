@@ -303,7 +303,7 @@ def passes(server: Server, rate_rps: float, seed: int) -> bool:
     model = LineModel(server.line, server.slas, system.arrivals, queue)
     names = ("tenant",) * len(server.slas)
     begun = _Search(system, model, QUICK, names, rate_rps, unloaded_ms, rng, lambda *_: None)
-    return begun._measure(Phase.CONFIRM, rate_rps).verdict is Verdict.PASS
+    return begun._measure(Phase.CERTIFY, rate_rps).verdict is Verdict.PASS
 
 
 def search(server: Server, limit_rps: float, seed: int) -> tuple[Peak, Found]:

@@ -28,12 +28,12 @@ def errors_of_jobs():
 
 
 def print_last_words():
-    from perseus.results.unanswered import last_words
+    from perseus.results.failed_cells import final_message
 
     records = [Path(file) for file in files.records(STUDY, CELLS)]
     ceilings = [Path(file) for file in files.ceilings(STUDY)]
     asked = workflow.config_settings
-    for line in last_words(records, ceilings, asked.configfiles, asked.config):
+    for line in final_message(records, ceilings, asked.configfiles, asked.config):
         print(line)
 
 

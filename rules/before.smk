@@ -42,7 +42,7 @@ if workflow.is_main_process and workflow_lock.remove_dead(Path.cwd()):
     print("The Snakemake that locked this folder was killed: its lock is removed.", file=sys.stderr)
     if not IS_ON_THIS_MACHINE:
         print(
-            "Cancel what it left in the queue of the cluster, which is handed over once more now.",
+            "Cancel its jobs in the queue of the cluster: this run submits them again.",
             file=sys.stderr,
         )
 
@@ -79,7 +79,7 @@ def make_truncated_files_again(places):
         print(truncated_files.TRUNCATED.format(path), file=sys.stderr)
     for path in of_cut_records:
         print(
-            f"Snakemake's record of how {path} was made has lost its end: it is made again.",
+            f"Snakemake's record of {path} is truncated: the file is made again.",
             file=sys.stderr,
         )
     make_again(cut + of_cut_records)
@@ -96,7 +96,7 @@ def make_again_what_is_lost():
     )
     lost = list(folder_outputs.files_lost(raw, RAW))
     for path in lost:
-        print(f"{path} is not there any more: it is made again.", file=sys.stderr)
+        print(f"{path} is missing: it is made again.", file=sys.stderr)
     unmade = list(folder_outputs.files_lost([*raw, *repositories], [folder_outputs.TIME_STAMP]))
     if unmade:
         print(
@@ -117,7 +117,7 @@ for server in STUDY.servers.values() if IS_ON_THIS_MACHINE else ():
         moved = measured_with_another(server, files.records(STUDY, of_server))
         for path in moved:
             print(
-                f"{server.image} is another image than {path} tells of: measured again.",
+                f"{server.image} is another image than that of {path}: the cell is measured again.",
                 file=sys.stderr,
             )
         make_again(moved)
@@ -206,7 +206,7 @@ def alone_cells():
             yield AloneCell(cell=cell.id, tenant=tenant, server=server)
 
 
-MOST_GRIDS_SAID = 6
+MAX_GRIDS_LISTED = 6
 
 
 def print_cells_to_measure(jobs):
@@ -232,7 +232,7 @@ def print_cells_to_measure(jobs):
     print(
         f"Study {STUDY.name!r}: {len(cells)} of {len(CELLS)} cells to measure, about"
         f" {about_s / 60:.0f} min of load, at most {most_s / 60:.0f} min."
-        " A cell with a temporary failure is measured once more."
+        " A cell with a temporary failure is measured again."
     )
 
 

@@ -62,6 +62,6 @@ rule compare_gate:
     conda:
         "../envs/perseus.yaml"
     message:
-        "Looking for what got worse"
+        "Checking for values that got worse"
     script:
         "../scripts/compare_gate.py"

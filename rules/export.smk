@@ -66,7 +66,7 @@ rule own_onnx:
         code=SOURCES.fingerprint(["own_onnx.py"]),
         versions=lambda w: provenance.export_versions(provenance.OWN_ONNX, STUDY.images[w.model]),
     message:
-        "Taking the ONNX file of {wildcards.model}"
+        "Checking the ONNX file of {wildcards.model}"
     script:
         "../scripts/own_onnx.py"
 
@@ -119,7 +119,7 @@ rule export_program:
         code=SOURCES.fingerprint(["export_program.py"]),
         versions=lambda w: provenance.export_versions(provenance.EXPORT, STUDY.images[w.model]),
     message:
-        "Exporting {wildcards.model} as a program of torch"
+        "Exporting {wildcards.model} as a torch program"
     script:
         "../scripts/export_program.py"
 
@@ -144,6 +144,6 @@ rule pictures:
         code=SOURCES.fingerprint(["pictures.py"]),
         versions=provenance.versions(provenance.PICTURES),
     message:
-        "Asking {wildcards.model} about pictures"
+        "Computing the reference responses of {wildcards.model} to pictures"
     script:
         "../scripts/pictures.py"

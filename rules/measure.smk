@@ -52,7 +52,7 @@ rule repeats:
     params:
         code=SOURCES.fingerprint(["repeats.py"]),
     message:
-        "Gathering the repeats of {wildcards.repeated}"
+        "Collecting the repeats of {wildcards.repeated}"
     script:
         "../scripts/repeats.py"
 
@@ -72,6 +72,6 @@ rule measured:
     params:
         code=SOURCES.fingerprint(["measured.py"]),
     message:
-        "Listing what was measured: {wildcards.kind}"
+        "Listing measured cells: {wildcards.kind}"
     script:
         "../scripts/measured.py"

@@ -25,6 +25,6 @@ rule predictions:
         task=planning.predictions_task(STUDY).plain(),
         code=provenance.tables_code(SOURCES, "predictions.py", PREDICTIONS),
     message:
-        "Predicting what tenants can share"
+        "Predicting sharing ratios"
     script:
         "../scripts/predictions.py"

@@ -20,7 +20,7 @@ rule report:
     conda:
         "../envs/perseus.yaml"
     params:
-        task=lambda w: planning.report_task(STUDY, list(STUDY.said_of_traces(Path.cwd()))).plain(),
+        task=lambda w: planning.report_task(STUDY, list(STUDY.trace_messages(Path.cwd()))).plain(),
         code=provenance.report_code(SOURCES),
     message:
         "Writing the report"

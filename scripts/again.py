@@ -1,4 +1,4 @@
-"""Measure again what trouble that may pass has spoilt, and what depends on it: make again.
+"""Measure again what a temporary failure ended, and what depends on it: make again.
 
 python scripts/again.py [--cores 4] [--configfile config/studies/paper.yaml]
 """
@@ -15,7 +15,7 @@ from snakemake.utils import update_config
 
 from perseus.host import cores
 from perseus.host.version import VERSION
-from perseus.results.unanswered import worth_again
+from perseus.results.failed_cells import outputs_to_repeat
 from perseus.study import config_files, files
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -45,7 +45,7 @@ try:
 except ConfigError as error:
     sys.exit(str(error))
 records = map(Path, files.records(study, study.cells.values()))
-again = worth_again(records, map(Path, files.ceilings(study)))
+again = outputs_to_repeat(records, map(Path, files.ceilings(study)))
 if not again:
     print(f"Study {study.name!r}: no cell has trouble that may pass.")
     sys.exit()

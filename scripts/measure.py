@@ -4,10 +4,10 @@ from pathlib import Path
 
 from perseus.host.files import arrived
 from perseus.host.job import job
-from perseus.measurement.brought import references_in
 from perseus.measurement.cell import Inputs, Outputs
 from perseus.measurement.measure import FAILURES, measure
 from perseus.measurement.progress.listeners import listeners
+from perseus.measurement.reference_files import reference_files
 from perseus.study.raw_files import RECORD
 from perseus.study.tasks.measure import MeasureTask
 
@@ -31,7 +31,7 @@ with job(snakemake.log[0], *FAILURES) as say, listeners(snakemake.log[0], say) a
         task,
         Inputs(
             repository=repository,
-            references=references_in(repository, task) if repository else {},
+            references=reference_files(repository, task) if repository else {},
             dedicated_records=records("dedicated"),
             earlier_records=records("earlier"),
             trace=next(iter(files("trace")), None),

@@ -175,7 +175,7 @@ def _repeats(
                 "certified_window": 7,
                 "first_failing_scale": float(1.15 * estimate),
                 "cliff": "",
-                "others": "",
+                "other_load": "",
                 "speeds_rps": {
                     name: [SPARE * speed * truth.capacities[name]] * 4 for name in names
                 },
@@ -296,8 +296,8 @@ def with_failures(made: Sequence[Plain]) -> list[Plain]:
     spoilt = {
         "mix-3-1": ("infeasible", "the SLA fails at every rate tested (7.1% over 120 ms)"),
         "mix-1-3": ("client_limited", "the client used 91% of its core"),
-        "hold-resnet18-50": ("uncertified", "no rate passed with confidence (1.0% to 6.2%)"),
-        "hold-mobilenet_v3_large-50": ("failed", "the server died in mid-run"),
+        "hold-resnet18-50": ("uncertified", "no rate was certified (1.0% to 6.2%)"),
+        "hold-mobilenet_v3_large-50": ("failed", "the server ended during the measurement"),
     }
     names = [record["cell"]["run"]["name"] for record in made]
     return [
@@ -549,7 +549,7 @@ def grid_task(
             settings=tuple(
                 GridSetting(
                     values={"runtime": runtime},
-                    words=f"runtime {runtime}",
+                    description=f"runtime {runtime}",
                     server=server_with(runtime, factors),
                     scenario=f"{server_with(runtime, factors)}.{scenario}",
                     load_line=line,

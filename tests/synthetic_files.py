@@ -29,7 +29,7 @@ from perseus.study.tasks.predictions import PredictionsTask
 from perseus.study.tasks.tables import TablesTask
 from perseus.traffic.requests import MS, Requests, Status
 
-IN_TABLES = ("confirm", "alone")
+IN_TABLES = ("certify", "alone")
 """The phases that tables read of a search."""
 
 
@@ -53,7 +53,16 @@ def _window_rows(
     rng, start_ns, made = np.random.default_rng(int(1e6 * limit)), 10**12 + 2 * 10**9, []
     certified = (certified_scale or 0) / limit
     factors = [0.7, 1.4, 1.0, 1.15, 0.95, 1.05, 1.1, certified]
-    phases = ["bracket", "bracket", "bisect", "root", "root", "root", "root", "confirm"]
+    phases = [
+        "bracket",
+        "bracket",
+        "bisect",
+        "near_limit",
+        "near_limit",
+        "near_limit",
+        "near_limit",
+        "certify",
+    ]
     busy = [range(len(tenants))] * len(phases)
     each_alone = [range(i, i + 1) for i in range(len(tenants))]
     if len(tenants) > 1:
@@ -61,10 +70,10 @@ def _window_rows(
         phases += ["alone"] * len(tenants)
         busy += each_alone
     factors += [1.0] * len(tenants)
-    phases += ["speed"] * len(tenants)
+    phases += ["probe"] * len(tenants)
     busy += each_alone
     for window, (factor, phase, loaded) in enumerate(zip(factors, phases, busy, strict=True)):
-        if certified_scale is None and phase in ("confirm", "alone"):
+        if certified_scale is None and phase in ("certify", "alone"):
             continue
         parts = []
         for i, tenant in enumerate(tenants):
@@ -105,7 +114,7 @@ def _window_rows(
                 | {
                     "window": window,
                     "phase": phase,
-                    "scale": np.nan if phase in ("alone", "speed") else factor * limit,
+                    "scale": np.nan if phase in ("alone", "probe") else factor * limit,
                     "elapsed_s": 8.0,
                     "start_ns": start_ns,
                     "window_verdict": worst,
@@ -145,7 +154,7 @@ def _write_cell(results: Path, record: Plain, windows: Sequence[Plain]) -> Path:
 def _confirmed() -> list[Plain]:
     """The rows of a window that certified both tenants together."""
     searched = next(r for r in synthetic.records() if r["cell"]["run"]["name"] == "mix-1-1")
-    return [row for row, _ in window_rows(searched) if row["phase"] == "confirm"]
+    return [row for row, _ in window_rows(searched) if row["phase"] == "certify"]
 
 
 def _write_monitor(path: Path, windows: int) -> None:

@@ -44,7 +44,7 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         "models[1].sla.latency: unknown key (did you mean 'latency_ms'?)",
         "models[1].sla.latency_ms: is missing",
         "measurement.repeat: unknown key (did you mean 'repeats'?)",
-        "measurement.arrivals.cv: is of process: gamma only",
+        "measurement.arrivals.cv: applies to process: gamma only",
         "measurement.arrivals.trace: there is no file 'none.csv'",
         "scenarios[0].tenants[0].model: 'squeezenet1_1' is not in models",
     ):
@@ -67,7 +67,7 @@ def test_what_is_wrong_with_prices_is_printed_with_its_line_and_what_to_do(empty
     text += "  - {name: cpu1, cores: 1, price: {instance: big, region: here}}"
     said = refusal(empty, tmp_path, text)
     assert "costs.committed_discount: must be < 1, not 2" in said
-    assert "own.csv line 3: Price must not be -2 (mend or delete the line)" in said
+    assert "own.csv line 3: Price must not be -2 (correct or delete the line)" in said
     prices.write_text(prices.read_text().replace("-2", "2"))
     said = refusal(empty, tmp_path, text)
     assert "servers[0].price.share: is missing: 'big' has 4 vCPUs, and cores is 1" in said

@@ -105,7 +105,7 @@ def test_a_comparison_that_lost_the_record_of_how_it_was_made_is_made_again(
     for record in (workflow.root / ".snakemake/metadata").iterdir():
         os.truncate(record, 10)
     code, output, errors = workflow.plan("compare", *asked(studies))
-    assert "how results/compare/base-same/summary.md was made has lost its end" in errors
+    assert "results/compare/base-same/summary.md is truncated: the file is made again" in errors
     assert code == 0 and counts(output + errors) == {"compare": 1}
 
 

@@ -2,7 +2,7 @@
 
 STARTED = """\
 Study 'default': 5 of 5 cells to measure, about 7 min of load, at most 80 min. A cell with a \
-temporary failure is measured once more.
+temporary failure is measured again.
 """
 
 

@@ -120,9 +120,9 @@ def test_who_works_on_the_servers_core_is_seen_and_waited_for(server, tmp_path):
             assert other.stdout.readline()
             with system.offer([20], 3.0) as load:
                 seen = load.until(3.0)
-            assert system.until_quiet(1.0) and not said  # no more than what is put up with
+            assert system.wait_until_idle(1.0) and not said  # no more than what is put up with
             with ThreadPoolExecutor(1) as pool:
-                waiting = pool.submit(system.until_quiet, 0.3)
+                waiting = pool.submit(system.wait_until_idle, 0.3)
                 wait_until(lambda: said, 30)
                 assert not waiting.done()
                 other.kill()
@@ -179,7 +179,7 @@ def test_a_server_that_hangs_ends_the_window_too(tmp_path, backends):
     with (
         embedded_triton(repository, tmp_path / "log", [0], backends=backends) as server,
         live_system(server, tmp_path) as system,
-        pytest.raises(ServerError, match=r"answered nothing for [567] s"),
+        pytest.raises(ServerError, match=r"answered no request for [567] s"),
         system.offer([50], 60.0) as load,
     ):
         load.until(60.0)

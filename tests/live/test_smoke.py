@@ -162,9 +162,9 @@ def test_a_server_that_dies_under_load_is_measured_once_more_on_a_fresh_one(fini
     assert set(windows["attempt"]) == {1, 2}
     if record["certified_window"] >= 0:
         row = windows[windows["window"] == record["certified_window"]].iloc[0]
-        assert (row["attempt"], row["phase"], row["verdict"]) == (2, "confirm", "pass")
+        assert (row["attempt"], row["phase"], row["verdict"]) == (2, "certify", "pass")
         assert row["scale"] == pytest.approx(record["certified_scale"])
-    assert "the server died in mid-run; once more, with a fresh server" in output
+    assert "the server ended during the measurement; measuring again on a fresh server" in output
 
 
 def test_a_cell_whose_servers_die_twice_has_failed(finished, tmp_path):

@@ -8,7 +8,7 @@ import yaml
 
 from perseus.peak.outcome import Outcome
 from perseus.peak.verdict import Verdict
-from perseus.study.form import read_form
+from perseus.study.validation import validated
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(path.relative_to(ROOT) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")))
@@ -53,7 +53,7 @@ EXAMPLES = [
 def test_an_example_of_a_configuration_has_the_form_of_one(block):
     """In place of the same sections of the default study."""
     default = yaml.safe_load((ROOT / "config/config.yaml").read_text())
-    _, problems, _ = read_form({**default, **yaml.safe_load(block)})
+    _, problems, _ = validated({**default, **yaml.safe_load(block)})
     assert problems == []
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 CPUINFO: Final = Path("/proc/cpuinfo")
 BF16: Final = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
-"""Of x86, and of ARM."""
+"""Names of the flag on x86 and on ARM."""
 
 
 @functools.cache

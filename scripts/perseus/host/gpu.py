@@ -23,7 +23,7 @@ Handle = Any  # of a GPU, from NVML
 METRICS = {
     "gpu_utilisation": "share (0..1) of the driver's last sampling period in which a kernel ran",
     "gpu_memory_utilisation": "share (0..1) of that period in which memory was read or written",
-    "gpu_memory_used_bytes": "bytes of the GPU's memory in use, whoever uses them",
+    "gpu_memory_used_bytes": "bytes of the GPU's memory in use by all processes",
     "gpu_power_watts": "power of the whole board, W",
     "gpu_energy_joules": "energy of the whole board since the previous sample, J, by the GPU's own "
     "counter (since Volta)",

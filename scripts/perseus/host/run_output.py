@@ -1,4 +1,4 @@
-"""What Snakemake prints to the terminal during a run: one line for each job, warnings and errors.
+"""Shorten Snakemake's output on the terminal: one line for each job, warnings and errors.
 
 Its log file below .snakemake/log keeps all messages.
 """

@@ -22,7 +22,7 @@ A record is named after the path of its file in base64, split into folders if th
 """
 
 TRUNCATED: Final = "{} was truncated after it was written: it is made again."
-"""What a person reads about a truncated file."""
+"""Message about a truncated file."""
 
 
 def find(places: Iterable[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""One cell: a live server under load, watched, by the procedure of its experiment.
+"""Measure one cell: run its experiment on a live server that is sampled meanwhile.
 
 In: a task and its repository. Out: the raw results of the cell.
 """

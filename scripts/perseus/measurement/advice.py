@@ -1,4 +1,4 @@
-"""What would let a client offer more than it did."""
+"""Advice for cells that the client limited: how it could offer more load."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perseus.study.launchers import LAUNCHERS
 from perseus.study.tasks.measure import MeasuredClient, MeasuredServer
 
 
-def advised(found: Findings, cell: CellUnderTest) -> Findings:
-    """The findings of any experiment; where the client is the limit, they say what would help."""
+def with_advice(found: Findings, cell: CellUnderTest) -> Findings:
+    """Return the findings; if the client was the limit, with advice in their reason."""
     if found.outcome is not Outcome.CLIENT_LIMITED:
         return found
-    ways = what_would_help(cell.task.client, cell.task.server, len(cell.client_cores))
+    ways = advice_for(cell.task.client, cell.task.server, len(cell.client_cores))
     return replace(found, record={**found.record, "reason": f"{found.record['reason']}; {ways}"})
 
 
-def what_would_help(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
-    """What would let a client offer more, of what the study does not use yet."""
+def advice_for(client: MeasuredClient, server: MeasuredServer, client_cores: int) -> str:
+    """Ways to let the client offer more load that the study does not use yet."""
     return "what would help: " + ", ".join(_ways(client, server, client_cores))
 
 

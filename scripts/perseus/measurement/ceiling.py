@@ -1,4 +1,4 @@
-"""The client's ceiling: the highest rate that it can offer on this host, by a null model
+"""Measure the client's ceiling: the highest rate that it sends on schedule to a null model
 (docs/explanation/load.md).
 
 The null model answers at once, so that what gives out first is the client or the path. Closed loop
@@ -29,12 +29,12 @@ from perseus.host.orphans import temporary_folder
 from perseus.host.procfs import foreign_share, read_cpu
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement.clients import arrivals
+from perseus.measurement.idle_host import HostPatience
 from perseus.measurement.live_system import LiveSystem
-from perseus.measurement.quiet import HostPatience
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.models.examples import examples
 from perseus.models.tensors import ModelTensors, Tensor, TensorSpec
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, TenantWindow, Tolerance, Verdict, judge
 from perseus.serving.launchers.embedded import embedded_triton
 from perseus.serving.running_server import RunningServer
 from perseus.study.sla import Sla
@@ -49,15 +49,15 @@ CLOSED_S, SETTLE_S, OPEN_S = 2.0, 0.5, 3.0
 SHARES = 0.9 * 0.85 ** np.arange(18)
 """Shares of the closed-loop rate that may be tried as open-loop rates, downwards to 5.7 %."""
 ATTEMPTS = 2
-CLOSED_FOREIGN_CPU = 2 * QUIET.foreign
-"""Of all cores: at the rates of a closed loop the kernel's network work may be a tenth of them."""
+CLOSED_FOREIGN_CPU = 2 * ON_IDLE_HOST.foreign
+"""Share of all cores: in a closed loop, the network work of the kernel may be a tenth of them."""
 PATIENCE_S = 2.0  # for answers when a window has ended: here the path, not the SLA, is the limit
 GRACE_S = 0.1  # the null model answers at once
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a request carries: so many examples, or one of a model without batches."""
+    """The input shapes of a request, with its number of examples."""
 
     inputs: tuple[TensorSpec, ...]
     request_batch_size: int
@@ -65,7 +65,7 @@ class Shape:
 
     @property
     def sizes(self) -> str:
-        """Of the inputs of an example, for people."""
+        """The sizes of the inputs of one example, as text."""
         return " + ".join("x".join(map(str, each.dims)) or "1" for each in self.inputs)
 
     @property
@@ -77,8 +77,7 @@ class Shape:
 
 
 def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str]]:
-    """The models of each shape; `checks` are the records of their export, in folders of their
-    names."""
+    """Group the models by request shape; `checks` are the folders with their export records."""
     records = {path.parent.name: json.loads(path.read_text()) for path in checks}
     shapes: dict[Shape, list[str]] = {}
     for request in task.requests:
@@ -90,13 +89,13 @@ def shapes_of(task: CeilingTask, checks: Sequence[Path]) -> dict[Shape, list[str
 
 
 def strictest(task: CeilingTask, models: Sequence[str]) -> Sla:
-    """That of the requests of these models, which says how late they may be sent."""
+    """The shortest SLA of these models, which bounds the send lag."""
     return Sla(latency_ms=min(each.sla_ms for each in task.requests if each.model in models))
 
 
 @dataclass(frozen=True)
 class Closed:
-    """A closed loop: so many requests always in flight.
+    """The result of a closed loop with a fixed number of requests in flight.
 
     `foreign_cpu` is the share of all cores of the measurement that other processes used.
     """
@@ -109,7 +108,7 @@ class Closed:
 
 @dataclass(frozen=True)
 class Open:
-    """A rate that was tried with the study's arrivals; `valid` as a window of a measurement is."""
+    """The result of an open-loop window; `valid` means the same as in a measurement."""
 
     rate_rps: float
     send_lag_p99_ms: float
@@ -126,7 +125,7 @@ def measure(
     log_path: Path,
     say: Callable[[str], None],
 ) -> None:
-    """Find the ceiling of each shape of request, and write them.
+    """Measure the ceiling of each request shape, and write them to a file.
 
     `shapes` names their models, `trace` is the file of the study's arrivals, if they come from one.
     Raises ServerError, ClientError, TraceError, TooFewCoresError and LockError.
@@ -148,12 +147,12 @@ def measure(
                     sla = strictest(task, models)
                     cores = (server_cores, client_cores)
                     bench = _Bench(server, shape, sla, task, cores, processes, i)
-                    tolerance = QUIET
+                    tolerance = ON_IDLE_HOST
                     closed, tried, disturbed = bench.run(process, tolerance, say)
                     if disturbed:  # there may be no quiet to wait for
-                        patience.until_quiet(CLOSED_FOREIGN_CPU)
-                        say("once more, with more tolerance")
-                        tolerance = NO_QUIET
+                        patience.wait_until_idle(CLOSED_FOREIGN_CPU)
+                        say("measuring again, with a larger tolerance for other processes")
+                        tolerance = ON_BUSY_HOST
                         closed, tried, disturbed = bench.run(process, tolerance, say)
             measured.append(
                 {"inputs": shape.sizes, "request_batch_size": shape.request_batch_size}
@@ -178,7 +177,7 @@ def measure(
 
 
 def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
-    """(cores of the null model, cores of the client)."""
+    """Return (cores of the null model, cores of the client)."""
     if task.client_cores is not None:
         return split_client_cores(task.client_cores)
     assert task.cores is not None
@@ -186,7 +185,7 @@ def _cores(task: CeilingTask) -> tuple[list[int], list[int]]:
 
 
 def write_null_model(repository: Path, shape: Shape) -> None:
-    """A Triton model that answers any inputs of a shape with zeros."""
+    """Write a Triton model that responds to any input of a shape with zeros."""
     config = pb.ModelConfig(
         name=MODEL,
         backend="null",
@@ -231,7 +230,8 @@ class _Bench:
     def run(
         self, process: Arrivals, tolerance: Tolerance, say: Callable[[str], None]
     ) -> tuple[list[Closed], list[Open], str]:
-        """Closed loops, open loops, and what other processes disturbed; empty if nothing."""
+        """Run closed loops and open-loop windows; return them with the disturbances by other
+        processes."""
         name = f"{self._shape.sizes}, {self._shape.request_batch_size} in a request"
         with ExitStack() as stack:
             batch = self._shape.batch
@@ -262,12 +262,12 @@ class _Bench:
                 return judged(seen[-1], self._sla, tolerance)
 
             tried = highest_valid(fastest_rps, offer)
-            disturbed = what_disturbed(closed, seen)
+            disturbed = disturbed_loads(closed, seen)
             say("; ".join(filter(None, (f"{name}: {describe(tried)}", disturbed))))
         return closed, tried, disturbed
 
     def _closed_loop(self, client: Client, concurrency: int) -> Closed:
-        """One that others disturbed is tried again. Server and clients descend from this job."""
+        """Run a closed loop, again if other processes disturbed it."""
         cores = [*self._server_cores, *self._client_cores]
         for _ in range(ATTEMPTS):
             before = read_cpu(cores, os.getpid())
@@ -279,7 +279,7 @@ class _Bench:
 
 
 def closed_loop(client: Client, concurrency: int) -> Closed:
-    """The rate of answers, and the client's CPU time for each, after the settling time."""
+    """Throughput after the settling time, and CPU time of the client per response."""
     start_ns = time.monotonic_ns()
     client.start_closed(start_ns, CLOSED_S, concurrency)
     time.sleep(SETTLE_S)
@@ -298,7 +298,7 @@ def closed_loop(client: Client, concurrency: int) -> Closed:
 
 
 def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Tolerance) -> TenantWindow:
-    """A window of the study's arrivals, judged as any other."""
+    """Run and judge a window of the study's arrivals."""
     with system.offer((rate_rps,), OPEN_S) as load:
         seen = load.until(OPEN_S)
     return judge(
@@ -314,7 +314,7 @@ def open_loop(system: LiveSystem, rate_rps: float, sla: Sla, tolerance: Toleranc
 
 
 def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Open]:
-    """Rates that were tried, downwards: the first valid one is the ceiling.
+    """Try rates downwards; the first valid one is the ceiling.
 
     They are SHARES of `fastest_rps`: bracketed from above in steps that double, then bisected.
     """
@@ -338,7 +338,7 @@ def highest_valid(fastest_rps: float, offer: Callable[[float], Open]) -> list[Op
 
 
 def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
-    """Valid, and punctual even where the server is late, too, and all but everything answered."""
+    """Return whether a window is valid, on time, and has nearly all responses."""
     punctual = seen.send_lag_p99_ms <= tolerance.lag_ms(sla.latency_ms)
     valid = seen.verdict is not Verdict.INVALID and punctual and seen.completed_ratio >= 0.99
     return Open(
@@ -350,9 +350,9 @@ def judged(seen: TenantWindow, sla: Sla, tolerance: Tolerance) -> Open:
     )
 
 
-def what_disturbed(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
-    """Why a ceiling may be too low that was found while others used the host; empty if they did
-    not: loops, or all windows of a rate, that they spoilt."""
+def disturbed_loads(closed: Sequence[Closed], windows: Sequence[TenantWindow]) -> str:
+    """Name the loops and rates that other processes disturbed, so that the ceiling may be too
+    low; empty if none."""
     share = max((each.foreign_cpu for each in closed), default=0.0)
     if share > CLOSED_FOREIGN_CPU:
         return f"other processes used {share:.0%} of the cores in a closed loop"

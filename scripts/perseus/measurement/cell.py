@@ -1,4 +1,4 @@
-"""One cell under measurement: what an experiment is given, and what is kept of it."""
+"""Inputs, outputs and findings of one cell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.traffic.arrivals import stream
 
 
 class BlockedError(Exception):
-    """Dedicated peaks that a cell needs were not found, so that no server is started for it."""
+    """A cell needs dedicated peaks that were not found, so no server is started."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class Outputs:
 
 @dataclass
 class RawResults:
-    """What is kept of a cell while it is measured."""
+    """Files that are written while a cell is measured."""
 
     requests: RequestsWriter
     monitor: MonitorFile
     errors: dict[str, dict[str, str]]
-    """By tenant, the first message of each kind of error."""
+    """The first message of each kind of error, by tenant."""
     windows: list[dict[str, Any]] = field(default_factory=list)
     """The rows of windows.parquet."""
     client_realtime: bool | None = None
@@ -83,7 +83,7 @@ class RawResults:
 
 @dataclass(frozen=True)
 class CellUnderTest:
-    """A cell under measurement; `say` hears the progress in words, `on_progress` in figures.
+    """A cell that is being measured; `say` takes progress messages, `on_progress` takes figures.
 
     `server_log` is that of the server started last; `attempt` counts from 1.
     """
@@ -99,12 +99,12 @@ class CellUnderTest:
     on_progress: OnProgress = ignored
 
     def stream(self, number: int) -> np.random.Generator:
-        """The random stream of the tenant with that number."""
+        """The random stream of a tenant, by its number."""
         return stream(self.task.seed, self.task.repeat, number)
 
     @property
     def own_stream(self) -> np.random.Generator:
-        """The random stream of what is no tenant's, from its beginning."""
+        """The random stream that belongs to no tenant, from its start."""
         return self.stream(len(self.task.tenants))
 
     def progressed(
@@ -113,8 +113,8 @@ class CellUnderTest:
         seconds_left: float | None = None,
         text: str = "",
     ) -> None:
-        """Tell how far the cell is: by its windows so far, on this server, if one runs; `text`
-        describes the window that has just ended."""
+        """Report the progress after a window; `text` describes the window, `server` is running
+        if given."""
         # Nobody else has the tokens of a server that wants some.
         url = server.metrics_url if server and not server.access.headers else None
         rows = self.raw.windows
@@ -123,9 +123,10 @@ class CellUnderTest:
 
 @dataclass(frozen=True)
 class Findings:
-    """What an experiment found: its part of record.json, and the window whose power is wanted.
+    """The keys of record.json that an experiment adds, and the window whose power is recorded.
 
-    `watched_window` is a number of windows.parquet, -1 where no window stands for the cell.
+    `watched_window` is the number of a window in windows.parquet; -1 if the cell has no such
+    window.
     """
 
     record: Mapping[str, Any]
@@ -137,6 +138,6 @@ class Findings:
 
     @property
     def has_limit(self) -> bool:
-        """Whether it is a search that found the limit of its server."""
+        """Whether a search found the limit of the server."""
         estimate, posterior = self.record.get("estimate_scale"), self.record.get("posterior_scales")
         return found_limit(self.outcome, estimate, posterior or ())

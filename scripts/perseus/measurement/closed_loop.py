@@ -1,4 +1,4 @@
-"""A window of a closed loop: so many requests of each tenant always in flight."""
+"""A closed-loop window: a fixed number of requests of each tenant in flight."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from perseus.measurement.live_system import LiveSystem
 from perseus.peak import stats
 from perseus.peak.durations import grace_s, loop_s, settle_s
-from perseus.peak.verdict import QUIET, Tolerance, judge_each
+from perseus.peak.verdict import ON_IDLE_HOST, Tolerance, judge_each
 from perseus.peak.window import Window
 from perseus.study.tasks.measure import MeasureTask
 
 
 @dataclass(frozen=True)
 class Throughput:
-    """What one tenant answered with `concurrency` requests of each tenant in flight."""
+    """Throughput of one tenant with `concurrency` requests of each tenant in flight."""
 
     concurrency: int
     tenant: str
@@ -31,9 +31,9 @@ def closed_loop(
     system: LiveSystem,
     phase: str,
     concurrency: int,
-    tolerance: Tolerance = QUIET,
+    tolerance: Tolerance = ON_IDLE_HOST,
 ) -> tuple[Window, list[Throughput]]:
-    """A window of `loop_s`, and what each tenant answered in it once it had settled."""
+    """Run a window of `loop_s`; return it with each tenant's throughput after settling."""
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)
     elapsed_s = loop_s(task.search, task.slas)
     with system.offer_closed([concurrency] * len(task.slas), elapsed_s) as load:
@@ -57,7 +57,7 @@ def closed_loop(
 
 
 def answered_rps(done_ns: NDArray[np.int64], start_ns: int, end_ns: int) -> stats.Interval:
-    """Answers/s between two times, with a 95 % interval by batch means."""
+    """Responses per second between two times, with a 95 % interval by batch means."""
     edges = np.linspace(start_ns, end_ns, stats.BATCHES + 1)
     counts = np.histogram(done_ns, edges)[0]
     return stats.mean_interval(counts / np.diff(edges) * 1e9)

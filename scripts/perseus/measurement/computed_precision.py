@@ -1,8 +1,8 @@
-"""The numeric precision that networks are really computed in, which a runtime may choose itself.
+"""The precision in which a runtime really computes, which may differ from the configuration.
 
-OpenVINO computes an fp32 network in bf16 where the CPU has instructions for it, unless it is told
-otherwise, and one that is to be computed in bf16 in fp32 where it has not. Our backend asks the
-compiled network. ONNX Runtime and PyTorch compute in the types of the file.
+If the CPU has instructions for bf16, OpenVINO computes an fp32 network in bf16 by default. If it
+has none, OpenVINO computes a bf16 network in fp32. Our backend asks the compiled network. ONNX
+Runtime and PyTorch compute in the types of the file.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ WEIGHTS = ("int8",)
 def computed_precisions(
     server: RunningServer, tenants: Sequence[TenantUnderTest]
 ) -> dict[str, str | None]:
-    """By tenant, as the server's backend says, else as configured; None where only the server
-    knows."""
+    """By tenant, the precision that the backend reports, else the configured one; None if only
+    the server knows."""
     with closing(Scraper(server.metrics_url, server.access)) as scraper:
         told = scraper.read(told_precisions) or {}
     return {tenant.name: _of(tenant.settings, tenant.model, told) for tenant in tenants}
@@ -37,12 +37,13 @@ def _of(tenant: MeasuredTenant, model: str, told: Mapping[str, str]) -> str | No
 def warnings(
     tenants: Sequence[MeasuredTenant], computed: Mapping[str, str | None]
 ) -> Iterator[str]:
-    """One sentence for each tenant whose network is computed otherwise than was asked for."""
+    """One warning for each tenant whose network is computed in another precision than
+    configured."""
     for tenant in tenants:
         found = computed.get(tenant.name)
         if found is not None and tenant.precision not in (None, found):
             yield (
-                f"{tenant.name} was to be computed in {tenant.precision}, and the runtime computes"
-                f" in {found}, most likely since this CPU has no instructions for"
-                f" {tenant.precision}: its results are those of {found}"
+                f"{tenant.name} is configured for {tenant.precision}, but the runtime computes in"
+                f" {found}, probably because this CPU has no instructions for {tenant.precision}:"
+                f" its results hold for {found}"
             )

@@ -1,4 +1,4 @@
-"""What the requests of a window cost in CPU time, at both ends."""
+"""CPU time per request of a window, on the client and on the server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CpuTimes:
 
 
 def cpu_times(server_cpu_s: float, results: Sequence[Result]) -> tuple[CpuTimes, ...]:
-    """Of each tenant in a window, from the CPU time of the server and what its clients ended with.
+    """CPU times of each tenant, from the CPU time of the server and the results of the clients.
 
     A window begins and ends with an idle server, so that all its work is of these requests.
     """

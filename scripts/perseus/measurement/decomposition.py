@@ -1,4 +1,4 @@
-"""Where the latency of a window went."""
+"""Parts of the mean latency of a window: queue, input, compute, output, client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.traffic.requests import MS, Requests
 
 @dataclass(frozen=True)
 class Decomposition:
-    """Where the mean latency of a tenant's answered requests went in one window, in milliseconds.
+    """Parts of the mean latency of a tenant's answered requests in one window, in milliseconds.
 
     The first four are Triton's own counters; `client_ms` is the rest: network and client.
     """
@@ -34,13 +34,13 @@ def decompose(
     their deadline), so that its figures and the client's are not of the same requests, when the
     model was loaded anew in between, and when its counters tell of more time than passed.
     """
-    nothing = Decomposition(*[float("nan")] * 5)
+    unknown = Decomposition(*[float("nan")] * 5)
     if before is None or after is None:
-        return nothing
+        return unknown
     served = after.since(before)
     answers = int(np.sum(requests.answered))
     if served is None or answers == 0 or served.requests != answers:
-        return nothing
+        return unknown
     queue, given, compute, taken = (
         total_ns / answers / MS
         for total_ns in (
@@ -53,7 +53,7 @@ def decompose(
     mean_ms = float(np.mean((requests.done_ns - requests.intended_ns)[requests.answered])) / MS
     client = mean_ms - queue - given - compute - taken
     if client < 0:
-        return nothing
+        return unknown
     return Decomposition(
         queue_ms=queue,
         compute_input_ms=given,

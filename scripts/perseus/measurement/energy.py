@@ -17,7 +17,7 @@ Windows = Sequence[Mapping[str, Any]]
 
 
 def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """Mean power of all GPUs of a server in a window, W: of the requests that count.
+    """Mean power of all GPUs of a server during the counted part of a window, in W.
 
     monitor: a monitor.parquet. windows: rows of windows.parquet. window: one of them, or -1.
     None when there is no such window, no GPU, or not one sample before and one after the window.
@@ -33,7 +33,8 @@ def window_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
-    """The same of the host's processors and their memory; None where they do not tell."""
+    """Mean power of the host's processors and memory in a window; None if the host does not
+    report it."""
     ends_ns = _ends_ns(windows, window)
     if ends_ns is None:
         return None
@@ -42,7 +43,7 @@ def host_watts(monitor: Path, windows: Windows, window: int) -> float | None:
 
 
 def _ends_ns(windows: Windows, window: int) -> Floats | None:
-    """The begin and the end of what counts of a window."""
+    """Begin and end of the counted part of a window."""
     row = next((row for row in windows if row["window"] == window), None)
     if row is None or not row["elapsed_s"] > row["settle_s"]:
         return None
@@ -50,7 +51,7 @@ def _ends_ns(windows: Windows, window: int) -> Floats | None:
 
 
 def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
-    """Energy of one GPU since the sample before: by its own counter, else by its power."""
+    """Energy of one GPU since the previous sample: by its counter, else by its power."""
     times_ns, joules = _series(samples, "gpu_energy_joules")
     if len(times_ns):
         return times_ns, joules
@@ -60,7 +61,7 @@ def _gpu_joules(samples: Any) -> tuple[Floats, Floats]:
 
 
 def _watts(increases: tuple[Floats, Floats], ends_ns: Floats) -> float | None:
-    """Mean power between two times; None where they are not between samples."""
+    """Mean power between two times; None if there are no samples around them."""
     times_ns, joules = increases
     if not len(times_ns) or ends_ns[0] < times_ns[0] or ends_ns[1] > times_ns[-1]:
         return None

@@ -1,4 +1,4 @@
-"""The first requests to a fresh server: every batch size that it can form, once.
+"""Send the first requests to a fresh server: one of every batch size that it can form.
 
 A runtime may plan, compile or allocate when it first meets a size; no window shall pay for that
 (docs/explanation/load.md).
@@ -20,7 +20,7 @@ MOST_SIZES = 32
 
 
 def first_inferences(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """Milliseconds of each tenant's first request, to a server that has served none of it before.
+    """Latency of each tenant's very first request, in milliseconds.
 
     Whom a served model has answered before is not known.
 
@@ -47,9 +47,10 @@ def _first_ms(tenant: TenantUnderTest) -> float:
 
 
 def batch_sizes(request: int, largest: int, batching: bool) -> list[int]:
-    """The batches, in images, that requests of `request` images can end up in, smallest first.
+    """Batch sizes, in images, that the server can form from requests of `request` images,
+    ascending.
 
-    Of more than MOST_SIZES an even selection, with both ends.
+    If there are more than MOST_SIZES, an even selection with both ends.
     """
     sizes = range(request, largest + 1, request) if batching else [request]
     picked = np.linspace(0, len(sizes) - 1, min(len(sizes), MOST_SIZES)).round().astype(int)

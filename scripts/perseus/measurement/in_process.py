@@ -1,4 +1,4 @@
-"""The rate of a network without a server: Triton's part of a Python backend is played by a loop.
+"""Throughput of a network without a server: a loop plays the part of Triton for a Python backend.
 
 `python -m perseus.measurement.in_process` loads the backend's own code, so that it computes exactly
 as it does when it is served, and prints the times of its inferences.
@@ -39,11 +39,11 @@ LEAST_INFERENCES: Final = 3
 
 
 class InProcessError(RuntimeError):
-    """The network did not run; the message says why."""
+    """The network did not run in process; the message says why."""
 
 
 def has_backend(task: MeasureTask) -> bool:
-    """Whether the networks of a cell are run by a backend of ours, on a CPU of this host."""
+    """Whether the networks of the cell run in a Python backend of Perseus on a CPU of this host."""
     server = task.server
     is_ours = server.launcher == "embedded" and RUNTIMES[server.runtime].python_backend
     return is_ours and server.device == "cpu" and not any(tenant.steps for tenant in task.tenants)
@@ -52,8 +52,8 @@ def has_backend(task: MeasureTask) -> bool:
 def in_process_ms(
     repository: Path, task: MeasureTask, cores: Sequence[int], seconds: float, log_path: Path
 ) -> Floats:
-    """Times of inferences of the first tenant's requests, shape (n,), for so many seconds on these
-    cores; n is 3 at least.
+    """Inference times of the first tenant's requests, shape (n,), n >= 3, for some seconds on these
+    cores.
 
     Raises InProcessError.
     """
@@ -76,7 +76,7 @@ def in_process_ms(
 
 @dataclass(frozen=True)
 class _Tensor:
-    """What a backend takes for an input, and gives as an output."""
+    """An input or output tensor, as Triton passes it to a backend."""
 
     name: str
     values: Any
@@ -102,7 +102,7 @@ class _Response:
 
 
 class _Metrics:
-    """A family of metrics that nobody reads."""
+    """A metric family that nobody reads."""
 
     GAUGE = "gauge"
 
@@ -117,7 +117,8 @@ class _Metrics:
 
 
 def _stub() -> ModuleType:
-    """In the place of what Triton gives a Python backend; a request is a dictionary of tensors."""
+    """A replacement of Triton's module for Python backends; a request is a dictionary of
+    tensors."""
     stub = ModuleType(STUB)
     for name, value in {
         "Tensor": _Tensor,
@@ -132,7 +133,7 @@ def _stub() -> ModuleType:
 
 
 def _backend(runtime: str) -> Any:
-    """A model of the backend of that runtime."""
+    """Load the model class of the runtime's backend."""
     sys.modules[STUB] = _stub()
     tensors = sys.modules["perseus_tensors"] = ModuleType("perseus_tensors")
     tensors.tensor = _Tensor  # type: ignore[attr-defined]
@@ -144,13 +145,13 @@ def _backend(runtime: str) -> Any:
 
 
 def _spec(of: pb.ModelInput) -> TensorSpec:
-    """As the backend gets it, which Triton takes one of its sizes away for."""
+    """The configuration of a tensor as the backend gets it."""
     dims = of.reshape.shape if of.HasField("reshape") else of.dims
     return TensorSpec(of.name, pb.DataType.Name(of.data_type).removeprefix("TYPE_"), tuple(dims))
 
 
 def run(folder: Path, runtime: str, batch: int, seconds: float) -> list[float]:
-    """Milliseconds of inferences of random examples, one after another, but for the first ones."""
+    """Inference times of random examples in milliseconds, without the first ones."""
     config = text_format.Parse((folder / "config.pbtxt").read_text("utf-8"), pb.ModelConfig())
     backend = _backend(runtime)
     backend.initialize(

@@ -1,4 +1,4 @@
-"""One window under way on a running server."""
+"""A window in progress on a running server."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LiveLoad:
         self._life = ServerLife(server, clients, longest_sla_s)
 
     def until(self, elapsed_s: float) -> Observation:
-        """Raises ServerError as soon as the server is seen to be dead or silent."""
+        """Wait. Raises ServerError as soon as the server has ended or is silent."""
         look_ns = self._start_ns + round(elapsed_s * 1e9)
         while (wait_s := (look_ns - time.monotonic_ns()) / 1e9) > 0:
             time.sleep(min(wait_s, ALIVE_S))
@@ -75,8 +75,8 @@ class LiveLoad:
         return used / TICKS_PER_S
 
     def _read_queues(self) -> None:
-        """The mean queue time of what the server has served since the last reading. A server
-        without statistics is only asked whether it lives."""
+        """Mean queue time of the requests served since the last reading. Without statistics,
+        only check that the server lives."""
         for i, client in enumerate(self._clients):
             try:
                 new = tenant_times(self._server, client.model, client.steps, timeout_s=1.0)

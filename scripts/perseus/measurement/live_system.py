@@ -1,4 +1,4 @@
-"""A running Triton server under load, as the search sees it: one client per tenant."""
+"""A running Triton server under load, with one client per tenant, as a search drives it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from perseus.host.gpu import ForeignWork
 from perseus.measurement.cpu_times import CpuTimes, cpu_times
 from perseus.measurement.decomposition import Decomposition, decompose
+from perseus.measurement.idle_host import HostPatience
 from perseus.measurement.live_load import LiveLoad
-from perseus.measurement.quiet import HostPatience
 from perseus.measurement.raw_results import RequestsWriter
 from perseus.measurement.server_life import naming_death
 from perseus.peak.stats import Floats
@@ -33,7 +33,7 @@ time as it took, which is what it needs after twice the load that it carries."""
 
 @dataclass(frozen=True)
 class EndedWindow:
-    """What a window left behind besides its requests; `number` is theirs in requests.parquet."""
+    """Readings of a window besides its requests; `number` is that of requests.parquet."""
 
     number: int
     start_ns: int
@@ -42,7 +42,7 @@ class EndedWindow:
 
 
 def failures(status: NDArray[np.uint8]) -> int:
-    """How many requests of a window failed, if so many show that the server is broken; else 0.
+    """Number of failed requests if there are enough to show a broken server; else 0.
 
     `status` has shape (n,), in the order of the requests. A server with a full queue refuses most
     requests of an overload and still answers some: these are late requests. One that only refuses
@@ -84,7 +84,7 @@ class LiveSystem:
         self._patience = HostPatience(server_cores, server.pid, say, on_gpus)
         self.ended: list[EndedWindow] = []
         self.errors: dict[str, dict[str, str]] = {client.name: {} for client in clients}
-        """By tenant, the first message of each kind of error."""
+        """The first message of each kind of error, by tenant."""
 
     def offer(
         self, rates_rps: Sequence[float], duration_s: float
@@ -118,9 +118,9 @@ class LiveSystem:
 
         return self._window(start)
 
-    def until_quiet(self, foreign: float) -> bool:
+    def wait_until_idle(self, foreign: float) -> bool:
         """As of any `System`: PATIENCE_S for all calls together."""
-        return self._patience.until_quiet(foreign)
+        return self._patience.wait_until_idle(foreign)
 
     @contextmanager
     def _window(self, start: Callable[[int], None]) -> Iterator[LiveLoad]:
@@ -158,7 +158,7 @@ class LiveSystem:
         self.ended.append(EndedWindow(number, start_ns, tuple(parts), cpu))
 
     def _keep(self, patience_s: float, idle_s: float) -> tuple[int, list[Result]]:
-        """End the window, also one that goes badly, and keep its requests under the number."""
+        """End the window, even after an error, and keep its requests under its number."""
         for client in self._clients:
             client.stop(patience_s, idle_s)
         results = [client.result() for client in self._clients]

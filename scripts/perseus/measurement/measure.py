@@ -1,4 +1,4 @@
-"""Measure one cell: run its experiment on cores of its own, and write its raw results."""
+"""Measure one cell on reserved cores, and write its raw results."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.host.files import write_json
 from perseus.host.gpu import GpuError
 from perseus.host.signals import terminate_as_exit
 from perseus.measurement import computed_precision, throttled
-from perseus.measurement.advice import advised
+from perseus.measurement.advice import with_advice
 from perseus.measurement.cell import (
     BlockedError,
     CellUnderTest,
@@ -59,7 +59,7 @@ FAILURES: Final = (
     RouteError,
     TraceError,
 )
-"""What `measure` raises where nothing could be measured; each says why in a sentence."""
+"""Exceptions of `measure` if nothing could be measured; the message of each says why."""
 
 ATTEMPTS: Final = 2
 """How often a cell is measured at most, each time on a fresh server."""
@@ -68,11 +68,11 @@ STARTS_MINUTES: Final = 30
 """For what is not load: an image that is pulled, servers that start, answers that are checked."""
 
 LEAST_MINUTES: Final = 240
-"""What load takes at most is said of usual rates; a search of a slow model may take longer."""
+"""The largest time is that of usual rates; a search of a slow model may take longer."""
 
 
 def most_minutes(task: MeasureTask) -> int:
-    """How long a scheduler must let the job of a cell run: all attempts at it."""
+    """Minutes that a scheduler must allow for the job of a cell, with all attempts."""
     _, most_s = procedure(task.run.kind).load_s(task)
     return max(LEAST_MINUTES, STARTS_MINUTES + math.ceil(ATTEMPTS * most_s / 60))
 
@@ -84,7 +84,7 @@ def measure(
     say: Callable[[str], None],
     on_progress: OnProgress = ignored,
 ) -> None:
-    """Measure a cell and write its raw results; `say` and `on_progress` hear how it gets on.
+    """Measure a cell and write its raw results; `say` and `on_progress` take its progress.
 
     An infeasible SLA, a client at its limit, or a server that dies under load is a record with that
     verdict; where the trouble may pass, the cell is measured once more before. So is a setting of a
@@ -157,12 +157,12 @@ def traces_read(task: MeasureTask, inputs: Inputs) -> dict[str, str]:
     named = [(source, files[source.file]) for source in task.run.traces]
     if task.trace and inputs.trace:
         named.append((task.trace, inputs.trace))
-    return {str(source): read_trace(file, source).said(str(source)) for source, file in named}
+    return {str(source): read_trace(file, source).message(str(source)) for source, file in named}
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What was found in the `attempt` that stands, and how all of them ended."""
+    """The findings of the `attempt` that counts, and the outcomes of all attempts."""
 
     found: Findings
     attempt: int
@@ -170,12 +170,13 @@ class Tried:
 
 
 def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried:
-    """Measure a cell, again where the trouble may pass; the last attempt at a server stands.
+    """Measure a cell, and again after a temporary failure; the last attempt with a server
+    counts.
 
-    An attempt without a server is one that failed, and what stood before it stands. So does an
-    estimate where a later attempt has nothing but trouble: a server may change its speed, and the
-    next one die. Where nothing stands, that is what was found, or a mistake of who configured the
-    scenario (`is_finding`): then it raises one of FAILURES. What is blocked starts no server.
+    An attempt without a server has failed; an earlier attempt then counts. So does an estimate
+    where a later attempt has nothing but trouble: a server may change its speed, and the next
+    one die. If no attempt counts, this is the finding, or a mistake in the configuration
+    (`is_finding`), which raises one of FAILURES. A blocked cell starts no server.
     """
     if reason := why_no_model(cell.inputs.repository):
         return unserved(cell, experiment, Outcome.INFEASIBLE, [], reason)
@@ -184,33 +185,33 @@ def measure_until_answered(cell: CellUnderTest, experiment: Experiment) -> Tried
     for attempt in range(1, ATTEMPTS + 1):
         cell = replace(cell, attempt=attempt)
         if endings:
-            cell.say("{outcome}: {reason}; once more, with a fresh server".format(**endings[-1]))
+            cell.say("{outcome}: {reason}; measuring again on a fresh server".format(**endings[-1]))
         try:
             watch = QuotaWatch.begin()
-            later = watch.named(advised(experiment.measure(cell), cell), cell.task)
+            later = watch.named(with_advice(experiment.measure(cell), cell), cell.task)
         except BlockedError as error:
             cell.say(f"{Outcome.BLOCKED}: {error}")
             return unserved(cell, experiment, Outcome.BLOCKED, endings, str(error))
         except FAILURES as error:
             failed, reason = Outcome.FAILED, in_a_line(error)
-            may_pass = isinstance(error, (ServerError, ClientError))
-            if stands is None and (attempt == ATTEMPTS or not may_pass):
+            is_temporary = isinstance(error, (ServerError, ClientError))
+            if stands is None and (attempt == ATTEMPTS or not is_temporary):
                 if not is_finding(cell, error):
                     raise
                 return unserved(cell, experiment, failed, endings, reason)
             endings.append({"outcome": failed, "reason": reason})
             continue
         endings.append({"outcome": later.outcome, "reason": later.record["reason"]})
-        if stands is None or later.outcome.is_answer or later.has_limit or not stands[0].has_limit:
+        if stands is None or later.outcome.is_result or later.has_limit or not stands[0].has_limit:
             stands = later, attempt
-        if not later.outcome.may_pass:
+        if not later.outcome.is_temporary:
             break
     assert stands is not None  # else the last attempt has returned or raised
     return Tried(*stands, endings)
 
 
 def is_finding(cell: CellUnderTest, error: Exception) -> bool:
-    """Whether trouble with a server is a row, and not a mistake in the configuration.
+    """Whether an error of the server is a result, not a mistake in the configuration.
 
     It is one of a setting of a grid, or of a survey; and of tenants together of whom the cell has
     the peaks, such as more models than its memory holds.
@@ -222,7 +223,7 @@ def is_finding(cell: CellUnderTest, error: Exception) -> bool:
 
 
 def why_no_model(repository: Path | None) -> str:
-    """Why a model of the repository was not made; empty where all were."""
+    """Why a model of the repository was not made; empty if all were."""
     files = sorted(repository.glob("*/1/*")) if repository else []
     return next(filter(None, map(why_unmade, files)), "")
 
@@ -234,7 +235,7 @@ def unserved(
     before: Sequence[Mapping[str, str]],
     reason: str,
 ) -> Tried:
-    """A cell without a server, after the endings `before`."""
+    """Findings of a cell without a server, after the attempts `before`."""
     ended = {"outcome": outcome, "reason": reason}
-    found = Findings({**without_server(cell), **experiment.nothing(cell), **ended})
+    found = Findings({**without_server(cell), **experiment.empty_record(cell), **ended})
     return Tried(found, cell.attempt, [*before, ended])

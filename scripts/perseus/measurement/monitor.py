@@ -3,9 +3,9 @@
     with MonitorFile(path) as file, Monitor(file, server, server_cores=[0], client_cores=[1]):
         measure()
 
-Rows are long: one value of one metric at one time, for one tenant where the metric has one. A value
-that cannot be had (the server has died, a scrape timed out) has no row; it never ends the
-measurement.
+Rows are long: one value of one metric at one time, for one tenant where the metric has one. A
+value that is not available (the server has ended, a scrape timed out) has no row. It never ends
+the measurement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROW_GROUP_ROWS = 10_000
 
 
 class MonitorFile:
-    """monitor.parquet, to which one monitor after another may write; a context manager.
+    """monitor.parquet, to which several monitors write one after another; a context manager.
 
     It appears under its name, complete, when the context is left, also by an exception; until then
     it is `host.files.partial_path`.

@@ -11,12 +11,12 @@ METRICS = {
     "server_cpu_cores": "CPU cores used by the server and its stubs since the previous sample",
     "server_rss_bytes": "bytes; resident sets of the server's processes summed, so that pages they "
     "share (libraries, shared-memory regions) count once for each process",
-    "server_open_files": "file descriptors that the server's processes have open; none where they "
-    "are another user's",
+    "server_open_files": "file descriptors that the server's processes have open; none if they"
+    " belong to another user",
     "client_cpu_cores": "CPU cores used by the measuring process and its children, the server's "
     "processes excepted, since the previous sample",
-    "server_cores_busy": "mean busy share (0..1) of the server's cores, whoever used them",
-    "client_cores_busy": "mean busy share (0..1) of the client's cores, whoever used them",
+    "server_cores_busy": "mean busy share (0..1) of the server's cores, of all processes",
+    "client_cores_busy": "mean busy share (0..1) of the client's cores, of all processes",
     "host_memory_used_bytes": "bytes of memory in use on the host",
     "network_received_bytes": "bytes since the previous sample; loopback if the server is on this "
     "host, else all other interfaces",

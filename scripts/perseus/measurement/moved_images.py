@@ -1,4 +1,4 @@
-"""Cells that were measured with another image than their server's image stands for by now.
+"""Find cells that were measured with another image than the current image of that name.
 
 A tag may be given to another image, which the configuration and Snakemake do not see.
 """
@@ -17,13 +17,13 @@ from perseus.study.server import Server
 
 
 class ImageRecord(BaseModel):
-    """What is needed of record.json."""
+    """The keys of record.json that are needed here."""
 
     image_id: str | None = None
 
 
 def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
-    """Those of the records of a server's cells; none where no engine tells what its image is.
+    """The records with another image than the server's; none if no engine knows the image.
 
     apptainer names no ids: an image that is a file is an input of its cells.
     """
@@ -37,7 +37,7 @@ def measured_with_another(server: Server, records: Iterable[str]) -> list[str]:
 
 
 def _measured_with(record: Path) -> str | None:
-    """None where there is no record, or none that tells."""
+    """The image of a record; None without a record or an image."""
     try:
         return ImageRecord.model_validate_json(record.read_bytes()).image_id
     except (OSError, ValidationError):

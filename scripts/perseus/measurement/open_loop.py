@@ -1,4 +1,4 @@
-"""A window of fixed rates, offered as the study's arrivals are: an open loop."""
+"""An open-loop window: fixed rates, with the arrivals of the study."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def open_loop_s(task: MeasureTask, counted_s: float) -> float:
-    """Seconds of a window whose requests count for so long."""
+    """Length of a window whose requests count for `counted_s`."""
     return settle_s(task.search, task.slas) + counted_s + grace_s(task.slas)
 
 
@@ -24,7 +24,7 @@ def open_loop(
     elapsed_s: float,
     tolerance: Tolerance,
 ) -> Window:
-    """A window with a rate per tenant, judged by its SLA."""
+    """Run a window with one rate per tenant, judged by its SLA."""
     with system.offer(rates_rps, elapsed_s) as load:
         seen = load.until(elapsed_s)
     settle, grace = settle_s(task.search, task.slas), grace_s(task.slas)

@@ -1,4 +1,4 @@
-"""In which order tenants are offered alone and in pairs, so that what is compared follows."""
+"""Order of single tenants and pairs, so that windows that are compared are neighbours."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Step = tuple[int, ...]
 def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
     """One round of all pairs, in random order: (a,), (a,), (a, b), (b,), (b,), (b, c), (c,), …
 
-    Each pair has one step, between steps of its two tenants alone; each tenant is once alone twice
-    in a row. Of n tenants these are n² + n // 2 steps.
+    Each pair has one step, between steps of its two tenants alone; each tenant is once alone
+    twice in a row. For n tenants, there are n² + n // 2 steps.
     """
     order, met, steps = rng.permutation(tenants).tolist(), set[int](), list[Step]()
     for path in paths(tenants):
@@ -27,7 +27,7 @@ def all_pairs(tenants: int, rng: np.random.Generator) -> list[Step]:
 
 
 def paths(places: int) -> list[list[int]]:
-    """Paths through all places on which each is next to each other once, in whatever direction.
+    """Paths through all places in which each two places are neighbours once.
 
     Walecki's (B. Alspach, Bulletin of the ICA 52, 2008): of an even number n they are n / 2
     zigzags, each the one before turned by a place. An odd one more closes each of them to a circle.

@@ -15,8 +15,8 @@ REQUESTS = 40
 
 
 def client_preprocess_ms(tenants: Sequence[TenantUnderTest]) -> dict[str, float]:
-    """The median CPU time that this process takes to make a request's tensors, of the tenants whose
-    pictures it has, in milliseconds."""
+    """Median CPU time to make the tensors of a request, by tenant with pictures, in
+    milliseconds."""
     return {
         tenant.name: _median_ms(tenant, tenant.pictures)
         for tenant in tenants

@@ -35,9 +35,9 @@ WINDOWS_SCHEMA = pa.schema(
         column("attempt", WHOLE, "", "attempt at the cell, counted from 1; record.json names the"
                " one that stands"),
         column("window", pa.int32(), "", "window of the cell, counted from 0"),
-        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, root, confirm, speed,"
-               " alone; of closed loops: concurrency, aa; of pairs: slowdown; of replays: warm_up,"
-               " shared, alone; of fixed rates: soak"),
+        column("phase", TEXT, "", "of a search: warm_up, bracket, bisect, near_limit,"
+               " certify, probe, alone; of closed loops: concurrency, aa; of pairs: slowdown; of"
+               " replays: warm_up, shared, alone; of fixed rates: soak"),
         column("scale", REAL, "", "point s of the load line r(s) = base + s x direction; requests"
                " in flight of each tenant in a closed loop"),
         column("elapsed_s", REAL, "s", "from the start of the window to its verdict"),
@@ -45,22 +45,26 @@ WINDOWS_SCHEMA = pa.schema(
         column("start_ns", pa.int64(), "ns", "start of the window, monotonic clock"),
         column("window_verdict", TEXT, "", "the worst verdict of its tenants"),
         column("tenant", TEXT, "", "name of the tenant"),
-        column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop"
-               " that of its answers"),
-        column("requests", WHOLE, "requests", "requests that count; without the unsent"),
-        column("effective_requests", REAL, "requests", "independent requests worth as much "
+        column("offered_rps", REAL, "requests/s", "offered rate of the tenant; in a closed loop,"
+               " its throughput"),
+        column("requests", WHOLE, "requests", "requests that count, without those that the"
+                                              " client dropped"),
+        column("effective_requests", REAL, "requests", "number of independent requests with the"
+                                                       " same evidence "
                + _METHOD),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance "
                + _METHOD),
-        column("errors", WHOLE, "requests", "the sum of the next four"),
+        column("errors", WHOLE, "requests", "failed requests: sum of the next four columns"),
         column("timeouts", WHOLE, "requests", "requests without an answer in time"),
-        column("refused", WHOLE, "requests", "requests that the server did not take"),
+        column("refused", WHOLE, "requests", "requests that the server refused"),
         column("failed", WHOLE, "requests", "requests answered with another error"),
-        column("unsent", WHOLE, "requests", "requests given up, too many being in flight"),
+        column("unsent", WHOLE, "requests", "requests that the client dropped because too many"
+                                            " were in flight"),
         column("p50_ms", REAL, "ms", "median latency, from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
-        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
+        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
+                                          " do not bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("sla_percentile_ms", REAL, "ms", "latency at the percentile of the SLA"),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile"),
@@ -74,26 +78,30 @@ WINDOWS_SCHEMA = pa.schema(
                + _METHOD),
         column("send_lag_p99_ms", REAL, "ms", "99th percentile of actual minus intended send"),
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
-        column("foreign_cpu", REAL, "0..1", "share of the server's cores that others used; null"
-               " where the server's processes cannot be seen, as on another host"),
-        column("foreign_who", TEXT, "", "of those that may run there, the process that worked most;"
-               " empty where none that can be seen worked for over a tenth of a core's time"),
-        column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server worked"
-               " for others, of the GPU where it is highest; null without GPUs, or where NVML does"
-               " not tell"),
-        column("slowed", REAL, "times", "how many times slower than usual the busy server was for"
-               " a while, in windows that look for the limit; 1 where it surely was not"),
+        column("foreign_cpu", REAL, "0..1", "share of the server's cores that other processes"
+               " used; null if the server's processes are not visible, for example on another"
+               " host"),
+        column("foreign_who", TEXT, "", "the other process that used the server's cores most;"
+               " empty if no visible process used more than 10 % of a core"),
+        column("foreign_gpu", REAL, "0..1", "share of the time in which a GPU of the server"
+               " worked for other processes, the highest of its GPUs; null without GPUs, or if"
+               " NVML does not report it"),
+        column("slowed", REAL, "times", "largest temporary slowdown of the busy server, as a"
+               " factor, in windows near the limit; 1 if none is significant"),
         column("verdict", TEXT, "", "pass, fail, undecided or invalid"),
         column("reason", TEXT, "", "why, in words"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue " + _TRITON),
         column("compute_input_ms", REAL, "ms", "mean time to prepare inputs " + _TRITON),
-        column("compute_ms", REAL, "ms", "mean time of the network itself " + _TRITON),
+        column("compute_ms", REAL, "ms", "mean time to compute the network " + _TRITON),
         column("compute_output_ms", REAL, "ms", "mean time to prepare outputs " + _TRITON),
-        column("client_ms", REAL, "ms", "mean latency less the four above: network and client"),
-        column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered request,"
-               " from the start of the window until the server is idle again; null where none was"),
-        column("server_cpu_ms", REAL, "ms", "CPU time of the server likewise, per answered request"
-               " of any tenant; null where none was, and if it runs on another host"),
+        column("client_ms", REAL, "ms", "mean latency minus the four columns above: transport"
+                                        " and client"),
+        column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per answered"
+               " request, from the start of the window until the server is idle again; null if no"
+               " request was answered"),
+        column("server_cpu_ms", REAL, "ms", "CPU time of the server in the same time, per"
+               " answered request of any tenant; null if no request was answered or the server"
+               " runs on another host"),
     ]
 )  # fmt: skip
 
@@ -109,7 +117,7 @@ class RequestsWriter:
     def __init__(self, path: Path) -> None:
         self._whole = whole(path)
         self.windows = 0
-        """Those that are written, and so the number of the next."""
+        """Number of windows written, which is the number of the next window."""
 
     def __enter__(self) -> RequestsWriter:
         self._writer = pq.ParquetWriter(

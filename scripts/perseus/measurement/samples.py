@@ -85,14 +85,14 @@ class Sampler:
         self._gpus.close()
 
     def _of_processors(self) -> Iterator[Row]:
-        """With a time of its own, as GPUs have."""
+        """Samples of the processors' energy, with a time of their own."""
         now_ns = time.monotonic_ns()
         joules = None if self._energy is None else self._energy.joules()
         if joules is not None:
             yield Row(now_ns, powercap.METRIC, None, joules)
 
     def _of_gpus(self) -> Iterator[Row]:
-        """With a time of their own: energy is told of the moment at which it was read."""
+        """Samples of the GPUs, with a time of their own: that of the energy reading."""
         now_ns = time.monotonic_ns()
         for number, metric, value in self._gpus.sample():
             yield Row(now_ns, metric, None, value, number)

@@ -1,4 +1,4 @@
-"""When the requests of a replay are to be sent: drawn once, and offered in each of its windows."""
+"""Send times of a replay: drawn once, and used in each of its windows."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class ArrivalTimes(Protocol):
 
 @dataclass(frozen=True)
 class Schedule:
-    """Send times of a tenant in seconds since the start of a window, ascending, and the mean rate
-    that was asked for."""
+    """Send times of a tenant in seconds since the start of a window, ascending, and the
+    configured mean rate."""
 
     rate_rps: float
     times_s: Floats
@@ -43,7 +43,7 @@ class Schedule:
 def schedules(
     cell: CellUnderTest, run: Run, dedicated_rps: Mapping[str, float]
 ) -> tuple[Schedule, ...]:
-    """Of each tenant. Raises TraceError for a file that is no trace any more."""
+    """The schedule of each tenant. Raises TraceError if a file is no valid trace any more."""
     files = dict(zip(run.files, cell.inputs.files, strict=True))
     return tuple(
         _schedule(run, i, files, dedicated_rps.get(name, np.nan), cell.stream(i))
@@ -73,7 +73,7 @@ def _schedule(
 def near_its_mean_s(
     process: ArrivalTimes, rate_rps: float, duration_s: float, rng: np.random.Generator
 ) -> Floats:
-    """Send times of which there are about as many as the mean rate has in that time.
+    """Send times whose count is close to that of the mean rate.
 
     A window holds few bursts, so that most draws have a good deal more or less.
     """

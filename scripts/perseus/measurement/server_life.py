@@ -1,4 +1,4 @@
-"""Whether a server lives while it is under load, and why not."""
+"""Check that a server lives under load, and find out why not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DYING_S = 1.0  # a process closes its connections some time before it has ended
 
 
 class ServerLife:
-    """Looks after a server's life for one window of load, whose longest SLA is `longest_sla_s`."""
+    """Watches a server during one window; `longest_sla_s` is that of its tenants."""
 
     def __init__(
         self, server: RunningServer, clients: Sequence[Client], longest_sla_s: float
@@ -28,22 +28,21 @@ class ServerLife:
         self._served_s = [self._heard_s] * len(clients)
 
     def heard(self) -> None:
-        """The server has told its statistics, or that it lives."""
+        """The server has sent its statistics, or responded to a health request."""
         self._heard_s = time.monotonic()
 
     def served(self, client: int) -> None:
-        """By its statistics it has executed more of a client's requests, perhaps such as were given
-        up."""
+        """The statistics show more executed requests of a client, which may have timed out."""
         self._served_s[client] = time.monotonic()
 
     def require(self) -> None:
-        """Raises ServerError when the server is dead, stopped or silent."""
+        """Raise ServerError if the server has ended, is stopped or silent."""
         if not self._server.alive():
             raise ServerError("the server is dead")
         # A server on another host has no process to look at, and its refusals come at once.
         unheard_s = time.monotonic() - self._heard_s
         if self._server.pid is None and unheard_s > self._silent_s + UNHEARD_S:
-            raise ServerError(f"the server has told no statistics for {unheard_s:.0f} s")
+            raise ServerError(f"the server has sent no statistics for {unheard_s:.0f} s")
         # One that is far behind answers only what nobody waits for any more.
         now_s = time.monotonic()
         silent_s = max(
@@ -53,15 +52,15 @@ class ServerLife:
         if silent_s > SILENT_S and self._server.stopped():
             raise ServerError("the server is stopped (SIGSTOP?)")
         if silent_s > self._silent_s:
-            raise ServerError(f"the server has answered nothing for {silent_s:.0f} s")
+            raise ServerError(f"the server has answered no request for {silent_s:.0f} s")
 
 
 @contextmanager
 def naming_death(server: RunningServer) -> Iterator[None]:
-    """Whatever fails because the server has died is told as its death.
+    """Convert any error caused by the end of the server into a ServerError that says so.
 
-    Which of its connections is found closed first is chance: a request's, that of the statistics,
-    that of a client which is about to start.
+    Any of its connections may be the first that is found closed: that of a request, of the
+    statistics, or of a client that starts.
     """
     try:
         yield
@@ -71,4 +70,4 @@ def naming_death(server: RunningServer) -> Iterator[None]:
             time.sleep(0.05)
         if server.alive():
             raise
-        raise ServerError("the server died in mid-run") from error
+        raise ServerError("the server ended during the measurement") from error

@@ -1,4 +1,4 @@
-"""The server of a cell: started, checked, watched, and put under load.
+"""The server of a cell: start it, check its responses, watch it, and offer load.
 
 An experiment that measures load takes a `server_under_test`; one that measures the start itself
 takes as many servers as it likes from `started`, and what it needs of the rest.
@@ -49,12 +49,12 @@ NO_SERVER: Final[Mapping[str, Any]] = {
     "request_bytes": {},
     "client_preprocess_ms": {},
 }
-"""What record.json says of a server that there was not."""
+"""Keys of record.json for a cell without a server."""
 
 
 @contextmanager
 def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
-    """A fresh server whose models are loaded, and the seconds from its start until then.
+    """Start a fresh server; return it with the seconds until its models were ready.
 
     Raises ServerError when it does not start.
     """
@@ -78,7 +78,7 @@ def started(cell: CellUnderTest) -> Iterator[tuple[RunningServer, float]]:
 
 @dataclass(frozen=True)
 class ServerUnderTest:
-    """A server that answers as torch does, or as it did itself, and is watched.
+    """A server whose responses are checked and which is watched.
 
     `unloaded_ms` are latencies of each tenant's single requests, `unloaded_p50_ms` their medians;
     `record` is the server's part of record.json.
@@ -97,7 +97,7 @@ class ServerUnderTest:
 
 
 def without_server(cell: CellUnderTest) -> dict[str, Any]:
-    """The part of record.json of a cell that needed none, or had none; a log is kept."""
+    """The part of record.json for a cell without a server."""
     if not cell.server_log.exists():
         cell.server_log.write_text("No server was started.\n")
     return dict(NO_SERVER)
@@ -105,7 +105,7 @@ def without_server(cell: CellUnderTest) -> dict[str, Any]:
 
 @contextmanager
 def server_under_test(cell: CellUnderTest) -> Iterator[ServerUnderTest]:
-    """A server that was started and checked, is watched, and is ready to be loaded.
+    """Start and check a server, and watch it while the context is open.
 
     Raises ServerError when it does not start, VerificationError when it serves wrong answers, or
     answers out of its cache.

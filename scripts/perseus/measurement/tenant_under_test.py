@@ -1,4 +1,4 @@
-"""A tenant on a running server: what its requests may carry, and how they reach the server."""
+"""A tenant on a running server: its examples and the routes of its requests."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ from perseus.traffic.route import INPUT, OUTPUT, Batch, Route, request_images, r
 from perseus.traffic.transport import Transport
 
 OpenRoute = Callable[[str, Sequence[Batch], float, Sequence[str]], AbstractContextManager[Route]]
-"""Opens the route of a model's requests with these inputs, which time out after so many seconds and
-ask for these outputs."""
+"""Opens the route of a model's requests with these inputs, timeout and outputs."""
 
 ANSWER_S = 120.0
 
 
 @dataclass(frozen=True)
 class TenantUnderTest:
-    """A tenant, and how its server has its model.
+    """A tenant, and the settings of its model on the server.
 
     `examples` are the model's inputs by name, shape (n, ...), n of them; those of images are
     (n, 3, height, width). `reference` has the answers of the export, None where the server's own
@@ -60,16 +59,16 @@ class TenantUnderTest:
 
     @property
     def count(self) -> int:
-        """Of the examples."""
+        """Number of examples."""
         return len(next(iter(self.examples.values())))
 
     @property
     def load_images(self) -> list[list[int]]:
-        """The examples of each request that the load takes turns with."""
+        """The examples of each request; the load sends them in turn."""
         return request_images(self.count, self.settings.request_batch_size)
 
     def batches(self, parts: Sequence[Sequence[int]]) -> list[Mapping[str, Tensor]]:
-        """Inputs of requests that carry these examples, of images as tensors or as files."""
+        """Inputs of requests with these examples; images as tensors or as files."""
         if self.pictures is not None and self.settings.preprocessing == "server":
             files = self.pictures.files
             return [{INPUT: as_batch([files[i] for i in part])} for part in parts]
@@ -80,24 +79,24 @@ class TenantUnderTest:
         ]
 
     def _sent(self, values: Tensor) -> Tensor:
-        """As the configuration of a model that we bring says it: Triton knows no tensor without
-        dimensions beside the batch, but takes one of 1 away."""
+        """The shape of the values as our model configuration declares it: Triton needs a
+        dimension beside the batch, so a scalar gets one of size 1."""
         is_served = self.reference is None
         return values if is_served or values.ndim > self.has_batches else values[..., np.newaxis]
 
     @property
     def request_bytes(self) -> float:
-        """Of the inputs of a request, mean over those of the load."""
+        """Mean size of the inputs of a request."""
         requests = self.batches(self.load_images)
         return sum(tensor.nbytes for each in requests for tensor in each.values()) / len(requests)
 
     def load_route(self, timeout_s: float) -> AbstractContextManager[Route]:
-        """The route of the load."""
+        """The route for the load."""
         return self._route(self.load_images, timeout_s)
 
     @contextmanager
     def transport(self, parts: Sequence[Sequence[int]]) -> Iterator[Transport]:
-        """A connection for single requests that carry these examples; `infer` waits `ANSWER_S`.
+        """A connection for single requests with these examples; `infer` waits for `ANSWER_S`.
 
         Raises RequestFailedError and RouteError.
         """
@@ -105,7 +104,7 @@ class TenantUnderTest:
             yield transport
 
     def unseen_batches(self) -> list[Mapping[str, Tensor]]:
-        """Inputs of requests that no other request carries: the values of the examples, shifted.
+        """Inputs that no other request has: the shifted values of the examples.
 
         None where the server gets pictures as files.
         """
@@ -115,7 +114,7 @@ class TenantUnderTest:
         return shifted.batches(self.load_images)
 
     def route_of(self, batches: Sequence[Batch]) -> AbstractContextManager[Route]:
-        """The route of requests with these inputs, which time out after ANSWER_S."""
+        """The route of requests with these inputs, with a timeout of ANSWER_S."""
         return self.open_route(self.model, batches, ANSWER_S, self.outputs)
 
     def _route(
@@ -125,7 +124,7 @@ class TenantUnderTest:
 
 
 def _shifted(named: tuple[str, Tensor]) -> tuple[str, Tensor]:
-    """The same values of each example, moved by one place."""
+    """The values of each example, shifted by one place."""
     name, values = named
     rolled = np.roll(values.reshape(len(values), -1), 1, axis=1)
     return name, rolled.reshape(values.shape)
@@ -134,20 +133,20 @@ def _shifted(named: tuple[str, Tensor]) -> tuple[str, Tensor]:
 def tenants_on(
     server: RunningServer, task: MeasureTask, references: Mapping[str, Path]
 ) -> list[TenantUnderTest]:
-    """The tenants of a cell; `references` are the files of the models that were brought, by tenant.
+    """The tenants of a cell; `references` are the reference files of deployed models, by tenant.
 
     Raises ServerError where the server has not the model of another, or it cannot be measured.
     """
     open_route = partial(route_to, server, task.client)
     return [
-        _brought(tenant, references[tenant.name], open_route)
+        _deployed(tenant, references[tenant.name], open_route)
         if tenant.served_model is None
         else _served(server, tenant, tenant.served_model, task.seed, open_route)
         for tenant in task.tenants
     ]
 
 
-def _brought(tenant: MeasuredTenant, path: Path, open_route: OpenRoute) -> TenantUnderTest:
+def _deployed(tenant: MeasuredTenant, path: Path, open_route: OpenRoute) -> TenantUnderTest:
     assert tenant.max_batch_size is not None and tenant.dynamic_batching is not None
     with np.load(path) as arrays:
         reference = Reference.of(arrays)
@@ -170,7 +169,7 @@ def _examples(found: ModelOnServer, wanted: ServedModel, seed: int) -> dict[str,
     try:
         return own_examples(wanted.examples, found.inputs, seed)
     except ExportError as error:
-        raise ServerError(f"{found.name!r} cannot be asked: {error}") from error
+        raise ServerError(f"{found.name!r} cannot be measured: {error}") from error
 
 
 def _served(

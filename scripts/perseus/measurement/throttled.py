@@ -1,4 +1,4 @@
-"""Whether a CPU quota stopped the server of a cell, which nothing else on the host explains."""
+"""Detect whether a CPU quota stopped the server of a cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EXPLAINED: Final = (Outcome.UNSTEADY, Outcome.DISTURBED, Outcome.CLIENT_LIMITED)
 
 @dataclass(frozen=True)
 class QuotaWatch:
-    """The quota, if there is one, and its counters when the watch began."""
+    """The CPU quota, if there is one, and its counters at the start of the watch."""
 
     quota: CpuQuota | None
     before: Throttling
@@ -32,24 +32,24 @@ class QuotaWatch:
         return cls(quota, quota.throttling() if quota else Throttling(0, 0))
 
     def named(self, found: Findings, task: MeasureTask) -> Findings:
-        """The findings with `throttled`: how often the quota stopped server and client, which are
-        in one container; if that explains the outcome, it is another one."""
+        """The findings with `throttled`, the share of periods in which the quota stopped server
+        and client. If that explains the outcome, the outcome becomes `throttled`."""
         share = self.quota.throttling().share_since(self.before) if self.quota else 0.0
         if self.quota is None or share <= LITTLE:
             return replace(found, record={**found.record, "throttled": None})
         who = "the client" if task.server.remote else "server and client"
-        said = (
+        message = (
             f"the CPU quota of {self.quota.cores:g} cores stopped {who} in {share:.0%} of its"
             " periods"
         )
-        record = {**found.record, "throttled": said}
+        record = {**found.record, "throttled": message}
         if found.outcome in EXPLAINED:
-            reason = f"{said} ({found.record['reason']})"
+            reason = f"{message} ({found.record['reason']})"
             record |= {"outcome": Outcome.THROTTLED, "reason": reason}
         return replace(found, record=record)
 
 
 def warnings(record: Mapping[str, Any]) -> Iterator[str]:
-    """One sentence about a cell that a quota stopped; `record` is its part of record.json."""
-    if said := record.get("throttled"):
-        yield f"{said}: limits are those of the quota"
+    """One warning about a cell that a quota stopped; `record` is its part of record.json."""
+    if message := record.get("throttled"):
+        yield f"{message}: the measured limits are those of the quota"

@@ -1,4 +1,4 @@
-"""Triton's metrics: scraped from its endpoint in Prometheus's text format, and read."""
+"""Scrape and parse the metrics of Triton."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Key = tuple[str, str | None]
 
 @dataclass(frozen=True)
 class Scrape:
-    """The values of one scrape that a monitor records."""
+    """Values of one scrape that the monitor records."""
 
     counters: Mapping[Key, float]
     gauges: Mapping[Key, float]
@@ -34,9 +34,9 @@ class Scrape:
 def parse_metrics(text: str) -> Scrape:
     """Read Triton's metrics in Prometheus's text format.
 
-    Counters and gauges called `nv_inference_*` are summed per model over all other labels (version,
-    reason of failure, GPU), gauges called `nv_cpu_*` and `nv_gpu_*` over theirs. What is not a
-    finite number is left out.
+    Counters and gauges called `nv_inference_*` are summed per model over all other labels
+    (version, reason of failure, GPU), gauges called `nv_cpu_*` and `nv_gpu_*` over theirs.
+    Values that are not finite are left out.
 
     Raises:
         ValueError: the text is not in that format.
@@ -56,8 +56,8 @@ def parse_metrics(text: str) -> Scrape:
 
 
 def told_precisions(text: str) -> dict[str, str]:
-    """The precision that each model's network is computed in, as far as its backend has a metric
-    that says so; in the words of the configuration, such as fp32.
+    """The computed precision of each model, in terms of the configuration (fp32), if its backend
+    has a metric for it.
 
     Raises ValueError: the text is not in that format.
     """
@@ -82,7 +82,7 @@ def counter_increases(before: Mapping[Key, float], after: Mapping[Key, float]) -
 
 
 class Scraper:
-    """Keeps one connection to the metrics endpoint: a new one each time costs twice as much."""
+    """Keeps one connection to the metrics endpoint, which halves the cost of a scrape."""
 
     def __init__(self, url: str, access: Access) -> None:
         parts = urlsplit(url)
@@ -103,11 +103,11 @@ class Scraper:
             )
 
     def get(self) -> Scrape | None:
-        """The metrics of now, or None if they cannot be had."""
+        """Current metrics, or None if they are not available."""
         return self.read(parse_metrics)
 
     def read(self, parse: Callable[[str], T]) -> T | None:
-        """What is read out of the metrics of now, or None if they cannot be had."""
+        """The parsed current metrics, or None if they are not available."""
         try:
             deadline_s = time.monotonic() + TIMEOUT_S
             self._connection.request("GET", self._path, headers=self._headers)

@@ -1,4 +1,4 @@
-"""What a model can answer at most without batching, and a warning about answers that come faster.
+"""The highest throughput of a model without batching, and a warning about higher throughputs.
 
 Answers beyond this limit did not pass the model one after another: something may answer in its
 place, such as a cache, in the server, in the model, or in front of both. The requests that measure
@@ -56,7 +56,7 @@ def unbatched_limit_rps(
 
 
 def _instances(server: RunningServer, model: str) -> int | None:
-    """Of a model whose configuration says how many requests it works on at the same time."""
+    """Number of instances, if the configuration of the model states it."""
     try:
         with Control(server) as control:
             config = control.config(model)
@@ -70,11 +70,10 @@ def _instances(server: RunningServer, model: str) -> int | None:
 def warnings(
     limits_rps: Mapping[str, float | None], windows: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
-    """One sentence for each tenant whose answers came faster than its limit.
+    """One warning for each tenant that exceeded its limit in a window.
 
-    Of each phase the median window counts: a host that is faster for a second than it was when the
-    limit was measured makes a single window fast, and a cache makes all of them fast. windows: rows
-    of windows.parquet.
+    The median window of each phase counts: if the host is faster for a second, a single window is
+    fast, but a cache makes all windows fast. windows: rows of windows.parquet.
     """
     for tenant, limit_rps in limits_rps.items():
         rates_rps = defaultdict[str, list[float]](list)
@@ -86,7 +85,7 @@ def warnings(
         fastest_rps = max(map(median, rates_rps.values()), default=0.0)
         if limit_rps is not None and fastest_rps > TOLERANCE * limit_rps:
             yield (
-                f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer only"
-                f" {limit_rps:.0f} by the time that single requests take: check whether a cache"
-                " answers in place of the model"
+                f"{tenant} answered {fastest_rps:.0f} requests/s, but its instances can answer"
+                f" only {limit_rps:.0f}, judging by the latency of single requests: check whether"
+                " a cache answers instead of the model"
             )

@@ -1,4 +1,4 @@
-"""Check that a server answers as the network did when it was exported, or as it does itself."""
+"""Check that the responses of a server equal those of the exported network, or each other."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from perseus.traffic.route import RouteError
 from perseus.traffic.transport import RequestFailedError
 
 Answers = list[dict[str, Tensor]]
-"""Of each request, its outputs by name."""
+"""Outputs of each request, by name."""
 
 
 class VerificationError(RuntimeError):
-    """A server's answers differ from the network's or from each other, or come from a cache."""
+    """Responses of a server differ from the network's or from each other, or come from a cache."""
 
 
 def verify(tenants: Sequence[TenantUnderTest]) -> dict[str, float | None]:
-    """The relative error of each tenant's answers, over the very path that will be measured.
+    """The relative error of each tenant's responses, over the route that is measured.
 
     The requests are the smallest that are sent, all examples as one batch as far as the server
-    takes that, and those that the load will consist of. Where no answers are known, all
-    are asked twice, and answers are held against the first ones. The error is None of answers that
-    change from call to call, as the study says.
-    Raises VerificationError when an error is above the tolerance, or when a model does not answer.
+    takes that, and those that the load will consist of. Without reference responses, each
+    request is sent twice, and the responses are compared with each other. The error is None of
+    answers that change from call to call, as the study says. Raises VerificationError when an
+    error is above the tolerance, or when a model does not answer.
     """
     return {tenant.name: _verified(tenant) for tenant in tenants}
 
 
 def unchecked(relative_errors: Mapping[str, float | None]) -> Iterator[str]:
-    """One sentence for each tenant whose answers were not compared."""
+    """One warning for each tenant whose responses were not compared."""
     for tenant, error in relative_errors.items():
         if error is None:
             yield (
-                f"{tenant} answers otherwise from call to call (deterministic: false), so that no"
-                " answer was checked"
+                f"{tenant} gives different responses to the same request (deterministic: false),"
+                " so its responses were not checked"
             )
 
 
 def refuse_cached(server: RunningServer, tenants: Sequence[TenantUnderTest]) -> None:
-    """Raise VerificationError if the server's statistics count hits of its response cache.
+    """Raise VerificationError if the statistics of the server count cache hits.
 
     Call it after requests were repeated, which a cache would have answered.
     """
@@ -108,8 +108,8 @@ def _repeated(
         problem = "has values that are not finite"
     elif not (error := repeated_error(answers, again)) <= REPEATED:
         problem = (
-            f"differs by a relative error of {error:.2g} (allowed: {REPEATED:g}) when the same is"
-            " asked again, and nothing else tells whether it is right"
+            f"differs by a relative error of {error:.2g} (allowed: {REPEATED:g}) when the same"
+            " request is sent again, so its responses cannot be checked"
         )
     else:
         return error
@@ -119,7 +119,7 @@ def _repeated(
 
 
 def _rows(answers: Sequence[Tensor]) -> list[Tensor]:
-    """Of batches, the answer to each example."""
+    """The responses of batches, one by example."""
     return [row for batch in answers for row in np.atleast_1d(batch)]
 
 

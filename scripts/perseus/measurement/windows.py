@@ -1,4 +1,4 @@
-"""Windows of load that have ended, as rows of windows.parquet."""
+"""Ended windows as rows of windows.parquet."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from perseus.measurement.cell import CellUnderTest
 from perseus.measurement.live_system import EndedWindow, LiveSystem
-from perseus.measurement.progress.words import describe_window
+from perseus.measurement.progress.messages import describe_window
 from perseus.peak.window import Window
 
 
 def keep(cell: CellUnderTest, system: LiveSystem, window: Window, seconds_left: float) -> None:
-    """Keep the window that has just ended, and tell of it."""
+    """Keep the ended window, and report it."""
     names = cell.task.tenant_names
     cell.raw.windows += as_rows(window, system.ended[-1], names, cell.attempt)
     cell.progressed(system.server, seconds_left, describe_window(window, names, seconds_left))

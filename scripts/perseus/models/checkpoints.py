@@ -32,7 +32,7 @@ class Found(NamedTuple):
     state: State
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         parts = [f"key {self.key!r}"] if self.key else []
         prefix = [f"prefix {self.prefix!r}"] if self.prefix or not self.key else []
         return " ".join([*parts, *prefix])
@@ -75,7 +75,7 @@ def weights_of(states: Mapping[str, State], names: Collection[str], path: Path) 
         if first.prefix
         else part
     )
-    several = "; ".join(each.words for each in found)
+    several = "; ".join(each.description for each in found)
     raise CheckpointError(
         f"{path} holds several sets of weights of the network: {several}."
         f" Keep one, such as: torch.save({kept}, 'one.pt')"

@@ -61,8 +61,8 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
         for each in values:
             if (datatype := declared(each).datatype) not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {datatype}, and numbers are needed"
-                    f" ({', '.join(DTYPES)})"
+                    f"its {what} {each.name!r} is of type {datatype}, but only numbers are"
+                    f" supported ({', '.join(DTYPES)})"
                 )
     for name in sizes.shape:
         if name not in names:
@@ -72,7 +72,7 @@ def problems(model: onnx.ModelProto, sizes: Sizes) -> Iterator[str]:
         yield from _size_problems(each, sizes)
     if sizes.input_size and not any(_has_size(each, sizes.input_size) for each in inputs):
         given = ", ".join(_described(each) for each in inputs)
-        yield f"input_size: no size of {given} is {sizes.input_size} or open (leave it out)"
+        yield f"input_size: no size of {given} is {sizes.input_size} or open (remove it)"
 
 
 def _size_problems(value: onnx.ValueInfoProto, sizes: Sizes) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How a window of bursty load kept its SLA: over time, in its worst minute, and on the whole
+"""How well a window of bursty load kept its SLA: over time, in its worst minute, and in total
 (docs/explanation/replay.md).
 
 A request belongs to the second in which it was intended, however late it was sent or answered.
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from perseus.peak import stats
 from perseus.peak.outcome import Outcome
 from perseus.peak.system import Observation
-from perseus.peak.verdict import QUIET, TenantWindow, Verdict, used_by_others
+from perseus.peak.verdict import ON_IDLE_HOST, TenantWindow, Verdict, other_load
 from perseus.study.sla import Sla
 from perseus.traffic.requests import MS, Requests, Status
 
@@ -26,7 +26,7 @@ MINUTE: Final = 60
 
 @dataclass(frozen=True)
 class Minute:
-    """60 s from `start_s` on, or all of a shorter window: requests, and those within the SLA."""
+    """60 s from `start_s` on, or a whole shorter window: its requests, and those within the SLA."""
 
     start_s: int
     requests: int
@@ -35,15 +35,15 @@ class Minute:
 
 @dataclass(frozen=True)
 class Attainment:
-    """By second since the start of a window, both of shape (n,): requests, and those of them that
-    were answered within the SLA's latency. Without the unsent, which no server could answer."""
+    """Arrays by second since the start of a window, both of shape (n,): requests, and requests
+    within the SLA. Requests that the client dropped do not count."""
 
     requests: Counts
     within: Counts
 
     @classmethod
     def of(cls, seen: Observation, tenant: int, sla: Sla, seconds: int) -> Attainment:
-        """Of a tenant in a window with so many seconds of arrivals."""
+        """The attainment of a tenant in a window with this many seconds of arrivals."""
         requests = seen.requests[tenant]
         due = requests.status != Status.UNSENT
         second = (requests.intended_ns - seen.start_ns) // 10**9
@@ -51,11 +51,11 @@ class Attainment:
         return cls(*(np.bincount(second[each], minlength=seconds) for each in (due, within)))
 
     def back(self, sla: Sla) -> NDArray[np.bool_]:
-        """The seconds whose requests keep the SLA, or that have none."""
+        """Seconds that keep the SLA or have no requests."""
         return np.asarray(self.requests - self.within <= sla.allowed * self.requests)
 
     def worst_minute(self) -> Minute:
-        """The lowest attainment of any minute with requests, the first if there are several."""
+        """The minute with the lowest attainment; the first of several."""
         length = min(MINUTE, len(self.requests))
         requests, within = (
             np.convolve(each, np.ones(length, np.int64), "valid")
@@ -77,7 +77,7 @@ def attained(requests: Requests, sla: Sla, now_ns: int) -> stats.Interval:
 def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
     """The share of requests that were late even if only the time since their actual send counts.
 
-    Those that are still to be sent are not: that is the client's fault.
+    Requests that the client has not sent do not count, since that is a failure of the client.
     """
     sent = requests.sent_ns > 0
     waited_ms = (requests.sent_ns - requests.intended_ns) / MS
@@ -87,7 +87,7 @@ def late_from_send(requests: Requests, sla: Sla, now_ns: int) -> float:
 
 
 class ReplayVerdict(StrEnum):
-    """On one tenant in one window of a replay."""
+    """The verdict on one tenant in one window of a replay."""
 
     OK = "ok"
     SLA_MISSED = "sla_missed"
@@ -96,27 +96,27 @@ class ReplayVerdict(StrEnum):
 
     @property
     def outcome(self) -> Outcome:
-        """Of its cell: that an SLA was missed is an answer, too."""
+        """The outcome of its cell: a missed SLA is a result, not a failure."""
         return Outcome.OK if self is ReplayVerdict.SLA_MISSED else Outcome(self)
 
 
 def verdict(seen: TenantWindow, sla: Sla, late_from_send: float) -> tuple[ReplayVerdict, str]:
-    """The first rule that applies, and why: what happened, not what it bodes.
+    """The first rule that applies, and its reason.
 
-    Nothing that the client or the host may have done is laid at the server's door; what kept the
-    SLA in spite of it would have kept it without.
+    Disturbances by the client or the host never count against the server. A window that keeps
+    the SLA in spite of them would have kept it without.
     """
     missed = f"{1 - seen.exceedance:.1%} within {sla.latency_ms:g} ms"
     invalid = seen.verdict is Verdict.INVALID
-    others, used = used_by_others(seen)
-    sends = f"{1 - late_from_send:.1%} from their sends, which were late"
+    others, used = other_load(seen)
+    sends = f"{1 - late_from_send:.1%} counted from their actual send times, which were late"
     rules = (
         (invalid and seen.disturbed, ReplayVerdict.DISTURBED, seen.reason),
         (invalid, ReplayVerdict.CLIENT_LIMITED, seen.reason),
         (seen.requests == 0, ReplayVerdict.OK, "no request came"),
         (seen.exceedance <= sla.allowed, ReplayVerdict.OK, ""),
         (late_from_send <= sla.allowed, ReplayVerdict.CLIENT_LIMITED, f"{missed}, but {sends}"),
-        (others > QUIET.foreign, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),
+        (others > ON_IDLE_HOST.foreign, ReplayVerdict.DISTURBED, f"{missed}, while {used}"),
     )
     found = ((each, reason) for applies, each, reason in rules if applies)
     return next(found, (ReplayVerdict.SLA_MISSED, missed))

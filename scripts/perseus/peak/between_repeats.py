@@ -1,7 +1,9 @@
-"""What few repeats tell of the mean of many (docs/explanation/repeats.md).
+"""Estimate the mean of many repeats, and its uncertainty, from few repeats
+(docs/explanation/repeats.md).
 
-Repeats differ by more than each of them knows of itself: hosts wander. By how much is not known
-either, and two to five repeats hardly tell. So it is a parameter of its own, with a prior.
+Repeats differ by more than their own uncertainty, because the speed of hosts changes. The size
+of the difference is unknown, and two to five repeats hardly show it. So it is a parameter of its
+own, with a prior.
 """
 
 from __future__ import annotations
@@ -14,20 +16,21 @@ from scipy import special
 from perseus.peak.stats import Floats
 
 DRAWS = 2000
-"""Of a limit, for the ends of its interval."""
+"""Number of draws of a limit, for the ends of its interval."""
 
 PRIOR = 0.25
 """Standard deviation of the half-normal prior on the deviation between repeats, of log(limit).
 
-Hosts were seen to wander by 5 to 20 %. With this prior intervals of two to five repeats hold their
-95 % up to there, and two repeats that agree still give one of about 20 %; the t interval of two has
+Real hosts changed by 5 to 20 %. With this prior intervals of two to five repeats hold their 95 %
+up to there, and two repeats that agree still give one of about 20 %; the t interval of two has
 no use.
 """
 
 HOSTS_PRIOR = 1.0
-"""The same of the half-normal prior on how far hosts lie apart, of log(deviation between repeats).
+"""The same of the half-normal prior on how far hosts lie apart, of log(deviation between
+repeats).
 
-A quiet host and a busy one differ by up to eight times or so.
+The deviations of an idle and a busy host differ by a factor of up to eight.
 """
 
 Group = tuple[Floats, Floats]
@@ -43,7 +46,7 @@ def limit_draws(
     draws: int,
     deviations: Floats | None = None,
 ) -> Floats:
-    """Draws of the limit that each repeat stands for, shape (draws, repeats); all are positive.
+    """Draws of the limit of each repeat, shape (draws, repeats); all are positive.
 
     Each repeat is drawn from its own posterior. A factor that a draw has in common is how far the
     mean of so few may lie from that of many: exp(tau z / sqrt(repeats)), z standard normal and tau
@@ -81,10 +84,10 @@ def deviation_draws(
 def shared_deviation_draws(
     groups: Sequence[Group], rng: np.random.Generator, draws: int, prior: float = PRIOR
 ) -> Floats:
-    """The same where several things were repeated, each with its own mean: (means, variances).
+    """The same for several quantities with their own means: (means, variances).
 
-    What lies between repeats is the host's, and so that of all of them. `prior` is the standard
-    deviation of the half-normal prior.
+    The deviation between repeats belongs to the host, so all quantities share it. `prior` is the
+    standard deviation of the half-normal prior.
     """
     log_density = _log_prior(prior) + _log_likelihood(groups)
     density = np.exp(log_density - log_density.max())
@@ -106,7 +109,7 @@ def mean_draws(
 def deviation_draws_of_each(
     groups: Mapping[str, Sequence[Group]], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """The same of each of several hosts, by name, (draws,) each; draws of all go together.
+    """The same for each of several hosts, by name; (draws,) each, drawn jointly.
 
     Hosts are exchangeable (Gelman et al., Bayesian Data Analysis, 3rd ed., section 5.3): the
     logarithm of the deviation of each is normal around one that they have in common, which has the
@@ -134,20 +137,19 @@ def deviation_draws_of_each(
 
 
 def _drawn(densities: Floats, rng: np.random.Generator) -> Floats:
-    """A deviation by each row of densities."""
+    """Draw one deviation from each row of densities."""
     upto = densities.cumsum(axis=1)
     below = upto < rng.random(len(upto))[:, None] * upto[:, -1:]
     return _DEVIATIONS[below.sum(axis=1)]
 
 
 def _log_prior(scale: float) -> Floats:
-    """Of each of _DEVIATIONS: half-normal. The grid is even on a logarithmic scale, so that each
-    value stands for a range as wide as itself."""
+    """Log prior of _DEVIATIONS: half-normal, on a logarithmic grid."""
     return np.asarray(np.log(_DEVIATIONS) - 0.5 * (_DEVIATIONS / scale) ** 2)
 
 
 def _log_likelihood(groups: Sequence[Group]) -> Floats:
-    """Of each of _DEVIATIONS."""
+    """Log likelihood of _DEVIATIONS."""
     found = np.zeros(len(_DEVIATIONS))
     for means, variances in groups:
         weights = 1 / (variances + _DEVIATIONS[:, None] ** 2)

@@ -1,5 +1,5 @@
-"""What can be certified: an SLA that a request alone keeps, at rates at which the windows of the
-preset see enough requests."""
+"""Check whether an SLA can be certified: a single request must keep it, and the windows of the
+preset must contain enough requests."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from perseus.study.sla import Sla
 def infeasible(
     slas: Sequence[Sla], names: Sequence[str], unloaded_p50_ms: Mapping[str, float]
 ) -> str:
-    """Why no load at all can keep the SLAs, if so."""
+    """Why no load can keep the SLAs; empty if one may."""
     for name, sla in zip(names, slas, strict=True):
         # The median: few requests say nothing of a high percentile, and one may hiccup.
         if unloaded_p50_ms[name] > sla.latency_ms:
             return (
-                f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without any load, its SLA is"
-                f" {sla.latency_ms:g} ms"
+                f"{name} takes {unloaded_p50_ms[name]:.1f} ms (median) without load, longer than"
+                f" its SLA of {sla.latency_ms:g} ms"
             )
     return ""
 
@@ -27,7 +27,7 @@ def infeasible(
 def too_slow(
     preset: str, slas: Sequence[Sla], limits_rps: Sequence[float], names: Sequence[str]
 ) -> str:
-    """Which tenants a preset cannot certify if these are their limits, and which preset can.
+    """Which tenants the preset cannot certify at these limits, and which preset can.
 
     Empty if it can certify them all; a tenant without load needs no preset.
     """
@@ -46,9 +46,9 @@ def begins_too_slow(
     names: Sequence[str],
     unloaded_p50_ms: Mapping[str, float],
 ) -> str:
-    """The same before a search, of which is known at which rates it begins: limits may be higher.
+    """The same before a search, from its start rates; limits may be higher.
 
-    Those of SLAs that leave little for waiting are told of where they must be lower.
+    If SLAs leave little time for waiting, lower limits are taken into account.
     """
     found = []
     for name, sla, start in zip(names, slas, start_rps, strict=True):
@@ -66,8 +66,9 @@ def begins_too_slow(
 
 
 def _one_after_the_other_rps(sla: Sla, work_ms: float) -> float:
-    """At most, as far as a request waits for the rest of the one that it finds served, which is
-    uniform: if it leaves the SLA less than that work, the server may be busy for only so long."""
+    """An upper bound of the limit of a server that serves one request after the other: an
+    arriving request waits for the rest of the current one, which is uniform. If that exceeds the
+    SLA minus the service time, the utilisation is bounded."""
     late = 1 - (sla.latency_ms - work_ms) / work_ms  # of those that find it busy
     busy = min(1.0, sla.allowed / late) if late > 0 else 1.0
     return 1000 * busy / work_ms

@@ -1,4 +1,4 @@
-"""A window as it bears on the limit of one tenant."""
+"""The evidence of one window about the limit of one tenant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.traffic.requests import Status
 
 @dataclass(frozen=True)
 class Evidence:
-    """One window, of one tenant.
+    """One window of one tenant.
 
     `arrivals_s` are the times of all tenants' requests since the start of the window, `done_s`
     those of this tenant's answers (NaN without one), `first` and `last` the range of its requests
@@ -37,7 +37,7 @@ class Evidence:
 
     @classmethod
     def of(cls, window: Window, tenant: int, sla: Sla, grace_s: float) -> Evidence:
-        """What a window says of one tenant's limit."""
+        """Extract the evidence of a tenant from a window."""
         seen = window.seen
         mine = seen.requests[tenant]
         part = counted(seen, tenant, window.settle_s, grace_s)
@@ -46,7 +46,7 @@ class Evidence:
         late &= part.status != Status.UNSENT  # the server has no part in those
         return cls(
             scale=window.scale,
-            confirms=window.phase is Phase.CONFIRM,
+            confirms=window.phase is Phase.CERTIFY,
             arrivals_s=tuple((r.intended_ns - seen.start_ns) / 1e9 for r in seen.requests),
             done_s=np.where(mine.answered, (mine.done_ns - seen.start_ns) / 1e9, np.nan),
             first=first,

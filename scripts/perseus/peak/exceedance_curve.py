@@ -1,4 +1,4 @@
-"""The share of late requests in the long run of a virtual queue, over the load."""
+"""The long-run exceedance of a virtual queue as a function of the load."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ExceedanceCurve:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, requests: int) -> ExceedanceCurve:
-        """A tenant's along the load line, from long runs of so many requests."""
+        """The curve of a tenant along the load line, from long runs with this many requests."""
         allowed = model.slas[tenant].allowed
         level = float(np.log(allowed / (1 - allowed)))
         logit = _long_run_logit(model, tenant)

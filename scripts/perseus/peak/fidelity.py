@@ -1,4 +1,4 @@
-"""Schedule fidelity: how exactly the requests of a window were sent when they should have been."""
+"""Schedule fidelity: how close actual send times are to intended send times."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PUNCTUAL_MS: Final = 1.0
 
 @dataclass(frozen=True)
 class Fidelity:
-    """The send lag (sent - intended) of what was sent, the share of all requests that were sent
-    within PUNCTUAL_MS of their time, and how many were never sent."""
+    """Send lags of the sent requests, the share sent within PUNCTUAL_MS of the intended time,
+    and the number of dropped requests."""
 
     lag_p50_ms: float
     lag_p99_ms: float
@@ -26,7 +26,7 @@ class Fidelity:
 
 
 def fidelity(requests: Requests) -> Fidelity:
-    """Of all requests of a window; NaN where there are none."""
+    """The fidelity of all requests of a window; NaN without requests."""
     sent = requests.sent_ns > 0
     lag_ms = (requests.sent_ns - requests.intended_ns)[sent] / MS
     return Fidelity(

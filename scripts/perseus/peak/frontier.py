@@ -1,4 +1,4 @@
-"""Which mix of tenants to measure next (docs/explanation/frontier.md)."""
+"""Choose the next mix of a frontier to measure (docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALONE = Interval(1.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class MeasuredMix:
-    """A mix that was measured: its weights, and its sharing ratio, NaN without an estimate.
+    """The weights of a measured mix, and its sharing ratio, NaN without an estimate.
 
     The ratio is the scale of the load line (docs/explanation/method.md).
     """
@@ -29,7 +29,7 @@ class MeasuredMix:
 
     @property
     def share(self) -> Fraction:
-        """That of the first of two tenants."""
+        """The share of the first of two tenants."""
         return Fraction(self.weights[0], sum(self.weights))
 
     @property
@@ -62,14 +62,14 @@ def next_weights(tenants: int, measured: Sequence[MeasuredMix]) -> tuple[int, ..
 
 
 def rays(tenants: int) -> list[tuple[int, ...]]:
-    """Mixes of three tenants and more: all equally, each pair, and twice as much of each one."""
+    """Mixes of three or more tenants: all equally, each pair, and twice as much of each one."""
     pairs = [tuple(int(i in pair) for i in range(tenants)) for pair in round_robin(tenants)]
     more = [tuple(1 + (i == most) for i in range(tenants)) for most in range(tenants)]
     return [(1,) * tenants, *pairs, *more]
 
 
 def round_robin(tenants: int) -> list[tuple[int, int]]:
-    """All pairs, in rounds in which no tenant occurs twice: each is met soon.
+    """All pairs, in rounds in which no tenant occurs twice.
 
     By the circle method: the sum of both numbers is that of the round, modulo an odd number of
     tenants; the last one of an even number plays who would play itself.

@@ -1,4 +1,4 @@
-"""Lindley's recursion: when one first-come first-served server begins and ends each request.
+"""Lindley's recursion: start and end times of requests at a first-come first-served server.
 
 As a running maximum (Lindley, Proc. Cambridge Phil. Soc. 48, 1952): by the time that the server
 begins a request, it has been idle for as long as that request, or any before it, came later than
@@ -13,7 +13,7 @@ from perseus.peak.stats import Floats
 
 
 def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
-    """How long the server has been idle when it begins each request, from an empty queue on.
+    """Idle time of the server before each request, from an empty queue on.
 
     `arrival_s` ascends, `before_s` is the work of all requests before each; the last axis of both
     is that of the requests.
@@ -23,6 +23,6 @@ def idle_s(arrival_s: Floats, before_s: Floats) -> Floats:
 
 
 def departures_s(arrival_s: Floats, work_s: Floats) -> Floats:
-    """When the server is done with each request; shape (n,), as `arrival_s` and `work_s`."""
+    """End time of each request; shape (n,), like `arrival_s` and `work_s`."""
     done_s = np.cumsum(work_s)
     return done_s + idle_s(arrival_s, done_s - work_s)

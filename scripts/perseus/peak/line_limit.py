@@ -1,4 +1,4 @@
-"""The limit of a load line by the windows of a search: the lowest of its tenants' limits."""
+"""The limit of a load line: the lowest limit of its tenants."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ since a queue far above its limit never settles, and its exceedance says little 
 
 
 def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Window]:
-    """The valid ones at similar loads, at most `above` times the scale."""
+    """Valid windows at similar loads, up to `above` times the scale."""
     return [
         window
         for window in windows
@@ -28,7 +28,7 @@ def valid_near(windows: Sequence[Window], scale: float, above: float) -> list[Wi
 
 
 def line_limit(model: LineModel, windows: Sequence[Window], near: float, draws: Draws) -> Limit:
-    """The limit by the windows near a scale; without draws where every window was spoilt."""
+    """The limit from the windows near a scale; without draws if every window is invalid."""
     chosen = valid_near(windows, near, ABOVE) or valid_near(windows, near, WIDEST)
     if not chosen:  # and nothing to draw from
         return Limit(np.array([near]), observed=False)

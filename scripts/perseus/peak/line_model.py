@@ -1,4 +1,4 @@
-"""What is known of a load line before it is searched."""
+"""Prior knowledge of a load line."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class LineModel:
 
     @cached_property
     def long_run(self) -> Callable[[tuple[float, ...], int, int], LongRun]:
-        """(parts of the tenants, requests, run) -> that long run of the queue: the same for every
-        tenant's curve."""
+        """(shares of the tenants, requests, run) -> a long run of the queue; all curves use the
+        same runs."""
         queue, arrivals = self.queue, self.arrivals
 
         @lru_cache(maxsize=8)  # as many as a curve rests on

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from perseus.study.experiments.peak import Run
 
 START_SHARE = 0.8
-"""Of the scale at which sharing neither gains nor loses: where the search of a shared server
-begins."""
+"""Start of the search of a shared server, as a part of the load at which sharing neither gains
+nor loses."""
 
 LEAST_ROOM = 0.1
-"""That scale at least, where tenants are held at as much as the server can do, or more."""
+"""Least start of the search, if background load uses nearly the whole server."""
 
 DEDICATED_START_SHARE = 0.6
-"""Of the rate at which a tenant alone is served one request after another."""
+"""Start of a dedicated search, as a part of the rate of single requests one after another."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ def load_line(
     dedicated_rps: Mapping[str, float],
     unloaded_p50_ms: Mapping[str, float],
 ) -> tuple[LoadLine, float]:
-    """The load line of a run, and the scale to begin at.
+    """The load line of a run, and its start load factor.
 
     The scale of a dedicated line is in requests/s. On the others s = 1 (for "hold": one minus the
     held fractions) is where sharing neither gains nor loses.
@@ -55,8 +55,8 @@ def load_line(
 
 
 def weights_along(rates: Sequence[float], dedicated_rps: Sequence[float]) -> tuple[int, ...]:
-    """Those of a mix in the ratio of such request rates, in whole percent and at least 1; none
-    where a dedicated peak is not known."""
+    """Weights of the mix with these request rates, in whole percent and at least 1; none if a
+    dedicated peak is unknown."""
     servers = [rate / peak_rps for rate, peak_rps in zip(rates, dedicated_rps, strict=True)]
     if not all(map(math.isfinite, servers)):
         return ()

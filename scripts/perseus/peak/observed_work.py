@@ -1,8 +1,8 @@
-"""The work of each request, read off the times at which requests came and were answered.
+"""Infer the service time of each request from arrival and response times.
 
-A first-come first-served server that is busy answers a request one service time after the last one;
-so its service times are seen from outside, without any counter of its own. What a server is like
-that does not work so shows in the same times, and then there is nothing to read.
+A first-come first-served server that is busy answers a request one service time after the last
+one; so its service times are seen from outside, without any counter of its own. A server that
+works in another way shows it in the same times, and then service times cannot be inferred.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ lags may refuse a server."""
 
 @dataclass(frozen=True)
 class ObservedWork:
-    """Service times of each window's requests, in their order, and the rest of a latency.
+    """Service times of each window's requests, in their order, and the rest of the latency.
 
     `away_s` is what a request takes beside waiting and work: the way to the server and back.
     """
@@ -69,7 +69,7 @@ class ObservedWork:
 def observed_work(
     arrivals_s: Sequence[Floats], done_s: Sequence[Floats], alone_s: Floats
 ) -> ObservedWork | None:
-    """The work of each window's requests; None where it cannot be told.
+    """Service times of each window's requests; None if they cannot be inferred.
 
     `arrivals_s` and `done_s` are those of the windows, one array of shape (n,) each, from an empty
     server on; the answers of the last requests may be missing (NaN). `alone_s` holds latencies
@@ -100,7 +100,7 @@ def observed_work(
 
 @dataclass(frozen=True)
 class _Read:
-    """Work of the requests that are answered, one array per window, and the waits of them all."""
+    """Service times of the answered requests, one array per window, and all their waiting times."""
 
     works_s: tuple[Floats, ...]
     waits_s: Floats
@@ -117,31 +117,31 @@ class _Read:
 
 
 def _complete(done_s: Floats) -> bool:
-    """Whether every request is answered but the last ones, and some are."""
+    """Whether there are responses, and only the last requests have none."""
     answered = np.isfinite(done_s)
     return bool(answered.any()) and bool(answered[: np.flatnonzero(answered)[-1] + 1].all())
 
 
 def in_turn(done_s: Sequence[Floats]) -> bool:
-    """Whether requests are answered in the order in which they came within their window, but for a
-    few of all."""
+    """Whether nearly all requests are answered in the order of their arrival in their window."""
     steps = np.concatenate([np.diff(done[np.isfinite(done)]) for done in done_s])
     return bool(np.count_nonzero(steps < 0) <= OVERTAKING * len(steps))
 
 
 def _as_alone(work_s: Floats, alone_s: Floats) -> bool:
-    """Whether the work scatters no more than latencies without load: it is not shared out."""
+    """Whether service times vary no more than latencies without load, so that they are not
+    shared."""
     return _spread(work_s) <= SPREAD * _spread(alone_s) + EVEN * float(work_s.mean())
 
 
 def _spread(values: Floats) -> float:
-    """Mean absolute deviation, in which the largest count as the least of them."""
+    """Mean absolute deviation, with the largest deviations trimmed."""
     away = np.abs(values - np.median(values))
     return float(np.mean(np.minimum(away, np.quantile(away, 1 - RARE))))
 
 
 def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[Floats, Floats]:
-    """Work and waits of the requests that are answered; shape (answered,) both."""
+    """Service times and waiting times of the answered requests; both of shape (answered,)."""
     done = np.sort(done_s[np.isfinite(done_s)]) - away_s
     arrival = arrival_s[: len(done)]
     free = np.append(-np.inf, done[:-1])
@@ -150,7 +150,7 @@ def _work_and_waits(arrival_s: Floats, done_s: Floats, away_s: float) -> tuple[F
 
 
 def _even(found: _Read) -> bool:
-    """Whether requests that waited long took as much work as the others."""
+    """Whether service times do not depend on the waiting time."""
     work_s, waits_s = found.work_s, found.waits_s
     long = waits_s > np.median(waits_s[waits_s > 0]) if np.any(waits_s > 0) else waits_s > 0
     if min(np.count_nonzero(long), np.count_nonzero(~long)) < FEWEST / 2:
@@ -164,7 +164,7 @@ def _even(found: _Read) -> bool:
 
 
 def _independent(works_s: Sequence[Floats]) -> bool:
-    """Whether the work of a request says nothing of that of the next ones, or is the same for all.
+    """Whether the service times of successive requests are independent, or all equal.
 
     Not across windows.
     """
@@ -182,11 +182,12 @@ def _independent(works_s: Sequence[Floats]) -> bool:
 
 
 BLOCKS = 40
-"""Of neighbouring requests, that are drawn anew: the speed of a host wanders."""
+"""Number of neighbouring requests that are drawn as a block, since the speed of a host changes."""
 
 
-def luck_of_work(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
-    """Factors by which a limit at `rate_rps` may differ since no more work was seen; (draws,).
+def work_error(work_s: Floats, rate_rps: float, draws: int, rng: np.random.Generator) -> Floats:
+    """Sampling error: factors by which a limit at `rate_rps` may differ because few requests were
+    observed; (draws,).
 
     Waiting times decay like exp(-theta t), with theta the root of rate (E exp(theta work) - 1) =
     theta (Asmussen, Applied Probability and Queues, 2nd ed., section XIII.5, for Poisson arrivals);

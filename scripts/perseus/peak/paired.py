@@ -1,9 +1,11 @@
-"""Tenants of one server, alone and together in turn (docs/explanation/sharing-ratio.md).
+"""Saturation throughput of the tenants of a server, alone and together in turn
+(docs/explanation/sharing-ratio.md).
 
-A host changes its speed within minutes, and with it whatever is measured minutes apart. So a shared
-server is loaded to saturation in short windows, each tenant alone and all together, again and again
-in another order: what is compared lies within seconds, as in duet benchmarking (Bulej et al., ICPE
-2020). A simulated queue leads from saturation to the limits that keep the SLAs.
+The speed of a host changes within minutes, which distorts comparisons of measurements that are
+minutes apart. So a shared server is loaded to saturation in short windows, each tenant alone and
+all together, again and again in another order: what is compared lies within seconds, as in duet
+benchmarking (Bulej et al., ICPE 2020). A simulated queue leads from saturation to the limits
+that keep the SLAs.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ NEAR = 0.25
 
 @dataclass(frozen=True)
 class Round:
-    """What a saturated server answered, requests/s per tenant: to each alone, and to all together.
+    """Throughput of a saturated server in requests/s per tenant: alone, and all tenants together.
 
     NaN where a tenant has no load or got no answer. Windows that other processes disturb count:
     they slow the tenants of one round alike, and outlying rounds are left out.
@@ -37,12 +39,12 @@ class Round:
 
     @property
     def shares(self) -> Floats:
-        """Of what it answers each tenant alone, the part that it answers beside the others."""
+        """Throughput of each tenant beside the others, as a share of its throughput alone."""
         return np.array(self.together_rps) / np.array(self.alone_rps)
 
     @property
     def ratio(self) -> float:
-        """The sharing ratio at saturation; NaN where a tenant with load got no answer."""
+        """The sharing ratio at saturation; NaN if a tenant with load got no response."""
         shares = self.shares
         loaded = ~np.isnan(self.together_rps)
         return float(shares[loaded].sum()) if loaded.any() else np.nan
@@ -57,7 +59,8 @@ class Estimate:
 
 
 def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
-    """By the mean rates of all rounds, and its jackknife error; infinite below three rounds.
+    """The ratio from the mean rates of all rounds, with its jackknife error; infinite below three
+    rounds.
 
     Rounds that lie far from the median are left out: something else on the host met them.
     """
@@ -88,11 +91,13 @@ def ratio_at_saturation(rounds: Sequence[Round]) -> Estimate:
 
 
 def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> float:
-    """How likely the server takes requests as they come, instead of serving all tenants at once.
+    """The probability that the server serves requests in order of arrival, instead of all tenants
+    at once.
 
-    With as many requests of each tenant in flight the former answers all tenants as many, and the
-    latter all tenants an equal part of what it answers them alone: that part is proportional to the
-    work of a request to the power of 1 or 0. One half where work is equal, and both are the same.
+    With equally many requests of each tenant in flight, the first kind of server gives all
+    tenants the same throughput, and the second gives each tenant the same part of its throughput
+    alone. The part is proportional to the service time to the power of 1 or 0. One half where
+    work is equal, and both are the same.
     """
     valid = [each.shares for each in rounds if np.isfinite(each.ratio)]
     if not valid:
@@ -113,7 +118,7 @@ def first_come_probability(rounds: Sequence[Round], work_s: Sequence[float]) -> 
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """What a simulated server carries that does the work of a cell's server, at its speed.
+    """Limits of a simulated server with the observed service times of a cell.
 
     `alone_rps` is each tenant's limit alone, NaN without load; `scale` is the limit of the load
     line, `scale_error` the deviation of its logarithm by what is not known of the discipline, and

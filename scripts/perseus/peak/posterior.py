@@ -1,4 +1,4 @@
-"""The posterior of a limit, by the late requests of windows around it."""
+"""The posterior distribution of a limit, from the late requests of the windows near it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ BEYOND = 5 * REACH
 """How much farther a limit may lie then; each REACH farther, it is e times less likely."""
 
 POINTS, SLOPES = 300, 15
-"""Of the grids of log(limit) and of the slope."""
+"""Points of the grids of log(limit) and of the slope."""
 
 WANDERS = (0.0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32)
 """Scales of the factors by which the speed of a host may differ from window to window; first that
 of a steady host."""
 
 USUAL_WANDER = 0.03
-"""Prior scale of those: a busy server's throughput wanders by some percent within seconds, and by
-20 % within minutes."""
+"""Prior scale of these factors: the throughput of a busy server changes by some percent within
+seconds, and by 20 % within minutes."""
 
 TINY = 1e-300
 
@@ -44,7 +44,7 @@ TAILS = 3
 
 @dataclass(frozen=True)
 class LateCounts:
-    """How many of the requests of each window were late; shape (k,) each.
+    """Number of late requests of each window; shape (k,) each.
 
     `weights` says how many independent requests one of them is worth, which rests on a dispersion
     that is known like a variance with so much `freedom`.
@@ -58,7 +58,7 @@ class LateCounts:
 
     @property
     def weighted(self) -> Floats:
-        """The late and the other requests of each window, shape (k, 2)."""
+        """Late requests and other requests of each window, shape (k, 2)."""
         counts = np.stack([self.late, self.requests - self.late], axis=1)
         weighted: Floats = counts * self.weights[:, None]
         return weighted
@@ -82,8 +82,8 @@ class Posterior:
     def of(
         cls, counts: LateCounts, curve: ExceedanceCurve, slope_spread: float, beyond: float = 0.0
     ) -> Posterior:
-        """`slope_spread` is the prior standard deviation of log(m); `beyond` REACH, a limit is
-        looked for so far."""
+        """The posterior. `slope_spread` is the prior standard deviation of log(m); the limit is
+        searched up to `beyond` times REACH."""
         scales, weighted = counts.log_scales, counts.weighted
         low, high = scales.min() - REACH, scales.max() + REACH
         log_limits = np.linspace(low - beyond, high + beyond, POINTS)
@@ -111,7 +111,7 @@ class Posterior:
 
     @property
     def is_open(self) -> bool:
-        """Whether the limit may as well lie farther from the loads than it was looked for."""
+        """Whether the limit may lie outside the searched range."""
         return bool(self.density[[0, -1]].max() > OPEN * self.density.max())
 
     def at(self, shares: float | Sequence[float]) -> Floats:
@@ -121,14 +121,15 @@ class Posterior:
 
 
 def _wander_prior() -> Floats:
-    """Probabilities of WANDERS: about a half-Cauchy distribution, on a grid of their logarithm."""
+    """Prior probabilities of WANDERS: nearly a half-Cauchy distribution, on a logarithmic grid."""
     scales = np.maximum(WANDERS, WANDERS[1])
     weights = scales / (1 + (scales / USUAL_WANDER) ** 2)
     return weights / weights.sum()
 
 
 def _wandering(log_limits: Floats, scale: float) -> Floats:
-    """How likely a window's own limit is at each point, by the limit; shape (POINTS, POINTS)."""
+    """Probability of a window's own limit at each point, given the limit; shape (POINTS,
+    POINTS)."""
     away = (log_limits - log_limits[0]) / scale
     moved = toeplitz((1 + away**2 / TAILS) ** (-(TAILS + 1) / 2))
     likely: Floats = moved / moved.sum(axis=0)

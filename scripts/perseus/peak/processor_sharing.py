@@ -1,5 +1,5 @@
-"""A processor that tenants share: each has a queue of its own, and all that have work are served at
-once, each at an equal part of the speed.
+"""Simulate processor sharing: each tenant has its own queue, and all busy tenants get an equal part
+of the speed.
 
 So does an operating system that lets the models of a server take turns on a core, thousands of
 times in a second; a GPU does about the same where their kernels run side by side. While there are
@@ -23,7 +23,7 @@ ROUNDING = 1e-9
 def served(
     arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float = 1.0
 ) -> list[Floats]:
-    """How long each tenant's requests take, first come first served among its own.
+    """Latencies of each tenant's requests, first come first served within the tenant.
 
     One array per tenant, the arrivals ascending; `work_s` is what a request takes alone, and
     `slower` times as long while another tenant has work, too.
@@ -34,7 +34,7 @@ def served(
 
 
 def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """From one arrival to the next, which takes a sixth of the time of `_of_any`."""
+    """The case of two tenants, six times faster than `_of_any`."""
     joined_s = np.concatenate(arrivals_s)
     order = np.argsort(joined_s, kind="stable")
     of_second = order >= len(arrivals_s[0])
@@ -49,8 +49,8 @@ def _of_two(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
 def _left_s(
     times_s: Sequence[float], works_s: Sequence[float], of_second: Sequence[bool], each: float
 ) -> tuple[Floats, Floats]:
-    """The work that both tenants have left before each arrival; a second of it takes `each` seconds
-    while both have some."""
+    """Remaining work of both tenants before each arrival; one second of work takes `each`
+    seconds while both are busy."""
     first, second, now_s = 0.0, 0.0, 0.0
     firsts, seconds = [], []
     for time_s, work, is_second in zip(times_s, works_s, of_second, strict=True):
@@ -70,8 +70,8 @@ def _left_s(
 
 @dataclass(frozen=True)
 class _Tenant:
-    """One of the two: at which places its requests stand, what it has asked for before each request
-    of both, and by the end of each of its own, and what the other asks for with each."""
+    """One of two tenants: positions of its requests, its cumulative work, and that of the other
+    tenant."""
 
     places: NDArray[np.int64]
     before_s: Floats
@@ -87,7 +87,7 @@ class _Tenant:
     def latencies_s(
         self, times_s: Floats, own_s: Floats, others_left_s: Floats, slower: float
     ) -> Floats:
-        """Before each request of both so much work was left of this tenant and of the other."""
+        """Latencies, from the remaining work of both tenants before each request."""
         served_s = self.before_s - own_s
         # The last request before which this one was not done; what then was left, and came with
         # that request, of the other tenant's work takes its part of the processor.
@@ -99,7 +99,7 @@ class _Tenant:
 
 
 def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """Of any number of tenants, from one event to the next."""
+    """The case of any number of tenants, from event to event."""
     works = [work.tolist() for work in work_s]
     tenants = np.repeat(np.arange(len(works)), [len(each) for each in arrivals_s])
     times_s = np.concatenate(arrivals_s)
@@ -112,7 +112,7 @@ def _of_any(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: floa
     ends_s: dict[int, float] = {}
 
     def each() -> float:
-        """Seconds in which each busy tenant gets a second of its work done."""
+        """Seconds per second of work of each busy tenant."""
         return len(ends_s) * (slower if len(ends_s) > 1 else 1.0)
 
     def serve_until(time_s: float) -> None:

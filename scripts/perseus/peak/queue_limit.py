@@ -1,4 +1,4 @@
-"""The load at which a simulated server first misses an SLA, by how it divides itself among tenants.
+"""The load at which a simulated server first misses an SLA, for each queueing discipline.
 
 Every simulation draws the same random numbers for the same tenant, so that limits of different
 lines, disciplines and speeds differ by these alone (common random numbers: Law, Simulation Modeling
@@ -22,10 +22,10 @@ from perseus.traffic.arrivals import Arrivals
 
 
 class Discipline(StrEnum):
-    """How tenants with waiting requests divide the server.
+    """How a server is divided among tenants with waiting requests.
 
-    With `slower`, requests take so many times as long: on a shared processor while another tenant
-    has work, too, and where they are taken as they come always.
+    `slower` multiplies service times: under processor sharing while another tenant is busy, and
+    in order of arrival always.
     """
 
     PROCESSOR_SHARING = "processor_sharing"
@@ -33,7 +33,7 @@ class Discipline(StrEnum):
 
 
 class Work(Protocol):
-    """A tenant's requests: service times to draw from, shape (n,), and the time spent elsewhere."""
+    """Service times of a tenant to draw from, shape (n,), and the time outside the server."""
 
     @property
     def sla(self) -> Sla: ...
@@ -45,8 +45,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Precision:
-    """Requests of a simulation, at least in all and of each tenant, at most in all; and how often
-    the range of the limit is halved."""
+    """Number of requests of a simulation, and number of halvings of the searched range."""
 
     requests: int
     of_each: int
@@ -65,7 +64,7 @@ def limit_scale(
     slower: float = 1.0,
     streams: Sequence[int] = (),
 ) -> float:
-    """The scale in (0, high) above which some tenant misses its SLA.
+    """The load factor in (0, high) above which a tenant misses its SLA.
 
     `rates_rps` gives each tenant's rate at a scale, above 0. Tenant i draws from the random stream
     streams[i], by default i.
@@ -97,7 +96,7 @@ def limit_scale(
 
 
 def _in_turn(arrivals_s: Sequence[Floats], work_s: Sequence[Floats], slower: float) -> list[Floats]:
-    """The same as `processor_sharing.served` on a server that takes requests as they come."""
+    """Like `processor_sharing.served`, for a server that serves requests in order of arrival."""
     times_s, works_s = np.concatenate(arrivals_s), slower * np.concatenate(work_s)
     order = np.argsort(times_s, kind="stable")
     spent_s = np.empty(len(order))

@@ -1,4 +1,4 @@
-"""The windows of a search given to a virtual queue.
+"""Replay the windows of a search in a virtual queue.
 
 Where the real server answers one request after the other, the work of each is known
 (`observed_work`), and the virtual queue does what the real one did. Elsewhere work is drawn from
@@ -24,7 +24,7 @@ WORK_DRAWS = 8
 
 @dataclass(frozen=True)
 class Trust:
-    """How far the virtual queue is trusted to be like the real one, before it is tried.
+    """Prior trust in the virtual queue.
 
     `unforeseen` is how many episodes it is assumed to have missed; `slope_spread` is the prior
     standard deviation of log(m), m the real curve's slope over the virtual one's.
@@ -42,7 +42,7 @@ or one that shares itself out."""
 
 @dataclass(frozen=True)
 class QueueReplay:
-    """Windows of a tenant, and the work of their requests in the model's virtual queue."""
+    """Windows of a tenant, and the service times of their requests in the virtual queue."""
 
     model: LineModel
     tenant: int
@@ -51,7 +51,7 @@ class QueueReplay:
 
     @classmethod
     def of(cls, model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-        """With the work that was seen or, where it cannot be read off, with drawn work.
+        """Replay with observed service times, or with drawn ones if they cannot be inferred.
 
         Drawn work leaves out the long windows that certify, so far below the limit that its curve
         may not be the virtual queue's.
@@ -79,18 +79,18 @@ class QueueReplay:
 
     @property
     def similar(self) -> Floats:
-        """How much each window tells of each other, shape (k, k)."""
+        """Similarity of each window to each other window, shape (k, k)."""
         scales = np.array([seen.scale for seen in self.windows])
         return np.array([similarity(scale, scales) for scale in scales])
 
     @property
     def worth(self) -> Floats:
-        """How many independent requests a request of each window is worth, shape (k,)."""
+        """Number of independent requests per request of each window, shape (k,)."""
         counts = [seen.exceedances for seen in self.windows]
         return 1 / np.array([dispersion(counts, near) for near in self.similar])
 
     def spent(self) -> Iterator[tuple[Evidence, Floats]]:
-        """Each window with what its requests that count spend of `spare_s`, shape (draws, n)."""
+        """Each window with the part of `spare_s` that its requests need, shape (draws, n)."""
         for seen, requests in zip(self.windows, self.drawn, strict=True):
             yield seen, self.queue.spent_s(requests, self.tenant)[:, seen.first : seen.last]
 
@@ -99,7 +99,7 @@ class QueueReplay:
 
 
 def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay | None:
-    """With the work of each window's requests, read off the windows; None if it cannot be."""
+    """The replay with the service times of each request; None if they cannot be inferred."""
     if len(model.slas) > 1:
         return None
     arrivals_s = [seen.arrivals_s[0] for seen in windows]
@@ -119,7 +119,8 @@ def _observed(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> Que
 
 
 def _fitted(model: LineModel, tenant: int, windows: Sequence[Evidence]) -> QueueReplay:
-    """With drawn work, scaled so that as many requests are late as at the real server."""
+    """The replay with drawn service times, scaled so that as many requests are late as on the
+    real server."""
     drawn = [model.queue.draw(seen.arrivals_s, WORK_DRAWS) for seen in windows]
     replay = QueueReplay(model, tenant, windows, drawn)
     worth = replay.worth

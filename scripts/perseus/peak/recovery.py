@@ -12,15 +12,15 @@ from perseus.peak.attainment import Counts
 from perseus.traffic.requests import Requests, Status
 
 BURST: Final = 1.5
-"""Of the mean rate: a second with fewer arrivals is in no burst."""
+"""Factor on the mean rate: seconds with fewer arrivals are not part of a burst."""
 
 CHANCE: Final = 0.001
-"""Of Poisson arrivals at the mean rate: the share of seconds that have more than a burst needs."""
+"""Share of seconds of Poisson arrivals that exceed the threshold of a burst."""
 
 
 @dataclass(frozen=True)
 class Burst:
-    """Arrivals in [start_s, end_s), and how long after them the server had recovered.
+    """Arrivals in [start_s, end_s), and the recovery time after them.
 
     `recovery_s` is infinite where it had not when the window ended.
     """
@@ -43,11 +43,11 @@ def bursts(counts: Counts) -> list[tuple[int, int]]:
 
 
 def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> list[Burst]:
-    """How the server recovered from each burst of a window that began at `start_ns`.
+    """The recovery from each burst of a window that began at `start_ns`.
 
-    It has when every request that was intended before the end of the burst has ended, and a second
-    since then had its SLA kept: `back` tells of each, shape (n,). A burst that begins before then
-    goes on with the one before it, as one.
+    It has when every request that was intended before the end of the burst has ended, and a
+    second since then had its SLA kept: `back` tells of each, shape (n,). A burst that begins
+    before the recovery from the previous one is merged with it.
     """
     seconds = (requests.intended_ns - start_ns) // 10**9
     counts = np.bincount(seconds, minlength=len(back))
@@ -63,7 +63,7 @@ def recoveries(requests: Requests, start_ns: int, back: NDArray[np.bool_]) -> li
 
 
 def most_in_flight(requests: Requests) -> int:
-    """The most requests at a time that were intended and had not ended."""
+    """Largest number of requests that were due and had not ended."""
     due = requests.status != Status.UNSENT
     ended_ns = np.sort(requests.done_ns[due & (requests.status != Status.PENDING)])
     intended_ns = requests.intended_ns[due]
@@ -72,8 +72,7 @@ def most_in_flight(requests: Requests) -> int:
 
 
 def _drained_s(requests: Requests, until_ns: int) -> float:
-    """How long after that moment the last request that was intended before it ended; infinite if
-    one has not."""
+    """Seconds until the last request before that moment has ended; infinite if one has not."""
     part = requests.between(int(requests.intended_ns[0]), until_ns)
     if part.count(Status.PENDING):
         return np.inf
@@ -81,5 +80,5 @@ def _drained_s(requests: Requests, until_ns: int) -> float:
 
 
 def _first(back: NDArray[np.bool_]) -> float:
-    """The number of the first that is true, 0 of none at all, infinite where none is true."""
+    """Index of the first true value, 0 for an empty array, infinite without a true value."""
     return float(back.argmax()) if back.any() else np.inf if len(back) else 0.0

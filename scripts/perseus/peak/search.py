@@ -1,7 +1,7 @@
 """Search for the largest load at which every tenant keeps its SLA (docs/explanation/search.md).
 
 The search moves along a load line r(s) = base + s x direction: warm the server up, bracket the
-limit, bisect coarsely, estimate it from windows around the root, certify a rate in fresh windows,
+limit, bisect coarsely, estimate it from windows near the limit, certify a rate in fresh windows,
 and at last load each tenant alone. In between it looks how fast the busy server is. It knows
 nothing of Triton: it drives any `System`, real or simulated.
 """
@@ -34,12 +34,12 @@ from perseus.peak.outcome import (
     Outcome,
     Peak,
     cliff,
+    largest_other_load,
     no_peak,
-    nothing_passed,
+    outcome_without_pass,
     server_failed_above,
-    taken_by_others,
-    what_spoilt,
-    what_spoilt_certifying,
+    why_certification_is_invalid,
+    why_no_server_limit,
     why_unbounded,
     why_uncertified,
     why_unsteady,
@@ -52,7 +52,7 @@ from perseus.peak.stats import NORMAL_ENDS
 from perseus.peak.steadiness import Steadiness, of_each_tenant
 from perseus.peak.system import Load, Observation, System
 from perseus.peak.tenant_limit import Draws, Limit
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, Verdict, judge
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, TenantWindow, Tolerance, Verdict, judge
 from perseus.peak.virtual_queue import VirtualQueue
 from perseus.peak.window import Phase, Window, WindowPlan
 from perseus.study.presets import SearchSettings
@@ -60,10 +60,10 @@ from perseus.study.sla import Sla
 
 GROWTH = 1.5  # of the load while the limit is not bracketed
 BELOW_MODEL, MODEL_STEP = 0.92, 1.22
-"""Where a search begins, as a part of the limit of a queue that does the work that was seen, and by
-which factor it goes on from there: to both sides of that limit."""
+"""Start of a search, as a part of the limit of a simulated queue with the observed service
+times, and the factor of the next steps, to both sides of that limit."""
 MODEL_ERROR = 0.05
-"""Of the logarithm of that limit."""
+"""Standard deviation of the logarithm of that limit."""
 LEAP = 4.0  # down, where even a twentieth of the first load is too much: requests are seldom slow
 DRAWS = 200
 """Draws of the posterior of a limit that are kept, for intervals of what is made from it."""
@@ -79,7 +79,7 @@ ROUNDS_PART = 0.3
 
 LOOKS_S = 1.0  # between looks whether the server is warm
 SHORTEST_WARM_UP_S = 6.0
-"""In less nothing is seen of it: a drift of a few percent per second would not show."""
+"""In a shorter time, a drift of a few percent per second would not be visible."""
 LARGEST_CHANGE = 1.5
 """Factor by which the speed of a busy server may differ from the first to the last look at it."""
 
@@ -96,7 +96,7 @@ def find_peak(
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None] = lambda window, seconds_left: None,
 ) -> Peak:
-    """Search along `line` from scale `start`; one entry per tenant in `slas` and `names`.
+    """Search along `line` from load factor `start`; `slas` and `names` have one entry per tenant.
 
     `unloaded_ms` holds latencies of each tenant without load, shape (any number,). `on_window` is
     called after each window with a guess of the seconds that the rest will take.
@@ -106,31 +106,31 @@ def find_peak(
     search = _Search(system, model, settings, tuple(names), start, unloaded_ms, rng, on_window)
     if problem := search.warm_up():
         return no_peak(Outcome.UNSTEADY, problem, search.windows)
-    search.look_at_speed()
+    search.probe_saturation()
     search.start_near_model()
     low, high = search.bracket()
     if low == 0:
         return search.peak(np.nan, np.empty(0), None)
     low, high = search.bisect(low, high)
-    search.look_at_speed()
+    search.probe_saturation()
     if server_failed_above(search.on_the_line, low):
-        near, posterior = search.estimate(search.near_root(low, high))
-        search.look_at_speed()
+        near, posterior = search.estimate(search.near_limit_windows(low, high))
+        search.probe_saturation()
         likely = search.with_model(near, posterior)
         certified = search.certify([likely * share for share in CERTIFY_AT])
         estimate, posterior = search.estimate(near)
     else:
         estimate, posterior, certified = low, np.empty(0), search.certify([low])
-    search.look_at_speed()
+    search.probe_saturation()
     if search.speed_change > LARGEST_CHANGE:  # once more, to be sure
-        search.look_at_speed()
+        search.probe_saturation()
     search.alone(estimate * CERTIFY_AT[0] if certified is None else search.windows[certified].scale)
     return search.peak(estimate, posterior, certified)
 
 
 @dataclass
 class _Search:
-    """The inputs of a search and its windows so far; one method per phase."""
+    """The state of a search; one method per phase."""
 
     system: System
     model: LineModel
@@ -147,16 +147,16 @@ class _Search:
         self.rounds: list[Round] = []
         self.growth = GROWTH
         self.usual: UsualSpeed | None = None
-        self.tolerance = QUIET
-        self.never_quiet = False
+        self.tolerance = ON_IDLE_HOST
+        self.host_stays_busy = False
 
     # Phases, in their order
 
     def warm_up(self) -> str:
-        """Keep the server busy until it surely runs evenly; why it never does, if so.
+        """Load the server until its latency is steady; return why it never is, or nothing.
 
-        In a closed loop of all tenants that have load. A second window where the first was not
-        enough; hosts wander, so that only a change that goes on and on is a reason to end.
+        In a closed loop of all tenants that have load. A second window follows if the first was
+        not enough. Since the speed of hosts changes, only a lasting change ends the search.
         """
         first = self._closed_until_steady()
         if all(found.steady for found in first):
@@ -169,9 +169,9 @@ class _Search:
             if new.goes_on_from(old, LARGEST_CHANGE)
         )
 
-    def look_at_speed(self) -> None:
-        """How fast the busy server answers each tenant alone; of several, in turn with all of them
-        together, in rounds whose order is turned."""
+    def probe_saturation(self) -> None:
+        """Measure the saturated throughput of each tenant alone; with several tenants, in rounds
+        of each alone and all together."""
         if len(self.loaded) > 1:
             looks = tuple(map(speed.combined, zip(*self._rounds_of_turns(), strict=True)))
         else:
@@ -182,7 +182,7 @@ class _Search:
         self.usual = UsualSpeed.of(self.speeds, warm_up.seen)
 
     def _rounds_of_turns(self) -> list[tuple[Speed, ...]]:
-        """As many rounds as the preset has, or as make the ratio precise enough."""
+        """Run the preset's number of rounds, or fewer if the ratio is precise enough."""
         seen = [self._round()]
         while len(seen) < self.settings.rounds:
             error = ratio_at_saturation(self.rounds).error
@@ -192,7 +192,7 @@ class _Search:
         return seen
 
     def _round(self) -> tuple[Speed, ...]:
-        """Each tenant alone, and all of them at once between them."""
+        """Run each tenant alone, and all tenants together in between."""
         counted_s = speed.round_window_s([self.unloaded_ms[i] for i in self.loaded])
         order: list[int | None] = [*self.loaded]
         order.insert(len(order) // 2, None)  # all of them
@@ -211,11 +211,11 @@ class _Search:
         return tuple(alone)
 
     def _at_saturation(self, tenants: Sequence[int], counted_s: float) -> tuple[Speed, ...]:
-        """What the server answers these tenants, each with requests always in flight."""
+        """Throughput of these tenants with requests always in flight."""
         in_flight = tuple(IN_FLIGHT if i in tenants else 0 for i in range(len(self.slas)))
         settle_s = counted_s / 5
         plan = WindowPlan(
-            Phase.SPEED, np.nan, (), settle_s, (settle_s + counted_s,), self.tolerance, in_flight
+            Phase.PROBE, np.nan, (), settle_s, (settle_s + counted_s,), self.tolerance, in_flight
         )
         window = self._window(plan, lambda window: True)
         settled_ns = window.seen.start_ns + round(settle_s * 1e9)
@@ -225,19 +225,20 @@ class _Search:
         )
 
     def start_near_model(self) -> None:
-        """Where tenants share, begin just below the limit of a queue that does the work seen."""
+        """With several tenants, start just below the limit of a simulated queue with the
+        observed service times."""
         scale = self.shared_model_scale
         if scale > self.start / GROWTH**4:  # else it is of no use: a tenant is held at its peak
             self.start, self.growth = scale * BELOW_MODEL, MODEL_STEP
 
     @property
     def shared_model_scale(self) -> float:
-        """The limit by the model, where several tenants have load; NaN elsewhere."""
+        """The simulated limit, if several tenants have load; else NaN."""
         return self.model_limits.scale if len(self.loaded) > 1 else np.nan
 
     @property
     def model_limits(self) -> ModelLimits:
-        """What a simulated server carries that does the work of this one."""
+        """The limits of a simulated server with the observed service times."""
         works = []
         for sla, alone_ms, seen in zip(
             self.slas, self.unloaded_ms, zip(*self.speeds, strict=True), strict=True
@@ -249,7 +250,7 @@ class _Search:
         return model_limits(self.model, works, self.rounds)
 
     def with_model(self, near: float, posterior: stats.Floats) -> float:
-        """The limit by the windows near a scale and by the model, as the errors of both weigh."""
+        """Combine the limit from the windows with the simulated limit, weighted by their errors."""
         scale = self.shared_model_scale
         if not (np.isfinite(scale) and len(posterior)):
             return near
@@ -259,11 +260,11 @@ class _Search:
 
     @property
     def speed_change(self) -> float:
-        """The factor between the first and the last speed that was seen."""
+        """The factor between the first and the last saturation probe."""
         return speed.change(self.speeds[0], self.speeds[-1]) if self.speeds else 1.0
 
     def bracket(self) -> tuple[float, float]:
-        """Step to (highest scale that passes, lowest that does not); (0, _) if none passes."""
+        """Return (highest passing load factor, lowest failing one); (0, _) if none passes."""
         low, high, scale, growth = 0.0, np.inf, self.start, self.growth
         while (low == 0 or np.isinf(high)) and self._may_go_on() and self._may_pass(scale):
             if self._measure(Phase.BRACKET, scale).passes_roughly:
@@ -274,8 +275,8 @@ class _Search:
         return low, high
 
     def _may_pass(self, scale: float) -> bool:
-        """Whether the bracket goes down to it: far below where it begins, it does as long as its
-        windows have enough requests, but not where tenants are held at their rates."""
+        """Whether bracketing goes down to this load: far below its start only if windows have
+        enough requests, and not with background load."""
         rates_rps = self.model.line.rates_rps(scale)
         lasts_s = counted_s(Phase.BRACKET, self.settings, self.slas, rates_rps)
         enough = lasts_s < LONGEST_COUNTED_S
@@ -290,19 +291,19 @@ class _Search:
                 high = middle
         return low, high
 
-    def near_root(self, low: float, high: float) -> float:
-        """A scale near the limit, from windows around it in random order.
+    def near_limit_windows(self, low: float, high: float) -> float:
+        """A load factor near the limit, from windows around it in random order.
 
-        Each window is placed by what is known by then, so that a wrong turn of the bisection does
-        not spoil the rest. A third of them is enough where they show the work of each request and
-        the interval is narrow, and two where the interval contains the limit of the model. Where
-        it stays wide there are more.
+        Each load is chosen from all windows so far, so that an error of the bisection is
+        corrected. A third of them is enough where they show the work of each request and the
+        interval is narrow, and two where the interval contains the limit of the model. Where it
+        stays wide there are more.
         """
         by_model = self.shared_model_scale
         scale, usual = float(np.sqrt(low * high)), self.settings.root_windows
         shifts = self.rng.permutation(np.linspace(-0.07, 0.07, usual))
         for i in range(MOST_ROOT * usual):
-            self._measure(Phase.ROOT, scale * (1 + shifts[i % usual]))
+            self._measure(Phase.NEAR_LIMIT, scale * (1 + shifts[i % usual]))
             enough = 3 * (i + 1) >= usual
             found = self._limit(scale, DRAWS if enough else 0)
             scale = float(np.clip(found.scales[0], scale / 1.3, scale * 1.3))
@@ -310,27 +311,27 @@ class _Search:
                 break
             if enough and (found.observed or i + 1 >= usual) and found.width < NARROW:
                 break
-            if self.never_quiet:
+            if self.host_stays_busy:
                 break
         return scale
 
     def estimate(self, near: float) -> tuple[float, stats.Floats]:
-        """The limit by all that was seen near a scale, and draws around it."""
+        """The limit from all windows near a load factor, with draws."""
         scales = self._limit(near, DRAWS).scales
         return float(scales[0]), scales[1:]
 
     def certify(self, scales: Sequence[float]) -> int | None:
-        """The last window of the first scale at which all fresh windows pass."""
+        """Return the last window of the first load factor at which all fresh windows pass."""
         for scale in scales:
             fresh = range(self.settings.confirmations)
-            if all(self._measure(Phase.CONFIRM, scale).verdict is Verdict.PASS for _ in fresh):
+            if all(self._measure(Phase.CERTIFY, scale).verdict is Verdict.PASS for _ in fresh):
                 return len(self.windows) - 1
-            if self.never_quiet:
+            if self.host_stays_busy:
                 break
         return None
 
     def alone(self, scale: float) -> None:
-        """Each tenant at its rate of this scale without the others, to compare."""
+        """Run each tenant alone at its rate of this load factor."""
         rates_rps = self.model.line.rates_rps(scale)
         busy = [i for i, rate in enumerate(rates_rps) if rate > 0]
         for i in busy if len(busy) > 1 else ():
@@ -343,10 +344,10 @@ class _Search:
         scale = np.nan if certified is None else self.windows[certified].scale
         failing = [w.scale for w in self.on_the_line if w.verdict is Verdict.FAIL]
         above = [s for s in failing if certified is None or s > scale]
-        if spoilt := what_spoilt(self.on_the_line):
+        if invalid := why_no_server_limit(self.on_the_line):
             posterior = np.empty(0)  # it is not the server's limit that was found
         is_bounded = len(posterior) > 0
-        outcome, reason = spoilt or self._outcome(estimate, certified, is_bounded=is_bounded)
+        outcome, reason = invalid or self._outcome(estimate, certified, is_bounded=is_bounded)
         factors = np.exp(speed.wander(self.speeds) * self.rng.standard_normal(len(posterior)))
         return Peak(
             outcome=outcome,
@@ -364,7 +365,7 @@ class _Search:
             rounds=tuple(self.rounds),
             model=self.model_limits,
             cliff=cliff(self.on_the_line, self.names),
-            others=taken_by_others(self.on_the_line),
+            other_load=largest_other_load(self.on_the_line),
             windows=tuple(self.windows),
         )
 
@@ -373,12 +374,12 @@ class _Search:
     ) -> tuple[Outcome, str]:
         windows = self.on_the_line
         if np.isnan(estimate):
-            return nothing_passed(windows, self.model.line.base_rps, self.names)
+            return outcome_without_pass(windows, self.model.line.base_rps, self.names)
         if self.speed_change > LARGEST_CHANGE:
             first, *_, last = self.speeds
             return Outcome.UNSTEADY, why_unsteady(first, last, self.names, LARGEST_CHANGE)
         if certified is None:
-            if reason := what_spoilt_certifying(windows):
+            if reason := why_certification_is_invalid(windows):
                 return Outcome.DISTURBED, reason
             return Outcome.UNCERTIFIED, why_uncertified(windows[-1], self.names)
         if not is_bounded:
@@ -393,7 +394,7 @@ class _Search:
 
     @property
     def loaded(self) -> list[int]:
-        """Numbers of the tenants that have load on this line."""
+        """Indices of the tenants with load on this line."""
         return np.flatnonzero(self.model.line.rates_rps(self.start)).tolist()
 
     @property
@@ -404,41 +405,41 @@ class _Search:
         return line_limit(self.model, self.on_the_line, near, Draws.of(draws, self.rng))
 
     def _may_go_on(self) -> bool:
-        """By the loads that were tried: what others spoil must not end a search too early, unless
-        they never leave."""
+        """Whether windows are left, counted by the loads that were tried: invalid windows must
+        not end a search too early, unless the host stays busy."""
         return (
-            not self.never_quiet
+            not self.host_stays_busy
             and len({window.scale for window in self.on_the_line}) < self.settings.max_windows
         )
 
     def _measure(self, phase: Phase, scale: float) -> Window:
-        """A window; one that the client or the host spoilt is tried again: it says nothing.
+        """Measure a window; an invalid window is tried again.
 
-        Where all attempts but the last are spoilt there is no quiet to wait for, and from then on
-        more of it is tolerated. Where even that is too little, others are waited for; if they never
-        leave, nothing is tried twice. A server that was slower than usual each time may be so by
+        After two invalid attempts the search accepts a larger load of other processes. If the load
+        exceeds even that, the search waits until they end; if they never end, it tries no window
+        twice. A server that was slower than usual each time may be so by
         itself, under such a load.
         """
         rates_rps = self.model.line.rates_rps(scale)
-        for _ in range(0 if self.never_quiet else ATTEMPTS - 1):
+        for _ in range(0 if self.host_stays_busy else ATTEMPTS - 1):
             window = self._counted_window(phase, scale, rates_rps, self.tolerance)
             if window.verdict is not Verdict.INVALID:
                 return window
-        self.tolerance = NO_QUIET
-        last = replace(NO_QUIET, slowed=np.inf)
+        self.tolerance = ON_BUSY_HOST
+        last = replace(ON_BUSY_HOST, slowed=np.inf)
         window = self._counted_window(phase, scale, rates_rps, last)
-        if window.crowded_out and not self.never_quiet:
-            self.never_quiet = not self.system.until_quiet(NO_QUIET.foreign)
-            if not self.never_quiet:
+        if window.host_is_busy and not self.host_stays_busy:
+            self.host_stays_busy = not self.system.wait_until_idle(ON_BUSY_HOST.foreign)
+            if not self.host_stays_busy:
                 self.speeds.clear()  # what was seen beside them is not the server's
-                self.look_at_speed()
+                self.probe_saturation()
                 window = self._counted_window(phase, scale, rates_rps, last)
         return window
 
     def _counted_window(
         self, phase: Phase, scale: float, rates_rps: tuple[float, ...], tolerance: Tolerance
     ) -> Window:
-        """A window that lasts until its verdict is clear, or until enough requests count."""
+        """Run a window until its verdict is clear or enough requests count."""
         looks = effort(phase, self.settings).looks
         settle = settle_s(self.settings, self.slas)
         longest_s = counted_s(phase, self.settings, self.slas, rates_rps)
@@ -448,7 +449,7 @@ class _Search:
         return self._window(plan, lambda window: window.verdict in (Verdict.PASS, Verdict.FAIL))
 
     def _window(self, plan: WindowPlan, done: Callable[[Window], bool]) -> Window:
-        """A window that lasts until it is done, or as planned."""
+        """Run a window until it is done or its planned time is over."""
         with self._offer(plan) as load:
             for look_s in plan.looks_s:
                 seen = load.until(look_s)
@@ -474,9 +475,9 @@ class _Search:
         return self.on_the_line[-1].scale if self.on_the_line else self.start
 
     def _slowed(self, seen: Observation, plan: WindowPlan) -> float:
-        """How many times slower than usual the server was in a window that looks for the limit; of
-        the others it is not asked: what is certified holds whatever the host does meanwhile."""
-        looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.ROOT)
+        """Temporary slowdown of the server in a window near the limit. Certification windows
+        ignore it: a certified rate holds whatever the host does."""
+        looks_for_it = plan.phase in (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT)
         return slowed(seen, self.usual) if looks_for_it and self.usual is not None else 1.0
 
     def _judge(
@@ -505,7 +506,8 @@ class _Search:
         return replace(found, verdict=Verdict.UNDECIDED, reason="a closed loop is asked no SLA")
 
     def _closed_until_steady(self) -> tuple[Steadiness, ...]:
-        """A closed loop until latencies are surely even, or for so long; one entry per tenant."""
+        """Run a closed loop until latencies are steady or the time is over; one entry per
+        tenant."""
         longest_s = max(self.settings.warm_up_s, SHORTEST_WARM_UP_S)
         looks_s = np.append(np.arange(SHORTEST_WARM_UP_S, longest_s, LOOKS_S), longest_s)
         in_flight = tuple(IN_FLIGHT if i in self.loaded else 0 for i in range(len(self.slas)))

@@ -1,4 +1,4 @@
-"""What a simulated server carries that does the work that was seen of a real one.
+"""Limits of a simulated server that has the service times of a real one.
 
 It leads from saturation, where tenants are compared within seconds (`peak.paired`), to the limits
 that keep their SLAs.
@@ -24,7 +24,7 @@ from perseus.peak.stats import Floats
 from perseus.study.sla import Sla
 
 FINE = Precision(requests=60_000, of_each=20_000, most=120_000, halvings=11)
-"""Of the limits that are compared: their ratio scatters by about 0.3 %."""
+"""Precision of the limits that are compared: their ratio scatters by about 0.3 %."""
 
 LIKELY = 0.02
 """Probability of a discipline below which it is not simulated."""
@@ -32,7 +32,7 @@ LIKELY = 0.02
 
 @dataclass(frozen=True)
 class TenantWork:
-    """What a tenant's requests cost the server alone (see `queue_limit.Work`)."""
+    """Service times of a tenant alone (see `queue_limit.Work`)."""
 
     sla: Sla
     work_s: Floats
@@ -42,7 +42,7 @@ class TenantWork:
 def model_limits(
     model: LineModel, works: Sequence[TenantWork], rounds: Sequence[Round]
 ) -> ModelLimits:
-    """By the work of each tenant of the line alone, and what they did together in the rounds.
+    """The limits, from the service times of each tenant and the throughput in the rounds.
 
     All works are as long, by one factor, as makes the tenants answer as much at saturation as they
     did together. NaN where the work of a tenant with load was not seen.
@@ -96,7 +96,7 @@ def _limit(
     discipline: Discipline,
     slower: float = 1.0,
 ) -> float:
-    """With the streams of these tenants, up to where the server is busy all the time."""
+    """The limit with these tenants, up to full utilisation."""
     means_s = np.array([each.work_s.mean() for each in works])
 
     def utilisation(scale: float) -> float:

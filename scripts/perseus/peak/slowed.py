@@ -1,8 +1,8 @@
-"""Whether a busy server was slowed down for a while in a window, by how fast it answered.
+"""Detect a temporary slowdown of a busy server from its response times.
 
-What other processes on the server's cores use is known; what a neighbour on the same machine takes,
-or a hypervisor, is not. But it shows where requests wait, and are answered more slowly than they
-were when the speed of the busy server was looked at (docs/explanation/search.md).
+The load of other processes on the server's cores is known. The load of a neighbour on the same
+machine or of a hypervisor is not. It is visible if requests wait and responses come more slowly
+than in the saturation probes (docs/explanation/search.md).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perseus.peak.system import Observation
 from perseus.traffic.requests import Status
 
 SHORTEST_S, REQUESTS = 0.2, 30
-"""Of a while: so many seconds, or requests one after another."""
+"""Least length of a slowdown: seconds, and consecutive requests."""
 
 SURE = 5.0
 """Standard errors by which it must be slower: a search has hundreds of whiles, and what requests
@@ -30,9 +30,9 @@ PAUSE = 0.25
 
 @dataclass(frozen=True)
 class UsualSpeed:
-    """Of a busy server, per tenant: mean and variance of the times between its answers to that one
-    alone, NaN without load; and what it works off of that in each second for all of them together.
-    """
+    """Usual speed of the busy server: per tenant, mean and variance of the times between
+    responses to it alone (NaN without load), and the work done per second for all tenants
+    together."""
 
     gaps_s: tuple[float, ...]
     variances_s2: tuple[float, ...]
@@ -40,8 +40,8 @@ class UsualSpeed:
 
     @classmethod
     def of(cls, looks: Sequence[Sequence[Speed]], warm_up: Observation) -> UsualSpeed:
-        """By the fastest look at each tenant, and the second half of a closed loop of all of them,
-        who may slow each other down at any time."""
+        """The usual speed, from the fastest probe of each tenant and the second half of a closed
+        loop of all tenants."""
         fastest = [max(each, key=_rate_rps) for each in zip(*looks, strict=True)]
         alone = cls(
             tuple(1 / each.rate_rps for each in fastest),
@@ -57,7 +57,7 @@ def _rate_rps(look: Speed) -> float:
 
 
 def slowed(seen: Observation, usual: UsualSpeed) -> float:
-    """How many times slower than usual the busy server was for a while; 1 if it surely was not."""
+    """The factor of a temporary slowdown; 1 if none is significant."""
     answers = _Answers.of(seen, usual)
     if not len(answers.gaps_s):
         return 1.0
@@ -75,9 +75,8 @@ def slowed(seen: Observation, usual: UsualSpeed) -> float:
 
 @dataclass(frozen=True)
 class _Answers:
-    """Of all tenants, in the order in which they came, each with the mean and the variance of what
-    it usually takes; and when requests were sent, ascending. Times count from the window's start.
-    """
+    """Responses of all tenants in order, with mean and variance of their usual service times,
+    and the send times. Times count from the start of the window."""
 
     sent_s: Floats
     done_s: Floats
@@ -102,7 +101,7 @@ class _Answers:
         )
 
     def pace(self, begin_s: float, while_s: float) -> tuple[float, float]:
-        """Seconds of usual work that were done in each second, and the standard error of that."""
+        """Usual work done per second, with its standard error."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         gaps_s = self.gaps_s[first:last]
         cut_off_s2 = gaps_s.max(initial=0.0) ** 2  # of the answers at both ends
@@ -110,7 +109,7 @@ class _Answers:
         return float(gaps_s.sum()) / while_s, float(error_s) / while_s
 
     def keep_coming(self, begin_s: float, while_s: float) -> bool:
-        """Whether requests waited for all that time, and the server paused for none of it."""
+        """Whether requests waited all the time, and the server did not pause."""
         first, last = np.searchsorted(self.done_s, [begin_s, begin_s + while_s])
         times_s = np.array([begin_s, *self.done_s[first:last], begin_s + while_s])
         sent = np.searchsorted(self.sent_s, times_s[:-1], side="right")

@@ -1,4 +1,4 @@
-"""How fast a busy server works, by what it answers in a closed loop (docs/explanation/search.md).
+"""Saturation probes: the speed of a busy server in a closed loop (docs/explanation/search.md).
 
 A server is busy where requests wait, and only then does it work as it does near its limit: without
 load its caches cool down, and its latencies tell of that.
@@ -19,11 +19,10 @@ IN_FLIGHT = 4
 """Requests of a tenant that are always with the server."""
 
 SHORTEST_S, LONGEST_S, REQUESTS = 1.5, 20.0, 30
-"""Of a window that sees the speed: so many seconds, or requests one after another."""
+"""Length of a probe: seconds, or consecutive requests."""
 
 ROUND_S, ROUND_LONGEST_S, ROUND_REQUESTS = 0.7, 5.0, 20
-"""Of a window of a round in which tenants take turns: so many seconds, or requests one after
-another."""
+"""Length of a window of a round: seconds, or consecutive requests."""
 
 SURE = 4.0
 """Standard errors by which two speeds differ that are not the same: they are of few batches, and
@@ -34,12 +33,12 @@ MEDIAN = float(np.sqrt(np.pi / 2))
 
 
 PARTS = 100
-"""Of the times between answers, in order: the mean of each part is kept."""
+"""Number of parts of the times between responses, in order; the mean of each part is kept."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Answers per second of a busy server, and the standard error of their logarithm.
+    """Responses per second of a busy server, and the standard error of their logarithm.
 
     `gaps_s`, shape (n,), are the times between the answers.
     """
@@ -50,11 +49,11 @@ class Speed:
 
 
 NO_SPEED = Speed(np.nan, np.nan)
-"""Of a tenant without load."""
+"""The speed of a tenant without load."""
 
 
 def speed(requests: Requests, from_ns: int) -> Speed:
-    """That of a closed loop, by what was answered after `from_ns`.
+    """The speed in a closed loop after `from_ns`.
 
     The median of batches of answers, so that a burst of something else on the host hardly counts.
     Not a number where there are fewer than two answers.
@@ -70,12 +69,12 @@ def speed(requests: Requests, from_ns: int) -> Speed:
 
 
 def mean_rps(seen: Speed) -> float:
-    """Of all answers in its window; NaN where there are none."""
+    """Mean throughput of a window; NaN without responses."""
     return float(1 / seen.gaps_s.mean()) if len(seen.gaps_s) else np.nan
 
 
 def combined(seen: Sequence[Speed]) -> Speed:
-    """That of several windows: their median rate; NaN where none has one."""
+    """The median speed of several windows; NaN if none has one."""
     known = [each for each in seen if np.isfinite(each.rate_rps)]
     if not known:
         return NO_SPEED
@@ -86,7 +85,7 @@ def combined(seen: Sequence[Speed]) -> Speed:
 
 
 def work_s(seen: Sequence[Speed]) -> Floats:
-    """What requests cost a busy server: the times between its answers wherever it was looked at.
+    """Service times: the times between the responses of a busy server, from all probes.
 
     In order, and of each hundredth of them the mean; shape (up to 100,).
     """
@@ -96,21 +95,22 @@ def work_s(seen: Sequence[Speed]) -> Floats:
 
 
 def duration_s(unloaded_ms: Floats) -> float:
-    """How long a window lasts that sees the speed, by latencies without load."""
+    """Length of a probe, from latencies without load."""
     alone_s = float(np.median(unloaded_ms)) / 1000
     return float(np.clip(REQUESTS * alone_s, SHORTEST_S, LONGEST_S))
 
 
 def round_window_s(unloaded_ms: Sequence[Floats]) -> float:
-    """How long each window of a round lasts: the same for all, by the slowest tenant."""
+    """Length of each window of a round: equal for all tenants, set by the slowest one."""
     slowest_s = max(float(np.median(each)) for each in unloaded_ms) / 1000
     return float(np.clip(ROUND_REQUESTS * slowest_s, ROUND_S, ROUND_LONGEST_S))
 
 
 def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
-    """The largest factor, at least 1, by which a tenant's speed surely differs; idle ones are NaN.
+    """The largest significant factor, at least 1, between the speeds of a tenant; idle tenants are
+    NaN.
 
-    Of a slow model few answers are seen, so that their luck alone may make a difference.
+    A slow model gives few responses, so the sampling error alone may cause a difference.
     """
     found = [1.0]
     for a, b in zip(first, last, strict=True):
@@ -121,7 +121,7 @@ def change(first: Sequence[Speed], last: Sequence[Speed]) -> float:
 
 
 def wander(seen: Sequence[Sequence[Speed]]) -> float:
-    """Standard deviation of the logarithm of a speed over time, without that of its measurement.
+    """Standard deviation of the logarithm of a speed over time, without measurement error.
 
     `seen` has one entry per tenant for each time. The tenants' mean variance.
     """

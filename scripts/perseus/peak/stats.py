@@ -39,10 +39,10 @@ UNKNOWN = Interval(np.nan, np.nan, np.nan)
 """Where there is nothing to state."""
 
 CONFIDENCE = 0.95
-"""Of the intervals that are stated, where nothing else is said."""
+"""Confidence of intervals, unless stated otherwise."""
 
 TAIL = (1 - CONFIDENCE) / 2
-"""What lies beyond each of their ends."""
+"""Probability beyond each end."""
 
 NORMAL_ENDS = float(special.ndtri(1 - TAIL))
 """How many standard deviations the ends of a normal one lie from its middle."""
@@ -84,7 +84,7 @@ def percentile_interval(latency_ms: Floats, percent: float) -> Interval:
 
 @cache
 def fewest_requests(allowed: float) -> int:
-    """Requests below which a window says nothing of its SLA: one late request must be allowed.
+    """The least number of requests for a verdict: one late request must be allowed.
 
     The smallest n of which, at an exceedance of `allowed`, at most one is late with a probability
     of 1 %: 130 for p95, 662 for p99 (docs/explanation/verdict.md).
@@ -104,7 +104,7 @@ def batches(values: NDArray, count: int) -> list[NDArray]:
 
 @dataclass(frozen=True)
 class Exceedances:
-    """The requests over their SLA of one tenant in one window, and how they cluster.
+    """Late requests of one tenant in one window, and how they cluster.
 
     `episode_squares` is the sum of the squared sizes of episodes: clusters of late requests between
     which the latency never recovered. `correlation` is the integrated autocorrelation time of the
@@ -120,7 +120,7 @@ class Exceedances:
 def late_and_recovered(
     latency_ms: Floats, limit_ms: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which latencies are above the limit, and which are back at half of it.
+    """Which latencies exceed the limit, and which are below half of it.
 
     Or at the median, if that is higher: for a server that needs most of the limit by itself.
     """
@@ -180,7 +180,8 @@ def dispersion(windows: Sequence[Exceedances], weights: ArrayLike) -> float:
 
 
 def similarity(scale: float, scales: ArrayLike) -> Floats:
-    """How much windows at `scales`, shape (k,), tell of episodes at `scale`: weights in (0, 1]."""
+    """How much windows at `scales`, shape (k,), say about clusters at `scale`: weights in (0,
+    1]."""
     return np.exp(-0.5 * (np.log(np.asarray(scales) / scale) / SIMILAR) ** 2)
 
 
@@ -189,20 +190,20 @@ SIMILAR = 0.08
 
 PRIOR_EPISODES = 2.0
 PRIOR_CORRELATIONS = 1.5
-"""What `dispersion` expects, in correlation times: short windows underestimate those."""
+"""Prior of `dispersion`, in correlation times, which short windows underestimate."""
 
 
 QUIET = 0.25
 """Share of a limit below which latencies tell nothing of how its episodes will cluster."""
 
 BATCHES = 10
-"""Of a window, for the batch-means interval of its share of late requests."""
+"""Number of batches of a window, for the batch-means interval of its exceedance."""
 
 
 def exceedance(
     latency_ms: Floats, limit_ms: float, confidence: float, dispersion: float
 ) -> Interval:
-    """The share of requests over their SLA, with a two-sided interval at `confidence`.
+    """The exceedance, with a two-sided interval at `confidence`.
 
     The interval is the wider, on each side, of the batch-means t interval (Law, Simulation Modeling
     and Analysis, 5th ed., section 9.5.3), and the Clopper-Pearson interval of n / `dispersion`

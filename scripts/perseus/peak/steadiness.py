@@ -1,4 +1,4 @@
-"""Is a server in its steady state? (docs/explanation/search.md)"""
+"""Decide whether a server is in its steady state (docs/explanation/search.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FEWEST = 60  # answers of a tenant before it can be told whether it is warm
 
 @dataclass(frozen=True)
 class LowerQuartile:
-    """The lower quartile of latencies, and its standard error, from those of batches.
+    """The lower quartile of latencies, with its standard error from batches.
 
     In a closed loop that is a few times the service time.
     """
@@ -32,13 +32,13 @@ class LowerQuartile:
     error_ms: float
 
     def differs(self, other: LowerQuartile, tolerance: float) -> bool:
-        """By more than that fraction, and more than chance explains."""
+        """Whether they differ by more than this fraction, significantly."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms > tolerance * self.value_ms and change_ms > SURE * error_ms)
 
     def is_like(self, other: LowerQuartile, tolerance: float) -> bool:
-        """Within that fraction, even if chance hides as much as it well may."""
+        """Whether they differ by less than this fraction, with certainty."""
         change_ms = abs(other.value_ms - self.value_ms)
         error_ms = np.hypot(self.error_ms, other.error_ms)
         return bool(change_ms + 2 * error_ms <= tolerance * self.value_ms)
@@ -46,7 +46,7 @@ class LowerQuartile:
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a window ran without its transient: the lower quartiles of its halves.
+    """Lower quartiles of the two halves of a window without its transient.
 
     `trend` tells a significant trend over the window, which is surer of a drift than the halves:
     those scatter the more the more they change.
@@ -58,28 +58,28 @@ class Steadiness:
 
     @property
     def steady(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether there is no sign of a change."""
         return not (self.trend or self.first.differs(self.last, TOLERANCE))
 
     def goes_on_from(self, before: Steadiness, factor: float) -> bool:
-        """Whether latency still changes after the window before, and has come that far in both."""
+        """Whether latency changed by this factor in this window and the one before."""
         changes = not self.steady or before.last.differs(self.first, TOLERANCE)
         ratio = self.last.value_ms / before.first.value_ms if before.first.value_ms else 1.0
         return changes and max(ratio, 1 / ratio) > factor
 
     @property
     def surely_steady(self) -> bool:
-        """Whether the halves are known to be alike, so that waiting would tell no more."""
+        """Whether the halves are certainly alike, so that waiting longer is useless."""
         return self.steady and self.first.is_like(self.last, ALIKE)
 
 
 NONE = LowerQuartile(0.0, 0.0)
 IDLE = Steadiness(NONE, NONE, trend=False)
-"""Of a tenant without load, or of too little to tell."""
+"""The steadiness of a tenant without load, or with too few responses."""
 
 
 def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
-    """By the answers that there are; a tenant with hardly any is not found unsteady by them."""
+    """The steadiness of each tenant; a tenant with too few responses counts as steady."""
     found = []
     for requests in seen.requests:
         latency_ms = requests.latency_ms(seen.now_ns)[requests.answered]
@@ -88,7 +88,7 @@ def of_each_tenant(seen: Observation) -> tuple[Steadiness, ...]:
 
 
 def steadiness(latency_ms: Floats) -> Steadiness:
-    """How latencies ran, in the order of their requests.
+    """The steadiness of latencies, in the order of their requests.
 
     Left out is the transient, but never more than the first half: what still changes then is not a
     transient.
@@ -99,7 +99,8 @@ def steadiness(latency_ms: Floats) -> Steadiness:
 
 
 def _trend(latency_ms: Floats) -> bool:
-    """Whether the lower quartiles of batches rise or fall, surely and beyond the tolerance."""
+    """Whether the lower quartiles of batches rise or fall, significantly and beyond the
+    tolerance."""
     quartiles = [stats.percentile(batch, 25) for batch in stats.batches(latency_ms, 2 * BATCHES)]
     times = np.linspace(0, 1, len(quartiles))
     for direction in (1, -1):
@@ -116,7 +117,7 @@ def _quartile(latency_ms: Floats) -> LowerQuartile:
 
 
 def transient(values: Floats) -> int:
-    """How many of the first values belong to the transient, by MSER-5.
+    """Number of values in the transient, by MSER-5.
 
     The truncation that makes the standard error of the mean of the rest smallest (White, Simulation
     69(6), 1997), on means of five consecutive values; at most three quarters of them are tried,

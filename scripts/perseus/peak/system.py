@@ -1,4 +1,4 @@
-"""What a search drives: a system under load, real or simulated, and what is seen of it."""
+"""The interface that a search drives: a real or simulated system under load."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.traffic.requests import Requests
 
 @dataclass(frozen=True)
 class Observation:
-    """A window as seen `elapsed_s` after its start: all requests intended so far, per tenant.
+    """A window as observed `elapsed_s` after its start: all requests that were due, per tenant.
 
     `client_cpu` is the CPU time of each tenant's client divided by the wall time; `foreign_cpu` is
     the share of the server's cores that processes other than the server used (None: it runs where
@@ -42,14 +42,14 @@ class Observation:
 
 
 class Load(Protocol):
-    """A window under way."""
+    """A window in progress."""
 
     def until(self, elapsed_s: float) -> Observation:
-        """Wait until `elapsed_s` after the start of the window; what was seen by then."""
+        """Wait until `elapsed_s` after the start of the window; return the observation."""
 
 
 class System(Protocol):
-    """A server under load, real or simulated; requests come by the process `arrivals`."""
+    """A real or simulated server under load, with the arrival process `arrivals`."""
 
     @property
     def arrivals(self) -> Arrivals: ...
@@ -60,8 +60,8 @@ class System(Protocol):
     def offer_closed(
         self, in_flight: Sequence[int], duration_s: float
     ) -> AbstractContextManager[Load]:
-        """Start a window with so many requests of each tenant always in flight."""
+        """Start a window with a fixed number of requests of each tenant in flight."""
 
-    def until_quiet(self, foreign: float) -> bool:
-        """Wait until others use at most that share of the server's cores, and of its GPU's time;
-        False where they still do when PATIENCE_S have been spent on all calls together."""
+    def wait_until_idle(self, foreign: float) -> bool:
+        """Wait until other processes use at most this share of the server's cores and GPUs;
+        False if they still do after PATIENCE_S over all calls."""

@@ -1,9 +1,9 @@
 """The limit of one tenant, estimated from the windows near it (docs/explanation/estimate.md).
 
-The luck of a window lies mostly in its arrivals, and these are known: they were drawn by us. So the
-same arrivals are given to a virtual queue, a single first-come first-served server. Its late
-requests are a control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): where
-they are more than they would be in the long run, the real ones are likely to be, too.
+The sampling error of a window comes mostly from its arrivals, which are known. So the same
+arrivals are given to a virtual queue, a single first-come first-served server. Its late requests
+are a control variate (Law, Simulation Modeling and Analysis, 5th ed., section 11.4): where they
+are more than they would be in the long run, the real ones are likely to be, too.
 
 How well the virtual queue explains the real server is estimated from the same windows, so that a
 server unlike it gets a wider interval, not a wrong one.
@@ -19,7 +19,7 @@ import numpy as np
 from perseus.peak.evidence import Evidence
 from perseus.peak.exceedance_curve import ExceedanceCurve
 from perseus.peak.line_model import LineModel
-from perseus.peak.observed_work import luck_of_work
+from perseus.peak.observed_work import work_error
 from perseus.peak.posterior import BEYOND, LateCounts, Posterior
 from perseus.peak.queue_replay import QueueReplay
 from perseus.peak.stats import PRIOR_EPISODES, Floats
@@ -33,7 +33,7 @@ SETTLES = 0.3
 
 @dataclass(frozen=True)
 class Draws:
-    """Draws of a limit's posterior that are asked for: their levels in (0, 1), and randomness.
+    """Levels in (0, 1) of the posterior draws, and their random stream.
 
     All tenants of a line are drawn at the same levels: what misleads about the limit of one
     misleads about that of the others, and the lowest of independent draws would be too low.
@@ -53,7 +53,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Limit:
-    """The median of a limit's posterior and draws from it, as scales; shape (1 + draws,).
+    """The posterior median of a limit, and draws, as load factors; shape (1 + draws,).
 
     `observed` tells that it rests on work that was read off the windows.
     """
@@ -63,14 +63,14 @@ class Limit:
 
     @property
     def width(self) -> float:
-        """Of the 95 % interval, as a share of the limit; infinite without draws."""
+        """Relative width of the 95 % interval; infinite without draws."""
         if len(self.scales) == 1:
             return np.inf
         low, high = self._interval
         return float((high - low) / self.scales[0])
 
     def agrees_with(self, scale: float, widest: float) -> bool:
-        """Whether its 95 % interval has a scale, and is no wider than that."""
+        """Whether the 95 % interval contains a load factor, and is no wider than this."""
         if self.width > widest:
             return False
         low, high = self._interval
@@ -83,14 +83,14 @@ class Limit:
 
 
 def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], draws: Draws) -> Limit:
-    """The scale at which as many of a tenant's requests are late as its SLA allows.
+    """The load factor at which the tenant's exceedance equals that of its SLA.
 
     Without draws only the median is wanted, and less exactly.
     """
     replay = QueueReplay.of(model, tenant, windows)
     requests = LONG_RUN if draws.count else LONG_RUN // 8
     curve = ExceedanceCurve.of(replay.model, tenant, requests)
-    counts = _without_luck(replay, curve)
+    counts = _without_sampling_error(replay, curve)
     spread = replay.trust.slope_spread
     near = Posterior.of(counts, curve, spread)
     # What windows leave open makes the interval wider; the estimate stays near the loads offered.
@@ -98,12 +98,12 @@ def tenant_limit(model: LineModel, tenant: int, windows: Sequence[Evidence], dra
     limits = np.exp([*near.at([0.5]), *drawn.at(draws.levels.tolist())])
     if replay.queue.observed:
         (rate_rps,) = model.line.rates_rps(float(limits[0]))
-        limits[1:] *= luck_of_work(replay.queue.work_s[0], rate_rps, draws.count, draws.rng)
+        limits[1:] *= work_error(replay.queue.work_s[0], rate_rps, draws.count, draws.rng)
     return Limit(limits, replay.queue.observed)
 
 
-def _without_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
-    """Late requests of each window less the luck of its arrivals.
+def _without_sampling_error(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
+    """Late requests of each window, corrected for the sampling error of its arrivals.
 
     The weights grow as the variance shrinks that the virtual queue does not explain.
     """
@@ -137,7 +137,7 @@ def _without_luck(replay: QueueReplay, curve: ExceedanceCurve) -> LateCounts:
 
 
 def _freedom(windows: Sequence[Evidence]) -> float:
-    """Episodes that were seen, and those that the prior is worth: how well dispersion is known."""
+    """Number of observed clusters of late requests, plus those of the prior."""
     return PRIOR_EPISODES + sum(
         seen.exceedances.late**2 / max(seen.exceedances.episode_squares, 1) for seen in windows
     )

@@ -40,7 +40,7 @@ RISING = 0.98
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What may go on in a window that counts (docs/explanation/load.md).
+    """Disturbances that a valid window may have (docs/explanation/load.md).
 
     `foreign` is the share of the server's cores, and of its GPU's time, that other processes may
     use; the kernel's network work alone is about 0.02 of the cores. `send_lag` is what the p99 of
@@ -55,16 +55,16 @@ class Tolerance:
     slowed: float = 1.5
 
     def lag_ms(self, sla_ms: float) -> float:
-        """What the p99 of the send lag may be; timers are not exact to less than some 0.1 ms."""
+        """Largest p99 of the send lag; at least 1 ms, since timers are not exact."""
         return max(1.0, self.send_lag * sla_ms)
 
 
-QUIET = Tolerance(foreign=0.1, send_lag=0.02)
-"""That of hosts as they should be."""
+ON_IDLE_HOST = Tolerance(foreign=0.1, send_lag=0.02)
+"""Tolerance on an idle host."""
 
-NO_QUIET = Tolerance(foreign=0.5, send_lag=0.2, late_within=True)
-"""Where there is no quiet to wait for. Late sends make latencies longer, never shorter: what passes
-so would pass on a quiet host, and limits are found a little too low."""
+ON_BUSY_HOST = Tolerance(foreign=0.5, send_lag=0.2, late_within=True)
+"""Tolerance on a busy host. Late sends make latencies longer, never shorter. A window that
+passes would also pass on an idle host, and limits are slightly too low."""
 
 
 class Verdict(StrEnum):
@@ -76,7 +76,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class TenantWindow:
-    """The figures of one tenant in one window, after the settling time."""
+    """Statistics of one tenant in one window, after the settling time."""
 
     offered_rps: float
     requests: int
@@ -112,44 +112,45 @@ class TenantWindow:
 
     @property
     def punctual(self) -> bool:
-        """Whether requests were sent when they should have been (docs/explanation/load.md)."""
-        return not self.send_lag_p99_ms > QUIET.lag_ms(self.sla_ms)
+        """Whether requests were sent on schedule (docs/explanation/load.md)."""
+        return not self.send_lag_p99_ms > ON_IDLE_HOST.lag_ms(self.sla_ms)
 
     @property
     def disturbed(self) -> bool:
-        """Whether it is invalid by what else ran on the host, and not by what the client did."""
+        """Whether other processes, not the client, made it invalid."""
         held_up = not self.punctual and self.client_cpu < HELD_UP_CPU
-        others, _ = used_by_others(self)
-        by_others = others > QUIET.foreign or self.slowed > QUIET.slowed
+        others, _ = other_load(self)
+        by_others = others > ON_IDLE_HOST.foreign or self.slowed > ON_IDLE_HOST.slowed
         return self.verdict is Verdict.INVALID and (by_others or held_up)
 
     @property
-    def crowded_out(self) -> bool:
-        """Whether it is invalid by others who use more of the host than is ever tolerated."""
-        others, _ = used_by_others(self)
-        return self.verdict is Verdict.INVALID and others > NO_QUIET.foreign
+    def host_is_busy(self) -> bool:
+        """Whether it is invalid because other processes exceed every tolerance."""
+        others, _ = other_load(self)
+        return self.verdict is Verdict.INVALID and others > ON_BUSY_HOST.foreign
 
     def as_dict(self) -> dict[str, object]:
-        """The figures, flat; of the exceedances only their share and its bounds."""
+        """The statistics as a flat dictionary."""
         values = asdict(self) | {"verdict": str(self.verdict)}
         del values["exceedances"]
         return values
 
 
-def used_by_others(seen: Observation | TenantWindow) -> tuple[float, str]:
-    """The share of the server's cores, or of its GPU if that is more, and how that is said."""
-    return said_of_others(seen.foreign_cpu or 0.0, seen.foreign_gpu or 0.0, seen.foreign_who)
+def other_load(seen: Observation | TenantWindow) -> tuple[float, str]:
+    """The load of other processes on the server's cores or GPU, whichever is larger, with its
+    text."""
+    return other_load_text(seen.foreign_cpu or 0.0, seen.foreign_gpu or 0.0, seen.foreign_who)
 
 
-def said_of_others(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
-    """The larger share, and in words what it is of, with the process that worked on the cores."""
+def other_load_text(on_cores: float, on_gpu: float, who: str) -> tuple[float, str]:
+    """The larger share, and a text that names the busiest other process."""
     share, what = max((on_cores, "cores"), (on_gpu, "GPU"))
     among = f", among them {who}" if who and what == "cores" else ""
     return share, f"other processes used {share:.0%} of the server's {what}{among}"
 
 
 def counted(seen: Observation, tenant: int, settle_s: float, grace_s: float) -> Requests:
-    """The requests of a tenant that count: intended in [settle_s, elapsed - grace_s)."""
+    """The counted requests of a tenant: due in [settle_s, elapsed - grace_s)."""
     first_ns = seen.start_ns + round(settle_s * 1e9)
     return seen.requests[tenant].between(first_ns, seen.now_ns - round(grace_s * 1e9))
 
@@ -165,9 +166,9 @@ def judge(
     confidence: float,
     similar: Sequence[tuple[float, stats.Exceedances]] = (),
     slowed: float = 1.0,
-    tolerance: Tolerance = QUIET,
+    tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
-    """Judge one tenant on the requests that count, with one-sided `confidence` in the verdict.
+    """The verdict on the counted requests of one tenant, with one-sided `confidence`.
 
     `similar` windows, each with its weight, help to tell how late requests cluster. `slowed` is how
     many times slower than usual the busy server was for a while (`peak.slowed`).
@@ -202,12 +203,12 @@ def judge(
         exceedance=share,
         send_lag_ms=float(latest_ms),
         is_late=lags_ms[tenant] > tolerance.lag_ms(sla.latency_ms),
-        lag_spoils=late_client
+        lag_is_too_long=late_client
         and not (tolerance.late_within and within)
         and not _overloaded(part, seen, sla, confidence, dispersion),
         growing=growing,
         client_cpu=seen.client_cpu[tenant],
-        foreign=used_by_others(seen),
+        foreign=other_load(seen),
         slowed=slowed,
         tolerance=tolerance,
     )
@@ -257,7 +258,7 @@ def judge_each(
     confidence: float,
     tolerance: Tolerance,
 ) -> tuple[TenantWindow, ...]:
-    """All tenants of a window, as `judge` does without similar windows."""
+    """The verdicts on all tenants of a window, without similar windows."""
     return tuple(
         judge(
             seen,
@@ -275,7 +276,7 @@ def judge_each(
 
 @dataclass(frozen=True)
 class _Findings:
-    """What the verdict on one tenant in one window is made from."""
+    """Inputs of the verdict on one tenant in one window."""
 
     offered_rps: float
     requests: int
@@ -284,7 +285,7 @@ class _Findings:
     exceedance: stats.Interval
     send_lag_ms: float
     is_late: bool
-    lag_spoils: bool
+    lag_is_too_long: bool
     growing: bool
     client_cpu: float
     foreign: tuple[float, str]
@@ -293,7 +294,7 @@ class _Findings:
 
 
 def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
-    """The first rule that applies, and why; the order is part of the method."""
+    """The first rule that applies, and its reason; the order of the rules matters."""
     share, n, fewest = found.exceedance, found.requests, stats.fewest_requests(sla.allowed)
     lag_ms, most_ms = found.send_lag_ms, found.tolerance.lag_ms(sla.latency_ms)
     client, (others, used) = found.client_cpu, found.foreign
@@ -302,19 +303,19 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     if not found.is_late:
         lag += " of another tenant, whose bursts delay this one"
     elif client < HELD_UP_CPU:
-        lag += f" although the client used only {client:.0%} of its core: the host held it up"
-    spoilt, fails = Verdict.INVALID, Verdict.FAIL
+        lag += f" although the client used only {client:.0%} of its core: the host delayed it"
+    invalid, fails = Verdict.INVALID, Verdict.FAIL
     rules = (
         (found.offered_rps == 0, Verdict.PASS, "idle"),
         # What disturbs the measurement comes before what it would say of the server.
-        (client > CLIENT_CPU, spoilt, f"the client used {client:.0%} of its core"),
-        (others > found.tolerance.foreign, spoilt, used),
+        (client > CLIENT_CPU, invalid, f"the client used {client:.0%} of its core"),
+        (others > found.tolerance.foreign, invalid, used),
         # Late sends alone could explain late answers, unless the server is late beyond doubt.
-        (found.lag_spoils, spoilt, lag),
+        (found.lag_is_too_long, invalid, lag),
         # Too many are late as it is: that some were not sent spared the server work.
         (share.low > sla.allowed, fails, f"{share.value:.1%} over {sla.latency_ms:g} ms"),
         # What was not sent was not answered either, and that is not the server's doing.
-        (sent < SENT, spoilt, f"the client sent {sent:.1%} of the requests"),
+        (sent < SENT, invalid, f"the client sent {sent:.1%} of the requests"),
         (answered < ANSWERED, fails, f"answered {answered:.1%} of the requests"),
         (found.growing, fails, "the backlog grows"),
         # Few requests may fail a window, but not pass it.
@@ -328,14 +329,14 @@ def _verdict(found: _Findings, sla: Sla) -> tuple[Verdict, str]:
     )
     if found.slowed > found.tolerance.slowed and verdict in (fails, Verdict.UNDECIDED):
         slowed = f"the busy server was {found.slowed:.1f} times slower than usual for a while"
-        return spoilt, f"{slowed} ({reason})"
+        return invalid, f"{slowed} ({reason})"
     return verdict, reason
 
 
 def _overloaded(
     part: Requests, seen: Observation, sla: Sla, confidence: float, dispersion: float
 ) -> bool:
-    """Whether the server is late beyond doubt, although the client is late, too.
+    """Whether the server is certainly late, although the client is late, too.
 
     With the many requests of an overload in flight, sends get late as well. Taken off every latency
     is twice the longest send lag of any tenant: what comes later is answered later by about as
@@ -357,9 +358,9 @@ def _overloaded(
 def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tuple[float, bool]:
     """Growth of the requests in flight (1/s), and whether the server falls behind.
 
-    It does when the growth is significant, and has over the requests that count (`part`)
-    lengthened the queue by at least half an SLA's worth: queues near their limit wander, but not
-    that far. In flight is whatever was intended before, in the `whole` window, and is unanswered.
+    It falls behind if the growth is significant and the queue grew by at least half an SLA while
+    requests counted (`part`); queues near their limit vary by less. A request is in flight if it
+    was due before, in the `whole` window, and has no response.
     """
     if len(part) < 20:
         return 0.0, False
@@ -372,7 +373,7 @@ def _backlog(part: Requests, whole: Requests, rate_rps: float, sla: Sla) -> tupl
 
 
 def _queue_rises(readings: NDArray[np.float64], settle_s: float, sla: Sla) -> bool:
-    """Whether the server's own queue time rises by half the SLA or more while requests count."""
+    """Whether the server's queue time rises by at least half the SLA while requests count."""
     seconds, queue_ms = readings[readings[:, 0] >= settle_s].T
     if len(seconds) < 5:
         return False

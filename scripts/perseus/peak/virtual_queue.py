@@ -1,4 +1,4 @@
-"""A virtual queue: what one first-come first-served server would do with given arrivals."""
+"""A virtual queue: simulate a first-come first-served server with given arrivals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.traffic.arrivals import Arrivals
 
 @dataclass(frozen=True)
 class VirtualQueue:
-    """A single server with a queue for all tenants; one entry per tenant.
+    """A single server with one queue for all tenants; one entry per tenant.
 
     `work_s` holds service times, from which those of requests are drawn, and `slowness` is a factor
     on all of them. `spare_s` is the time that the SLA leaves for waiting or, where `observed` says
@@ -30,7 +30,7 @@ class VirtualQueue:
 
     @classmethod
     def of(cls, unloaded_ms: Sequence[Floats], limits_ms: Sequence[float]) -> VirtualQueue:
-        """One whose work takes as long as latencies without load; the SLAs are `limits_ms`."""
+        """A queue whose service times are the latencies without load; the SLAs are `limits_ms`."""
         return cls(
             work_s=tuple(np.asarray(ms) / 1000 for ms in unloaded_ms),
             spare_s=tuple(
@@ -47,14 +47,14 @@ class VirtualQueue:
         return self.slowness * sum(work_s)
 
     def spent_s(self, drawn: Drawn, tenant: int) -> Floats:
-        """What a tenant's requests spend of `spare_s`; shape (draws, m)."""
+        """The part of `spare_s` that a tenant's requests need; shape (draws, m)."""
         waits_s = drawn.waits_s(tenant, self.slowness)
         if not self.observed:
             return waits_s
         return waits_s + self.slowness * drawn.work_s[:, drawn.places[tenant]]
 
     def draw(self, arrivals_s: Sequence[Floats], draws: int, first: int = 0) -> Drawn:
-        """Draw the work of each tenant's requests; the same work whenever it is called alike."""
+        """Draw service times of each tenant's requests; equal calls give equal draws."""
         counts = [len(each) for each in arrivals_s]
         work_s = np.empty((draws, sum(counts)))
         for i in range(draws):
@@ -71,9 +71,10 @@ class VirtualQueue:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Arrivals of n requests, ascending, shape (n,), and some draws of their work, (draws, n).
+    """Arrivals of n requests, ascending, shape (n,), and draws of their service times, (draws,
+    n).
 
-    Those of tenant i stand at `places[i]`, in order.
+    The requests of tenant i are at `places[i]`, in order.
     """
 
     arrival_s: Floats
@@ -88,13 +89,13 @@ class Drawn:
 
     @cached_property
     def _before_s(self) -> Floats:
-        """The work of all requests before each, shape (draws, n)."""
+        """The total work before each request, shape (draws, n)."""
         return np.cumsum(self.work_s, axis=1) - self.work_s
 
 
 @dataclass(frozen=True)
 class LongRun:
-    """A virtual queue that gets one request per second in all, for its steady state.
+    """A virtual queue with one request per second in total, to find its steady state.
 
     At another rate the same requests come at another pace: so the share of late ones is a smooth
     function of the rate, and is soon found for many rates.
@@ -112,7 +113,7 @@ class LongRun:
         requests: int,
         run: int = 0,
     ) -> LongRun:
-        """So many requests, divided among the tenants by `shares`, which sum to 1.
+        """A run of this many requests, divided among the tenants by `shares`, which sum to 1.
 
         Calls of the same `run` draw the same random numbers.
         """
@@ -122,7 +123,7 @@ class LongRun:
         return cls(queue, queue.draw(times, draws=1, first=run))
 
     def late_share(self, tenant: int, rate_rps: float) -> float:
-        """The share of a tenant's requests that spend too long, at so many requests/s in all."""
+        """The exceedance of a tenant at this total rate in requests/s."""
         # In units of the mean time between arrivals, of which work is then so many times more.
         (spent,) = self.queue.slowed(rate_rps).spent_s(self.drawn, tenant)
         late = np.count_nonzero(spent > rate_rps * self.queue.spare_s[tenant])

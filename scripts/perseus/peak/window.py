@@ -1,4 +1,4 @@
-"""A window of load: as it is planned, and as it was judged."""
+"""A window of load, as planned and as judged."""
 
 from __future__ import annotations
 
@@ -11,28 +11,29 @@ from perseus.peak.verdict import TenantWindow, Tolerance, Verdict
 
 
 class Phase(StrEnum):
-    """What a window of a search is for."""
+    """The purpose of a window of a search."""
 
     WARM_UP = "warm_up"
     BRACKET = "bracket"
     BISECT = "bisect"
-    ROOT = "root"
-    CONFIRM = "confirm"
-    SPEED = "speed"
+    NEAR_LIMIT = "near_limit"
+    CERTIFY = "certify"
+    PROBE = "probe"
     ALONE = "alone"
 
 
-ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.ROOT, Phase.CONFIRM)
+ON_THE_LINE: Final = (Phase.BRACKET, Phase.BISECT, Phase.NEAR_LIMIT, Phase.CERTIFY)
 """Phases whose rates are a point of the load line, so that their windows bear on its limit."""
 
 
 @dataclass(frozen=True)
 class WindowPlan:
-    """A window as it is to be offered: a rate per tenant, and when it is looked at.
+    """A planned window: a rate per tenant, and the times of its looks.
 
-    A closed loop has no rates, but so many requests of each tenant `in_flight`. What is intended in
-    the first `settle_s` does not count. The window ends at one of `looks_s`, seconds since its
-    start, and at the last of them in any case. It counts where no more than `tolerance` went on.
+    A closed loop has no rates, but a number `in_flight` of requests of each tenant. Requests
+    that are due in the first `settle_s` do not count. The window ends at one of `looks_s`,
+    seconds since its start, and at the last of them in any case. A window is valid within its
+    `tolerance`.
     """
 
     phase: Phase
@@ -62,14 +63,14 @@ class Window:
 
     @property
     def on_the_line(self) -> bool:
-        """Whether it bears on the limit of the load line."""
+        """Whether it is evidence about the limit of the load line."""
         return self.phase in ON_THE_LINE
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of the tenants': every one of them must keep its SLA.
+        """The worst verdict of its tenants, since each must keep its SLA.
 
-        One that fails it decides, even if the client of another spoilt that one's part.
+        One that fails it decides, even if the client of another made its part invalid.
         """
         found = {tenant.verdict for tenant in self.tenants}
         order = (Verdict.FAIL, Verdict.INVALID, Verdict.UNDECIDED)
@@ -77,22 +78,23 @@ class Window:
 
     @property
     def punctual(self) -> bool:
-        """Whether all requests were sent when they should have been."""
+        """Whether all requests were sent on schedule."""
         return all(tenant.punctual for tenant in self.tenants)
 
     @property
-    def spoilt(self) -> tuple[TenantWindow, ...]:
-        """The tenants of which it says nothing, by their client or the host."""
+    def invalid_tenants(self) -> tuple[TenantWindow, ...]:
+        """Tenants whose part is invalid because of their client or the host."""
         return tuple(each for each in self.tenants if each.verdict is Verdict.INVALID)
 
     @property
-    def crowded_out(self) -> bool:
-        """Whether others used more of the host than is ever tolerated."""
-        return any(tenant.crowded_out for tenant in self.tenants)
+    def host_is_busy(self) -> bool:
+        """Whether other processes exceed every tolerance."""
+        return any(tenant.host_is_busy for tenant in self.tenants)
 
     @property
     def passes_roughly(self) -> bool:
-        """Good enough to look higher: an undecided window goes by what was observed."""
+        """Whether a higher load may be tried: an undecided window counts by its observed
+        percentile."""
         if self.verdict is Verdict.UNDECIDED:
             busy = [tenant for tenant in self.tenants if tenant.offered_rps > 0]
             return not any(tenant.sla_percentile_ms > tenant.sla_ms for tenant in busy)

@@ -1,4 +1,4 @@
-"""What people look at: the answer in words, figures, one page.
+"""Make the report: findings, figures and one HTML page.
 
 In: tables, and raw results for a few figures. Out: SVG, PNG and HTML.
 """

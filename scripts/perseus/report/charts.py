@@ -1,4 +1,4 @@
-"""Interactive pictures: their points as JSON, which pictures.js draws and offers as CSV."""
+"""Interactive charts: their points as JSON, which pictures.js draws and offers as CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from perseus.report.figure_data import COLOURS, FigureData
 from perseus.report.frontier_points import PREDICTED, Mark, alone_marks, shared_marks
-from perseus.report.shown import words
+from perseus.report.shown_tables import plain_words
 from perseus.results.fleets.plans import HOURS_PER_MONTH
 
 VERDICTS: Final = {
@@ -21,7 +21,7 @@ VERDICTS: Final = {
     "undecided": "#0072B2",
     "invalid": "#777777",
 }
-"""Of windows, with the colours of their points."""
+"""Verdicts of windows, with the colours of their points."""
 SCALES: Final = {
     "estimate": ("estimate", "#0072B2"),
     "ci_low": ("95 % interval, low", "#CC79A7"),
@@ -29,7 +29,7 @@ SCALES: Final = {
     "certified": ("certified", "#009E73"),
     "first_failing": ("first failing", "#D55E00"),
 }
-"""Of the marks on a frontier, their names and colours."""
+"""Marks of a frontier, with their names and colours."""
 UTILISATION: Final = {"CPU (cores)": "cpu", "GPU (share)": "gpu"}
 """Quantities of the monitor that are drawn, and how their files begin."""
 GREY: Final = "#888888"
@@ -37,7 +37,8 @@ GREY: Final = "#888888"
 
 @dataclass(frozen=True)
 class Series:
-    """Points of one name. `look` is one of pictures.js; `names` are of each point, or none."""
+    """Points with one name. `look` is a style of pictures.js; `names` are labels of the points,
+    or empty."""
 
     name: str
     x: Sequence[float]
@@ -49,7 +50,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """`x` and `y` are the words of its axes; `id` names its file of CSV."""
+    """`x` and `y` are the axis labels; `id` names its CSV file."""
 
     id: str
     title: str
@@ -61,7 +62,7 @@ class Chart:
 
     @property
     def json(self) -> str:
-        """What pictures.js reads; safe inside a script element."""
+        """The JSON for pictures.js, escaped for a script element."""
         plain: dict[str, Any] = {
             "id": self.id,
             "x": self.x,
@@ -94,7 +95,12 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
         minute=("minute", "min"), rps=("offered_rps", "sum"), verdict=("window_verdict", "first")
     )
     searched = [
-        Series(words(str(verdict)), list(rows["minute"]), list(rows["rps"]), _colour(str(verdict)))
+        Series(
+            plain_words(str(verdict)),
+            list(rows["minute"]),
+            list(rows["rps"]),
+            _colour(str(verdict)),
+        )
         for verdict, rows in each.groupby("verdict", sort=True)
     ]
     yield Chart(
@@ -127,7 +133,7 @@ def of_windows(windows: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
-    """How busy the server and the client were.
+    """Utilisation of the server and the client.
 
     samples: rows of all repeats of the load line, as `samples.samples` has them, with `who`.
     """
@@ -148,7 +154,7 @@ def of_samples(samples: pd.DataFrame, line: str) -> Iterator[Chart]:
 
 
 def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
-    """What a shared server carries of two tenants, for each scenario that has two."""
+    """The frontier of each scenario with two tenants."""
     results = FigureData(tables)
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     tenants_of = dict(list(results.tenants.groupby("scenario")))
@@ -180,7 +186,7 @@ def of_frontiers(tables: Mapping[str, pd.DataFrame]) -> Iterator[Chart]:
 
 
 def _of_scales(marks: Sequence[Mark]) -> Iterator[Series]:
-    """A series for each kind of mark that is there."""
+    """One series for each kind of mark."""
     for scale, (name, colour) in {**SCALES, PREDICTED: ("predicted", "#56B4E9")}.items():
         mine = [m for m in marks if m.scale == scale and all(map(math.isfinite, m.rates_rps))]
         if mine:
@@ -190,7 +196,7 @@ def _of_scales(marks: Sequence[Mark]) -> Iterator[Series]:
 
 
 def of_costs(break_even: pd.DataFrame) -> Iterator[Chart]:
-    """The cost over the demand of each group of models, dedicated and with sharing."""
+    """Cost over the demand of each group of models, dedicated and shared."""
     for number, (models, rows) in enumerate(break_even.groupby("models", sort=False)):
         options = rows.groupby(["server", "shared"], sort=False)
         series = [
@@ -217,5 +223,5 @@ def _colour(verdict: str) -> str:
 
 
 def _number(value: float) -> float | None:
-    """With four digits; JSON has no infinity."""
+    """The number with four digits; None for infinity, which JSON lacks."""
     return float(f"{value:.4g}") if math.isfinite(value) else None

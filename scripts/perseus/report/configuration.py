@@ -1,4 +1,4 @@
-"""The configuration of a study as the page tells it: by its keys, so that studies differ there."""
+"""The configuration of a study as tables, by its keys."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from perseus.report.shown import MOST_ROWS, Entry, Row, ShownTable
+from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable
 from perseus.results.records import Record, ServedModelRecord
 from perseus.study.base import Part
 from perseus.study.tasks.report import ReportTask
@@ -15,7 +15,8 @@ NONE = Entry("\N{EN DASH}")
 
 
 def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
-    """Models, tenants, servers and measurement; and what servers had of their own."""
+    """Tables of models, tenants, servers and measurement, and of models that servers already
+    had."""
     parts = {
         "Models": task.models,
         "Tenants": task.tenants,
@@ -31,7 +32,7 @@ def tables(task: ReportTask, records: Sequence[Record]) -> Iterator[ShownTable]:
 
 
 def _settings(title: str, parts: Sequence[Part]) -> ShownTable:
-    """A row for each part, a column for each key that one of them has a value for."""
+    """One row for each part, one column for each key with a value."""
     rows = [part.model_dump(mode="json") for part in parts[:MOST_ROWS]]
     keys = [key for key in rows[0] if any(_is_given(row[key]) for row in rows)]
     return ShownTable(
@@ -48,21 +49,23 @@ def _is_given(value: Any) -> bool:
 
 
 def _value(value: Any) -> Entry:
-    return Entry(_said(value)) if _is_given(value) else NONE
+    return Entry(_value_text(value)) if _is_given(value) else NONE
 
 
-def _said(value: Any) -> str:
+def _value_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        return ", ".join(f"{key} {_said(each)}" for key, each in value.items() if _is_given(each))
+        return ", ".join(
+            f"{key} {_value_text(each)}" for key, each in value.items() if _is_given(each)
+        )
     if isinstance(value, list):
-        return ", ".join(map(_said, value))
+        return ", ".join(map(_value_text, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _served(records: Sequence[Record]) -> list[tuple[str, ServedModelRecord]]:
-    """Servers with what they had of their own: more than once, where it has changed."""
+    """Servers with their own models; several rows if these changed."""
     return list(
         dict.fromkeys(
             (record.task.server.name, model)
@@ -97,7 +100,7 @@ def _served_models(served: Sequence[tuple[str, ServedModelRecord]]) -> ShownTabl
 
 
 def presets(records: Sequence[Record]) -> list[Row]:
-    """Each with its search, and the scenarios that were measured with it."""
+    """Each preset with its search settings, and its scenarios."""
     found: dict[str, Row] = {}
     for task in (record.task for record in records):
         if task.preset not in found:

@@ -1,5 +1,4 @@
-"""The form in which readers of the page state a demand of their own, and the data that its fleets
-are planned by in the browser."""
+"""The form for a reader's own demand, and the data from which the browser plans fleets."""
 
 from __future__ import annotations
 
@@ -25,16 +24,17 @@ SLIDER_SERVERS: Final = 4
 """Dedicated servers that the highest demand on a slider fills."""
 
 USUAL_REVOCATIONS: Final = 0.05
-"""Of a spot server per hour, in the lines for the configuration: plans do not depend on it."""
+"""Revocations of a spot server per hour in the generated configuration; plans do not depend on
+it."""
 
 POINT: Final = ["scenario", "load_line", "preset"]
 
 
 @dataclass(frozen=True)
 class DemandForm:
-    """`points` are rows of operating_points, `draws` of operating_point_draws, and `dedicated` the
-    load lines of one model alone. The settings at first are those of the study's demand, else a
-    third of what a dedicated server carries. `spot_usd_per_month` is by server, and has all."""
+    """`points` are rows of operating_points, `draws` of operating_point_draws, `dedicated` load
+    lines of one model. Initial settings come from the study's demand, else a third of a
+    dedicated server. `spot_usd_per_month` has every server."""
 
     points: pd.DataFrame
     draws: pd.DataFrame
@@ -78,7 +78,7 @@ class DemandForm:
 
     @property
     def usd_per_month(self) -> dict[str, float | None]:
-        """By server, of one; None of those that the study's demand does not buy."""
+        """Price of one server, by server; None for servers that the demand excludes."""
         first = self.points.groupby("server")["usd_per_month"].first()
         return {
             str(name): None if pd.isna(usd) or not self._is_bought(str(name)) else float(usd)
@@ -91,7 +91,7 @@ class DemandForm:
 
     @property
     def json(self) -> str:
-        """What demand.js reads; safe inside a script element."""
+        """The JSON for demand.js, escaped for a script element."""
         rate = self.spot.revocations_per_hour if self.spot else USUAL_REVOCATIONS
         data = {"revocations_per_hour": rate, "points": list(self._points())}
         return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
@@ -114,7 +114,7 @@ class DemandForm:
 
 
 def demand_form(tables: Tables, demand: Demand | None = None) -> DemandForm | None:
-    """None where no server was measured to carry anything."""
+    """The form; None without operating points."""
     points = tables["operating_points"]
     if points.empty:
         return None
@@ -153,5 +153,5 @@ def _thirds(points: pd.DataFrame) -> dict[str, float]:
 
 
 def _round(rps: float) -> float:
-    """To two digits."""
+    """Round to two digits."""
     return float(f"{rps:.2g}")

@@ -11,7 +11,7 @@ from perseus.host.files import whole
 from perseus.report.figure_data import FigureData
 from perseus.report.figures import data_of, module_of
 from perseus.report.style import drawing, save
-from perseus.results.told_apart import told_apart
+from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.figure import FigureTask
 
 
@@ -28,7 +28,7 @@ def draw(
 
     `tables` are by name, `cells` folders of the raw results that it reads.
     """
-    frames = told_apart({table: pd.read_parquet(path) for table, path in tables.items()})
+    frames = with_scenario_names({table: pd.read_parquet(path) for table, path in tables.items()})
     results = FigureData(frames, tuple(cells))
     data = data_of(name, results)
     with drawing(style):

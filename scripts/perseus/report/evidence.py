@@ -1,4 +1,4 @@
-"""The cells behind the numbers of the page, each with its windows, and where the page has them."""
+"""Cells and windows behind the numbers of the page, with their anchors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pandas as pd
 from perseus.report.charts import UTILISATION
 from perseus.report.numbers import significant
 from perseus.report.samples import samples
-from perseus.report.shown import Entry, share, words
+from perseus.report.shown_tables import Entry, plain_words, share
 from perseus.results.records import PeakRecord, Record
 from perseus.study.experiments.peak import Run as PeakRun
 
@@ -25,15 +25,16 @@ MOST_CELLS: Final = 200
 """With a section of their own; all of them lie in results/<study>/raw."""
 
 MOST_SAMPLES: Final = 6000
-"""Of the monitor, on the whole page."""
+"""Largest number of monitor samples on the page."""
 
 MOST_WINDOWS: Final = 1500
-"""Of all cells together; where there are more, each cell shows those that its numbers rest on."""
+"""Largest number of windows of all cells together; if there are more, each cell shows the
+windows behind its numbers."""
 
 
 @dataclass(frozen=True)
 class CellEvidence:
-    """The section of one cell: what it was, what it found, and rows of its windows."""
+    """The section of one cell: its settings, outcome, and rows of windows."""
 
     id: str
     name: str
@@ -55,8 +56,8 @@ WINDOW_COLUMNS: Final = (
 
 @dataclass(frozen=True)
 class PageEvidence:
-    """The cells of a study by name; of those that are shown, the rows of windows.parquet and what
-    the monitor saw."""
+    """Cells of a study by name; for those with a section, rows of windows.parquet and monitor
+    samples."""
 
     records: Mapping[str, Record]
     windows: Mapping[str, pd.DataFrame] = field(default_factory=dict)
@@ -72,15 +73,15 @@ class PageEvidence:
         return dict(islice(self.records.items(), MOST_CELLS))
 
     def link(self, cell: str) -> str:
-        """The id of a cell's section; "" where it has none."""
+        """Anchor of a cell's section; "" without one."""
         return f"cell-{cell}" if cell in self.shown else ""
 
     def certified_link(self, cell: str) -> str:
-        """The id of the window that certified the rate of a search, else of its cell."""
+        """Anchor of the window that certified the rate, else of its cell."""
         return self._window_link(cell, self.certified(cell))
 
     def failing_link(self, cell: str) -> str:
-        """The same of the window that failed above it."""
+        """Anchor of the first failing window above the certified rate, else of its cell."""
         return self._window_link(cell, self.failing(cell))
 
     def _window_link(self, cell: str, number: int | None) -> str:
@@ -101,7 +102,7 @@ class PageEvidence:
         return self._lines.get((scenario, load_line), ())
 
     def searches_of(self, scenario: str, load_line: str) -> Sequence[PeakRecord]:
-        """Those repeats whose searches are shown with what they found."""
+        """Repeats of a load line whose searches have a section."""
         return [r for r in self.cells_of(scenario, load_line) if isinstance(r, PeakRecord)]
 
     def certified(self, cell: str) -> int | None:
@@ -112,7 +113,7 @@ class PageEvidence:
         return record.certified_window
 
     def failing(self, cell: str) -> int | None:
-        """The window of a search that failed at the lowest rate above the certified one."""
+        """The window that failed at the lowest rate above the certified one."""
         record, frame = self.records[cell], self.windows.get(cell)
         if not isinstance(record, PeakRecord) or frame is None or frame.empty:
             return None
@@ -121,7 +122,7 @@ class PageEvidence:
         return None if failed.empty else int(failed["window"].iloc[0])
 
     def sections(self) -> Iterator[CellEvidence]:
-        """One for each cell that is shown."""
+        """One section for each cell that is shown."""
         total = sum(frame["window"].nunique() for frame in self.windows.values())
         for name, record in self.shown.items():
             frame = self.windows.get(name, pd.DataFrame(columns=["window"]))
@@ -130,7 +131,7 @@ class PageEvidence:
             yield CellEvidence(
                 id=f"cell-{name}",
                 name=name,
-                outcome=words(record.outcome),
+                outcome=plain_words(record.outcome),
                 facts=_facts(record),
                 windows=[
                     (f"cell-{name}.w{number}", _window(int(str(number)), tenants))
@@ -141,7 +142,7 @@ class PageEvidence:
 
 
 def read_records(files: Sequence[Path]) -> list[Record]:
-    """The records of all cells; of searches that are shown with what they found."""
+    """Records of all cells; those of shown searches with their peaks."""
     records = [Record.read(file.parent) for file in files]
     return [
         PeakRecord.read(record.folder)
@@ -152,13 +153,13 @@ def read_records(files: Sequence[Path]) -> list[Record]:
 
 
 def read_windows(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """Of the cells that are shown, the windows of the attempt that stands."""
+    """Windows of the shown cells, for the attempt that counts."""
     found = {each.task.cell: pd.DataFrame(each.windows()) for each in records[:MOST_CELLS]}
     return {cell: frame.assign(cell=cell) for cell, frame in found.items() if len(frame)}
 
 
 def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
-    """How busy the cells that are shown were: at most MOST_SAMPLES in all, as means of several."""
+    """Utilisation of the shown cells: at most MOST_SAMPLES in total, as means."""
     busy: dict[str, pd.DataFrame] = {}
     for record in records[:MOST_CELLS]:
         if (record.folder / "monitor.parquet").exists():
@@ -170,23 +171,23 @@ def read_samples(records: Sequence[Record]) -> dict[str, pd.DataFrame]:
 
 
 def _means(frame: pd.DataFrame, together: int) -> pd.DataFrame:
-    """Of so many rows each, of one metric."""
+    """Means of this many rows each, for one metric."""
     named = ["cell", "quantity", "metric", "who"]
     group = frame.groupby(named, sort=False).cumcount() // together
     return frame.groupby([*named, group.rename("group")], sort=False).mean().reset_index()
 
 
 def _facts(record: Record) -> dict[str, str]:
-    """What its record says in short, by what that is of."""
+    """Short facts of the record, by name."""
     task = record.task
     began = datetime.fromtimestamp(record.started.unix_ns / 1e9, UTC)
     lasted_s = (record.finished_monotonic_ns - record.started.monotonic_ns) / 1e9
     run = task.run.model_dump(mode="json", exclude={"name"}, exclude_none=True).items()
-    asked = ", ".join(f"{key} {_said(value)}" for key, value in run if value not in ([], ""))
+    asked = ", ".join(f"{key} {_value_text(value)}" for key, value in run if value not in ([], ""))
     unloaded = record.unloaded_p50_ms.items()
     facts = {
         "asked for": f"{asked}; preset {task.preset}, repeat {task.repeat}, seed {task.seed}",
-        "found": words(record.outcome) + (f": {record.reason}" if record.reason else ""),
+        "found": plain_words(record.outcome) + (f": {record.reason}" if record.reason else ""),
         "measured": f"{began:%Y-%m-%d %H:%M} UTC, {lasted_s:.0f} s, of these"
         f" {record.measured_s:.0f} s in windows with {record.requests} requests; attempt"
         f" {record.attempt}",
@@ -208,20 +209,20 @@ def _server(record: Record) -> str:
     )
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     return " : ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _window(number: int, tenants: pd.DataFrame) -> list[Entry]:
-    """A row of all tenants of one window together."""
+    """One row for all tenants of a window."""
     worst = tenants["exceedance"].max()
     reasons = tenants[tenants["verdict"] != "pass"]["reason"].dropna()
     first = tenants.iloc[0]
     return [
         Entry(str(number)),
-        Entry(words(first["phase"])),
+        Entry(plain_words(first["phase"])),
         Entry(significant(float(tenants["offered_rps"].sum()))),
-        Entry(words(first["window_verdict"])),
+        Entry(plain_words(first["window_verdict"])),
         Entry(share(None if pd.isna(worst) else float(worst))),
         Entry("; ".join(dict.fromkeys(reason for reason in reasons if reason))),
     ]

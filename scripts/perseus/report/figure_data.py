@@ -1,4 +1,4 @@
-"""What figures are drawn from, and how a tenant looks in all of them.
+"""Data of figures, and the style of each tenant in all figures.
 
 Colours are those of Okabe and Ito (jfly.uni-koeln.de/color), which colour-blind readers can tell
 apart; a hatch, a marker or a pattern of dashes says the same as the colour, and tells the seventh
@@ -20,7 +20,7 @@ from perseus.report.links import on_line
 from perseus.report.numbers import significant
 from perseus.report.style import short
 from perseus.results.fleets.plans import HOURS_PER_MONTH
-from perseus.results.told_apart import with_scenario
+from perseus.results.scenario_names import with_scenario
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00")
 HATCHES = ("", "///", "xxx", "\\\\\\", "++", "...")
@@ -44,13 +44,13 @@ def per_month(usd_per_hour: float) -> str:
 
 
 def of_line(frame: pd.DataFrame, line: pd.Series) -> pd.DataFrame:
-    """The rows of the load line that a row of any table is of."""
+    """The rows of `frame` that belong to the load line of a row."""
     return frame[on_line(frame, line)]
 
 
 @dataclass(frozen=True)
 class FigureData:
-    """The tables of a study by name, and the folders of the raw results that a figure reads."""
+    """Tables of a study by name, and the folders of raw results for figures."""
 
     tables: Mapping[str, pd.DataFrame]
     cells: tuple[Path, ...] = ()
@@ -64,19 +64,19 @@ class FigureData:
         return self.tables["tenants"]
 
     def tenants_of(self, line: pd.Series) -> pd.DataFrame:
-        """The rows of the tenants on a load line, a row of the peaks."""
+        """Rows of the tenants on a load line, given its row of the peaks."""
         return of_line(self.tenants, line)
 
     def alone(self, line: pd.Series, tenant: str) -> pd.Series:
-        """The row of the peaks of a tenant alone that a shared load line is held against."""
+        """Row of the peaks for the dedicated tenant of a shared load line."""
         of = self.tenants
         like = (of["server"] == line["server"]) & (of["preset"] == line["preset"])
         mine = of[like & (of["kind"] == "dedicated") & (of["tenant"] == tenant)].iloc[0]
         return of_line(self.peaks, mine).iloc[0]
 
     def called(self, line: pd.Series) -> str:
-        """A load line on an axis, in a few characters; with its tenants, where several groups of
-        them share servers, or with its scenario where they are too many."""
+        """Short label of a load line; with its tenants if several groups share servers, or with
+        its scenario if that is too long."""
         if line["kind"] == "dedicated" or not self._has_several_groups:
             return short(line)
         mix = str(line["mix"])
@@ -85,7 +85,7 @@ class FigureData:
         return with_scenario(short(line), line["server"], line["scenario"])
 
     def one_server(self, server: str, pricing: str) -> str:
-        """1 server of type cpu1, $34.7/month; without a price where there is none."""
+        """For example, "1 server of type cpu1, $34.7/month"; without a price if there is none."""
         costs = self.tables["costs"]
         of_server = costs[(costs["server"] == server) & (costs["pricing"] == pricing)]
         usd_per_hour = of_server["usd_per_hour"].dropna()
@@ -94,18 +94,18 @@ class FigureData:
 
     @property
     def _has_several_groups(self) -> bool:
-        """Of tenants that share servers, or of scenarios with the same."""
+        """Whether several groups of tenants, or several scenarios, share servers."""
         shared = self.peaks[self.peaks["kind"] != "dedicated"]
         scenarios = shared.groupby("server")["scenario"].nunique()
         return bool(shared["models"].nunique() > 1 or scenarios.gt(1).any())
 
     def names_of(self, lines: pd.DataFrame) -> list[str]:
-        """What load lines are called, each a row of a table."""
+        """Labels of load lines, one for each row."""
         return [self.called(line) for _, line in lines.iterrows()]
 
     @cached_property
     def names(self) -> list[str]:
-        """All tenants; their place decides their colour in every figure."""
+        """All tenants; the index decides the colour in every figure."""
         return list(self.tenants["tenant"].unique())
 
     def colour(self, tenant: str) -> str:
@@ -121,15 +121,15 @@ class FigureData:
         return DASHES[self._pattern(tenant)]
 
     def _pattern(self, tenant: str) -> int:
-        """Another one for each tenant of a colour."""
+        """A pattern that differs for tenants of the same colour."""
         place = self.names.index(tenant)
         return (place + place // len(COLOURS)) % len(COLOURS)
 
     def look(self, tenant: str) -> dict[str, Any]:
-        """Of its marks."""
+        """Style of the tenant's marks."""
         return {"color": self.colour(tenant), "marker": self.marker(tenant)}
 
     def handles(self, among: pd.Series) -> list[Line2D]:
-        """Those of a legend, of the tenants that are in the series."""
+        """Legend handles for the tenants in the series."""
         there = set(among)
         return [Line2D([], [], **self.look(n), label=n) for n in self.names if n in there]

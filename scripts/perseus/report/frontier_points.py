@@ -1,4 +1,4 @@
-"""Where the load lines of two tenants lie in the plane of their rates."""
+"""Points of load lines of two tenants in the plane of their rates."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Mark:
 
 
 def alone_marks(alone: pd.Series, place: int, scales: Sequence[str]) -> Iterator[Mark]:
-    """Of one tenant alone, the first or the second: a row of the peaks."""
+    """Marks of a dedicated tenant, the first or the second: a row of the peaks."""
     for scale in scales:
         rates = alone[f"{scale}_rps"] * np.eye(2)[place]
         yield Mark(scale, f"{alone['mix']} alone", rates)
 
 
 def shared_marks(line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]) -> Iterator[Mark]:
-    """Of a shared load line: a row of the peaks, and the rows of its two tenants."""
+    """Marks of a shared load line: a row of the peaks, and the rows of its two tenants."""
     speed = relative_speed(line, tenants)
     base, step = (tenants[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
     for scale in scales:
@@ -43,9 +43,8 @@ def shared_marks(line: pd.Series, tenants: pd.DataFrame, scales: Sequence[str]) 
 
 
 def relative_speed(line: pd.Series, tenants: pd.DataFrame) -> float:
-    """By what its rates are divided so that they lie as far beyond those of dedicated servers as
-    its sharing ratio says, which allows for the speed of the host in all cells; 1 where it is not
-    known."""
+    """Divisor of the rates, so that a shared line lies as far from the line of dedicated servers
+    as its sharing ratio says, corrected for the speed of the host; 1 if unknown."""
     rates_rps = tenants["base_rps"] + line["estimate_scale"] * tenants["direction_rps"]
     speed = float((rates_rps / tenants["dedicated_rps"]).sum(skipna=False) / line["sharing_ratio"])
     return speed if np.isfinite(speed) and speed > 0 else 1.0

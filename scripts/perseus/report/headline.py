@@ -1,4 +1,4 @@
-"""The answer of a study in one sentence of at most MOST_WORDS words, with its certainty."""
+"""The finding of a study in one sentence of at most MOST_WORDS words, with its probability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from perseus.report.answers import answers
 from perseus.report.answers.answer import Tables
-from perseus.report.answers.over_demand import Asked, all_asked
+from perseus.report.answers.over_demand import Asked, all_questions
 from perseus.report.answers.sharing import at_most
 from perseus.report.answers.to_buy import SURE, servers
 from perseus.report.numbers import bounds, percent, significant
@@ -25,18 +25,18 @@ BRACKETS: Final = re.compile(r" \([^)]*\)")
 
 @dataclass(frozen=True)
 class Headline:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as of an Answer."""
+    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown", as for an Answer."""
 
     kind: str
     text: str
 
 
 def headline(tables: Tables) -> Headline:
-    """The first of these questions that the study answers: which servers to buy for its demand,
-    whether to share at a growing demand, whether to share full servers, what a server carries."""
+    """The first finding of: servers for the demand, sharing at growing demand, sharing on full
+    servers, capacity of a server, other experiments."""
     if len(tables["peaks"]) and (tables["peaks"]["preset"] == "smoke").all():
         return Headline(
-            "unknown", "This run shows that everything works; it is too short for an answer."
+            "unknown", "This run only shows that everything works; it is too short for a result."
         )
     found = (
         _fleet(tables) or _over_demand(tables) or _full_servers(tables) or _one_server(tables)
@@ -45,12 +45,12 @@ def headline(tables: Tables) -> Headline:
     return found or Headline("unknown", "No measurement found a limit: see what did not succeed.")
 
 
-def words(text: str) -> int:
+def word_count(text: str) -> int:
     return sum(any(map(str.isalnum, token)) for token in text.split())
 
 
 def sure(probability: float) -> str:
-    """ "97 % sure"; a few hundred draws show no more than two digits."""
+    """For example, "97 % sure"; few hundred draws allow at most two digits."""
     return "over 99 % sure" if probability > 0.99 else f"{100 * probability:.0f} % sure"
 
 
@@ -59,7 +59,7 @@ def usd(amount: float) -> str:
 
 
 def top_fleets(fleets: pd.DataFrame) -> dict[str, pd.Series]:
-    """The rows of the highest level of the demand, by strategy."""
+    """Rows of the highest demand, by strategy."""
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     return {str(row["strategy"]): row for _, row in top.iterrows()}
 
@@ -90,7 +90,7 @@ def _fleet(tables: Tables) -> Headline | None:
 
 
 def _over_demand(tables: Tables) -> Headline | None:
-    groups = [each for each in all_asked(tables) if len(each.models) > 1]
+    groups = [each for each in all_questions(tables) if len(each.models) > 1]
     known = [each for each in groups if not _is_unknown(each)]
     if not known:
         return None
@@ -125,18 +125,18 @@ def _shared(asked: Asked) -> list[pd.Series]:
 
 
 def _is_unknown(asked: Asked) -> bool:
-    """Whether some stretch has shared servers and no dedicated ones to compare them with."""
+    """Whether a range has shared servers, but no dedicated ones to compare with."""
     return any(pd.isna(row["least_saving"]) for row in _shared(asked))
 
 
 def _least(chances: list[float]) -> str:
-    """How sure the least sure of these is; nothing where one is not known."""
+    """The lowest probability; None if one is unknown."""
     least = np.min(chances) if chances else np.nan
     return "" if np.isnan(least) else f" ({sure(float(least))})"
 
 
 def best_saving(tables: Tables) -> pd.Series | None:
-    """The largest saving of different models on full servers, of those that are known."""
+    """The largest known saving of different models on full servers."""
     savings = tables["savings"]
     several = savings["models"].map(lambda names: len(set(names.split(" + "))) > 1)
     known = savings[several.astype(bool) & savings["saving"].notna()]
@@ -144,7 +144,7 @@ def best_saving(tables: Tables) -> pd.Series | None:
 
 
 def saving_bounds(row: pd.Series) -> str:
-    """Of the interval that holds for all mixes at once; 1 bounds nothing from above."""
+    """The simultaneous interval; an upper end of 1 bounds nothing."""
     low, high = row["ci_simultaneous_low"], row["ci_simultaneous_high"]
     return bounds(float(low), np.inf if high >= 1 else float(high), percent)
 
@@ -163,7 +163,7 @@ def _full_servers(tables: Tables) -> Headline | None:
         return Headline("no", text)
     if limits := at_most(row.to_frame().T):
         return Headline("unclear", f"On full servers, sharing {limits}.")
-    text = "Too close to tell whether sharing saves money on full servers"
+    text = "The data do not show whether sharing saves money on full servers"
     return Headline("unclear", f"{text} (saving: {saving_bounds(row)}).")
 
 
@@ -183,12 +183,12 @@ def _one_server(tables: Tables) -> Headline | None:
 
 
 def _experiment(tables: Tables) -> Headline | None:
-    """Of a study without a peak, its first answer that is short enough, without what stands in
-    brackets if need be."""
+    """Headline of another experiment: the first finding that is short enough, without brackets
+    if needed."""
     found = list(answers(tables))
     for answer in found:
         for text in (answer.headline, BRACKETS.sub("", answer.headline)):
-            if words(text) <= MOST_WORDS:
+            if word_count(text) <= MOST_WORDS:
                 return Headline(answer.kind, f"{text}.")
     text = "The study has findings on other questions, each with its evidence below."
     return Headline("unclear", text) if found else None

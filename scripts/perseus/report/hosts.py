@@ -1,4 +1,4 @@
-"""When and by which hosts and software cells were measured, and in what they differ there."""
+"""Dates, hosts and software of the cells, and their differences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN = (
     "server_cores",
     "client_cores",
 )
-"""What the report tells of a host."""
+"""Facts of a host in the report."""
 
 WORDS = {
     "cpu": "processor",
@@ -33,7 +33,7 @@ WORDS = {
 
 
 def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
-    """The different hosts, as far as they are shown, with the number of cells of each."""
+    """Different hosts, by the shown facts, with their number of cells."""
     found: dict[str, dict[str, Any]] = {}
     for record in records:
         shown = json.dumps({name: record.host.get(name) for name in SHOWN}, sort_keys=True)
@@ -43,14 +43,14 @@ def hosts(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def days(records: Sequence[Record]) -> str:
-    """Those (UTC) on which the first and the last of the cells began."""
+    """Days (UTC) of the first and the last cell."""
     starts = [record.started.unix_ns / 1e9 for record in records]
     ends = [datetime.fromtimestamp(s, UTC).strftime("%Y-%m-%d") for s in (min(starts), max(starts))]
     return " to ".join(dict.fromkeys(ends))
 
 
 def differences(records: Sequence[Record]) -> list[str]:
-    """What cells differ in that should be alike, in words, with the values.
+    """Sentences about facts in which cells differ although they should not.
 
     A server's own software need only be that of its other cells. A fact that a cell does not know,
     for example because no client ran, differs from nothing.
@@ -60,7 +60,7 @@ def differences(records: Sequence[Record]) -> list[str]:
 
 
 def without_statistics(records: Sequence[Record]) -> list[str]:
-    """The servers that do not tell how long requests queue and compute, with their software."""
+    """Servers without statistics on queue and compute times, with their software."""
     found = (
         f"{record.task.server.name} ({record.software} {record.triton_version})"
         for record in records
@@ -70,14 +70,14 @@ def without_statistics(records: Sequence[Record]) -> list[str]:
 
 
 def changes(base: Sequence[Record], new: Sequence[Record]) -> list[tuple[str, str, str]]:
-    """What two studies differ in, in words, with the values of both."""
+    """Sentences about facts in which two studies differ."""
     before, after = _values(base), _values(new)
     both = [what for what in before if what in after and before[what].keys() != after[what].keys()]
     return [(what, " or ".join(before[what]), " or ".join(after[what])) for what in both]
 
 
 def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
-    """The values of each fact, in the order in which they first appear."""
+    """Values of each fact, in the order of their appearance."""
     values: dict[str, dict[str, None]] = {}
     for record in records:
         for what, value in _facts(record):
@@ -87,7 +87,7 @@ def _values(records: Sequence[Record]) -> dict[str, dict[str, None]]:
 
 
 def _facts(record: Record) -> Iterator[tuple[str, Any]]:
-    """Cores are left out: servers have their own, and jobs take what is free."""
+    """Facts of a record, without cores, which differ between jobs."""
     host, server = record.host, record.task.server.name
     for name, words in WORDS.items():
         yield words, host.get(name)

@@ -1,4 +1,4 @@
-"""The three to five numbers that stand below the answer."""
+"""Three to five key figures below the headline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from perseus.report.answers.answer import Tables
-from perseus.report.answers.over_demand import all_asked
+from perseus.report.answers.over_demand import all_questions
 from perseus.report.answers.to_buy import servers
 from perseus.report.headline import (
     best_saving,
@@ -32,7 +32,7 @@ MOST_ALONE: Final = 2
 
 @dataclass(frozen=True)
 class Card:
-    """One key figure: `value` in large letters; what it is and how sure it is in small ones."""
+    """One key figure: `value` in large letters, with label and certainty in small ones."""
 
     label: str
     value: str
@@ -41,7 +41,7 @@ class Card:
 
 
 def cards(tables: Tables, cells: int) -> list[Card]:
-    """What servers carry, what sharing saves and what it costs, as far as the study knows.
+    """Capacity of servers, saving of sharing, and cost, as far as they are known.
 
     cells: how many runs of servers were measured.
     """
@@ -67,7 +67,7 @@ def _alone(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _together(peaks: pd.DataFrame) -> Iterator[Card]:
-    """The mix that shares best."""
+    """The mix with the highest sharing ratio."""
     known = peaks[(peaks["kind"] != "dedicated") & peaks["estimate_rps"].notna()]
     if len(known):
         row = known.sort_values(["sharing_ratio", "estimate_rps"], na_position="first").iloc[-1]
@@ -75,11 +75,11 @@ def _together(peaks: pd.DataFrame) -> Iterator[Card]:
 
 
 def _money(tables: Tables) -> Iterator[Card]:
-    """For the demand of the study, else for the lowest one, else on full servers."""
+    """Cost for the demand of the study, else for the lowest demand, else on full servers."""
     if len(tables["fleets"]):
         yield from _of_demand(top_fleets(tables["fleets"])[SHARING])
         return
-    at_first = [each.stretches[0] for each in all_asked(tables) if len(each.models) > 1]
+    at_first = [each.stretches[0] for each in all_questions(tables) if len(each.models) > 1]
     shared = [row for row in at_first if row["shared"] and pd.notna(row["least_saving"])]
     best = best_saving(tables)
     if len(at_first) == len(shared) == 1:
@@ -117,7 +117,7 @@ def _certainty(row: pd.Series) -> str:
 
 
 def _rate(label: str, row: pd.Series) -> Card:
-    """The limit of a load line with its 95 % interval, where it is known."""
+    """The limit of a load line with its interval, if it is known."""
     low, high = row["ci_low_rps"], row["ci_high_rps"]
     is_known = pd.notna(low) and pd.notna(high)
     interval = bounds(low or -np.inf, high, significant) if is_known else ""

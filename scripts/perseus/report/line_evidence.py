@@ -1,4 +1,4 @@
-"""Evidence by model and mix: what its repeats were offered, what passed and what failed."""
+"""Evidence by load line: offered rates of its repeats, and which passed or failed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pandas as pd
 from perseus.report.charts import Chart, of_samples, of_windows
 from perseus.report.evidence import CellEvidence, PageEvidence
 from perseus.report.numbers import percent, significant
-from perseus.report.shown import Row, rows_of, span, words
+from perseus.report.shown_tables import Row, plain_words, rows_of, span
 from perseus.results.records import Record
 
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """The section of one load line on one server. `facts` are by what they tell."""
+    """The section of one load line on one server; `facts` are by name."""
 
     id: str
     title: str
@@ -27,7 +27,8 @@ class LineEvidence:
 
 
 def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]:
-    """One for each load line, and for each run of another experiment, in the order of the cells."""
+    """One section for each load line, and for each run of another experiment, in the order of
+    the cells."""
     found = {(row["scenario"], row["load_line"]): row for row in rows_of(peaks)}
     groups: dict[tuple[str, str], list[CellEvidence]] = {}
     for cell in evidence.sections():
@@ -53,7 +54,7 @@ def lines(evidence: PageEvidence, peaks: pd.DataFrame) -> Iterator[LineEvidence]
 
 
 def _searched(windows: pd.DataFrame) -> pd.DataFrame:
-    """Without the windows at other loads that a search has beside its own, if it has its own."""
+    """Windows on the load line, without other loads of the search, if there are any."""
     of_search = windows[windows["scale"].notna()]
     return of_search if len(of_search) else windows
 
@@ -64,14 +65,14 @@ def _line(record: Record) -> tuple[str, str]:
 
 def _result(row: Row) -> str:
     if row["estimate_rps"] is None:
-        return words(row["verdict"])
+        return plain_words(row["verdict"])
     limit = span(row, ("estimate_rps", "ci_low_rps", "ci_high_rps"))
-    verdict = "" if row["verdict"] == "ok" else f", {words(row['verdict'])}"
+    verdict = "" if row["verdict"] == "ok" else f", {plain_words(row['verdict'])}"
     return f"{limit.text} requests/s {limit.interval}{verdict}"
 
 
 def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
-    """windows: rows of windows.parquet of all repeats."""
+    """Facts of the line; windows: rows of windows.parquet of all repeats."""
     each = windows.groupby(["cell", "window"], sort=False)
     offered = each["offered_rps"].sum()
     verdicts = each["window_verdict"].first()
@@ -80,7 +81,7 @@ def _facts(windows: pd.DataFrame, row: Row | None) -> dict[str, str]:
         "offered": f"{_windows(offered)} at {low} to {high} requests/s, "
         f"{windows['requests'].sum():.0f} requests",
         **{
-            words(verdict): f"{_windows(rates)}, {_ends(rates)}"
+            plain_words(verdict): f"{_windows(rates)}, {_ends(rates)}"
             for verdict, rates in offered.groupby(verdicts, sort=False)
         },
     }

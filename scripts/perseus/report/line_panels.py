@@ -1,4 +1,4 @@
-"""What the figures of latency share: a panel for each load line, from its raw results."""
+"""Panels of the latency figures: one for each load line, from raw results."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import nothing, panels, remainder, verdict
+from perseus.report.style import empty_figure, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 MOST_PANELS, LEAST_MM = 12, 60.0
-"""Panels, and the width of one at least where two stand beside each other."""
+"""Number of panels, and the least width of one if two are side by side."""
 
 LINE = ("server", "scenario", "load_line")
 
 
 def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> pd.DataFrame:
-    """What is read of each load line, up to as many that have anything as there are panels."""
+    """Read the data of each load line, until there are enough panels with data."""
     found: list[pd.DataFrame] = []
     for _, row in results.peaks.iterrows():
         frame = read(row)
@@ -37,13 +37,13 @@ def of_lines(results: FigureData, read: Callable[[pd.Series], pd.DataFrame]) -> 
 def by_line(
     results: FigureData, data: pd.DataFrame, style: FigureTask, **shared: Any
 ) -> tuple[pd.DataFrame, Figure, list[Axes]]:
-    """One panel per load line that `data` has something of; their rows of the peaks."""
+    """One panel per load line with `data`; with their rows of the peaks."""
     lines = set(map(tuple, data[[*LINE]].to_numpy()))
     has = [tuple(row) in lines for row in results.peaks[[*LINE]].to_numpy()]
     shown = results.peaks[has]
     if shown.empty:
-        return shown, nothing(style, "nothing to show of any load line"), []
-    is_full = len(shown) == MOST_PANELS  # then nothing was read of those behind the last
+        return shown, empty_figure(style, "no load line has data to show"), []
+    is_full = len(shown) == MOST_PANELS  # then no load line behind the last was read
     looked_at = len(has) - has[::-1].index(True) if is_full else len(has)
     empty = [
         f"{title(results, row)} ({verdict(row)})"
@@ -57,7 +57,7 @@ def by_line(
 
 
 def columns_of(style: FigureTask, count: int) -> int:
-    """How many of so many panels stand beside each other."""
+    """Number of panels side by side."""
     return min(2 if style.width_mm >= 2 * LEAST_MM else 1, count)
 
 
@@ -67,13 +67,13 @@ def title(results: FigureData, row: pd.Series) -> str:
 
 
 def folders(results: FigureData, row: pd.Series) -> list[Path]:
-    """The raw results of the repeats of a load line."""
+    """Folders of the raw results of a load line's repeats."""
     wanted = set(results.tenants_of(row)["cell"])
     return [folder for folder in results.cells if folder.name in wanted]
 
 
 def plain_ticks(axis: Any) -> None:
-    """Labels such as 50, 100 and 200 on a logarithmic axis, however short it is."""
+    """Tick labels such as 50, 100 and 200 on a short logarithmic axis."""
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     axis.set_minor_formatter(NullFormatter())

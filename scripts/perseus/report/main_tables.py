@@ -1,6 +1,6 @@
-"""The tables that every study has on its page: peaks, savings, costs and response times.
+"""Tables of every report: peaks, savings, costs and response times.
 
-Those of the kinds of experiments, and of grids, say themselves how they are shown.
+Tables of experiments and grids define their own presentation.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from perseus.report.evidence import PageEvidence
 from perseus.report.links import COSTS, PEAKS, line_id
 from perseus.report.numbers import significant
 from perseus.report.own_tables import sections
-from perseus.report.shown import (
+from perseus.report.shown_tables import (
     BELOW,
     MOST_ROWS,
     Entry,
@@ -22,28 +22,28 @@ from perseus.report.shown import (
     Row,
     ShownTable,
     between,
-    bought,
     count,
     fails_below,
+    machine_text,
+    plain_words,
     probability,
     rows_of,
     span,
-    words,
 )
-from perseus.report.shown import share as in_percent
+from perseus.report.shown_tables import share as in_percent
 from perseus.results.tables import OF_KINDS, PREDICTIONS, TABLES
 from perseus.results.tables import module_of as table_module
 
 AT_MOST = "\N{NO-BREAK SPACE}\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}"
 
 NO_DAY = (
-    " On which day they were valid is not known of all: a source may name the version of its"
-    " catalogue, which is no day. State that of your own prices: costs.prices, costs.priced_on."
+    " The date of some prices is not known: a source may name the version of its catalogue"
+    " instead. To state the date of your own prices, set costs.prices and costs.priced_on."
 )
 
 
 def tables(frames: Mapping[str, pd.DataFrame], evidence: PageEvidence) -> Iterator[ShownTable]:
-    """All of them in the order of the page: what answers, peaks and what follows, experiments."""
+    """All tables in the order of the page."""
     rows = {name: rows_of(frame, table_module(name).SCHEMA.arrow) for name, frame in frames.items()}
     first = [name for name in TABLES if name not in (*OF_KINDS, *PREDICTIONS)]
     yield from sections(first, rows, evidence)
@@ -63,10 +63,10 @@ def _peaks(rows: list[Row], ceilings: list[Row], evidence: PageEvidence) -> Show
     below = [row for row in rows if fails_below(row)]
     remarks = [
         Remark(
-            "The client's ceiling is not to be trusted",
-            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. So the"
-            " load of the client is not stated there. Let nothing else run while make again looks"
-            " for it once more.",
+            "The ceiling of the client is unreliable",
+            f"beside {row['server']}, for requests of {row['models']}: {row['problem']}. The load"
+            " of the client is therefore left out. Stop other programs, and run `make again` to"
+            " measure the ceiling again.",
         )
         for row in ceilings
         if row["problem"]
@@ -129,12 +129,12 @@ def _peak(row: Row, evidence: PageEvidence) -> list[Entry]:
         itself if row["kind"] == "dedicated" else span(row, replaced),
         Entry(in_percent(row["client_load"])),
         Entry(f"{row['repeats_used']} of {row['repeats']}"),
-        Entry(words(row["verdict"])),
+        Entry(plain_words(row["verdict"])),
     ]
 
 
 def _decisive(row: Row, evidence: PageEvidence) -> tuple[str, str]:
-    """The ids of the windows that certified the line's rate, and that failed at the lowest."""
+    """Anchors of the windows that certified the rate, and that failed at the lowest rate."""
     cells = evidence.searches_of(str(row["scenario"]), str(row["load_line"]))
     certified = min(
         (record for record in cells if record.certified_window >= 0),
@@ -184,8 +184,8 @@ def _savings(rows: list[Row]) -> ShownTable:
 
 
 def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
-    """A row for each load line and instance, whatever it is paid by; and the prices. Servers
-    without a price are named once."""
+    """Rows for each load line and instance, and the prices. Servers without a price are named
+    once."""
     priced = {row["server"] for row in rows}
     unpriced = sorted({str(row["server"]) for row in peaks} - priced)
     if not rows:
@@ -196,8 +196,8 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             rows=[],
             total=0,
             file="costs",
-            empty="No server of this study has a price, so that the report says nothing of costs."
-            " Give servers a price: and run again; nothing is measured anew.",
+            empty="No server of this study has a price, so the report has no costs. Give servers"
+            " a price: and run again; nothing is measured again.",
         )
         return
     pricings = list(dict.fromkeys(str(row["pricing"]) for row in rows))
@@ -205,13 +205,13 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
     prices: dict[tuple[str, ...], dict[str, Row]] = {}
     for row in rows:
         place = f"{row['region']} {row['zone']}" if row["zone"] else str(row["region"])
-        instance = (str(row["server"]), bought(row), place)
+        instance = (str(row["server"]), machine_text(row), place)
         line = (str(row["scenario"]), str(row["load_line"]), *instance)
         lines.setdefault(line, {})[str(row["pricing"])] = row
         prices.setdefault(instance, {})[str(row["pricing"])] = row
     joules = any(row["joules_per_inference"] is not None for row in rows)
     by_price = [
-        f"{what}, {words(pricing)}"
+        f"{what}, {plain_words(pricing)}"
         for pricing in pricings
         for what in ("at the estimated limit", "at the certified rate", "on dedicated servers")
     ]
@@ -243,7 +243,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
             "server",
             "instance",
             "region",
-            *(words(pricing) for pricing in pricings),
+            *(plain_words(pricing) for pricing in pricings),
             "valid on",
         ),
         rows=[
@@ -266,7 +266,7 @@ def _costs(rows: list[Row], peaks: list[Row]) -> Iterator[ShownTable]:
 
 
 def _costs_of(paid: Mapping[str, Row], pricings: Sequence[str]) -> Iterator[Entry]:
-    """`paid` is the row of a line by each pricing that there is."""
+    """Costs of a line; `paid` has its row for each pricing."""
     first = _any(paid)
     yield Entry(str(first["server"]))
     yield Entry(str(first["mix"]), link=line_id(first))
@@ -293,9 +293,10 @@ def _response_times(rows: list[Row], evidence: PageEvidence) -> ShownTable:
     certified = [row for row in rows if row["rate_rps"]]  # and not 0, as of some tenants of mixes
     return ShownTable(
         title="Response times at the certified rates",
-        note="Milliseconds from the intended send. Queue, compute and client are the means of its"
-        " parts. Slowdown: p95 beside the other models, divided by p95 alone on the same server at"
-        " the same rate. Requests: how many count, and how many independent ones they are worth.",
+        note="Milliseconds from the intended send. Queue, compute and client are the means of"
+        " its parts. Slowdown: p95 beside the other models, divided by p95 alone on the same"
+        " server at the same rate. Requests: how many count, and the number of independent"
+        " requests with the same evidence.",
         columns=(
             "cell",
             "tenant",

@@ -1,4 +1,4 @@
-"""Numbers and lists as text for people."""
+"""Numbers and lists as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def percent(share: float) -> str:
 
 
 def percent_below(share: float, bound: float) -> str:
-    """A share as `percent` writes it, but with the digits that tell it from a higher bound."""
+    """A share like `percent`, with enough digits to distinguish it from a higher bound."""
     digits = next((n for n in range(MOST_DIGITS) if round(share, n + 2) < bound), 0)
     return f"{100 * share:.{digits}f} %" if digits else percent(share)
 
@@ -31,14 +31,14 @@ def bounds(low: float, high: float, write: Callable[[float], str]) -> str:
 
 
 def chance(probability: float) -> str:
-    """A few thousand draws show no more than three digits."""
+    """A probability with at most three digits, as few thousand draws allow."""
     if probability > 0.999:
         return "> 0.999"
     return "< 0.001" if probability < 0.001 else f"{probability:.3f}"
 
 
 def significant(value: float | None) -> str:
-    """A number with three significant digits; an en dash for nothing.
+    """A number with three significant digits; an en dash if there is none.
 
     It has an exponent where nobody counts zeros any more, below 0.0001.
     """

@@ -1,4 +1,4 @@
-"""The tables that say themselves how they are shown: those of experiments, grids and fleets."""
+"""Tables that define their own presentation: those of experiments, grids and fleets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from perseus.report.evidence import PageEvidence
 from perseus.report.links import line_id
 from perseus.report.numbers import significant
-from perseus.report.shown import MOST_ROWS, Entry, Row, ShownTable, shares_of, shown
+from perseus.report.shown_tables import MOST_ROWS, Entry, Row, ShownTable, entry_of, shares_of
 from perseus.results.tables import module_of as table_module
 
 
 def sections(
     names: Sequence[str], rows: Mapping[str, list[Row]], evidence: PageEvidence
 ) -> Iterator[ShownTable]:
-    """Of the tables that say how they are shown; without columns that nothing stands in."""
+    """Their sections, without empty columns."""
     lines = {line_id(row) for row in rows["peaks"][:MOST_ROWS]}
     for name in names:
         module, mine = table_module(name), rows.get(name, [])
@@ -47,8 +47,8 @@ def _linked(
     lines: Set[str],
     evidence: PageEvidence,
 ) -> Entry:
-    """With a link to the cell, or to the load line among the peaks, where that is on the page."""
-    entry = shown(row, columns, shares)
+    """The entry with a link to its cell or load line, if that is on the page."""
+    entry = entry_of(row, columns, shares)
     if columns == "cell":
         return entry.to(evidence.link(str(row["cell"])))
     of_line = columns == "mix" and "scenario" in row and line_id(row) in lines

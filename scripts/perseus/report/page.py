@@ -1,4 +1,4 @@
-"""One HTML file that answers the question of a study first, then shows the evidence."""
+"""One HTML file that states the finding of a study first, then the evidence."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from perseus.report.hosts import days, differences, hosts, without_statistics
 from perseus.report.key_figures import cards
 from perseus.report.line_evidence import lines
 from perseus.report.numbers import listed
-from perseus.report.shown import MOST_ROWS
+from perseus.report.shown_tables import MOST_ROWS
 from perseus.report.style import NOTHING
 from perseus.report.templating import data_url, environment
 from perseus.results.records import Record
-from perseus.results.told_apart import told_apart
+from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.report import ReportTask
 
 FIRST: Final = {
@@ -39,19 +39,19 @@ FIRST: Final = {
     " same cost.",
     "peaks": "The most that one server carries within the SLAs, all tenants together.",
 }
-"""Figures that may stand beside the answer, the best first, each with what it shows."""
+"""Figures for the first screen, the best first, each with its caption."""
 MOST_WARNINGS: Final = 5
 MEANINGS: Final[Mapping[str, str]] = {
-    Outcome.UNCERTIFIED: "No tested rate passed with confidence, or none failed.",
+    Outcome.UNCERTIFIED: "No tested rate was certified, or none failed.",
     Outcome.INFEASIBLE: "The server cannot keep the SLA at any load, or died under load, or a"
     " setting of a grid has no model to serve.",
-    Outcome.BLOCKED: "Its rates are shares of a dedicated peak that was not found.",
+    Outcome.BLOCKED: "Its rates depend on a dedicated peak that was not found.",
     Outcome.UNSTEADY: "The speed of the server changed.",
     Outcome.CLIENT_LIMITED: "The load generator reached its limit before the server.",
     Outcome.DISTURBED: "Other processes used the host. Run it again when the host is idle.",
     Outcome.FAILED: "The server died, did not start, or answered with errors.",
 }
-"""Of the outcomes of a run that has no result."""
+"""Explanations of the outcomes without a result."""
 NO_TASK: Final = ReportTask()
 NO_FRAMES: Final[Mapping[str, pd.DataFrame]] = MappingProxyType({})
 
@@ -63,11 +63,11 @@ def write(
     task: ReportTask,
     path: Path,
 ) -> None:
-    """Write the report from the tables (by name), the SVG figures and the records of all cells.
+    """Write the report from tables (by name), SVG figures and the records of all cells.
 
     The windows of cells lie beside their records.
     """
-    frames = told_apart({name: pd.read_parquet(file) for name, file in tables.items()})
+    frames = with_scenario_names({name: pd.read_parquet(file) for name, file in tables.items()})
     loaded = read_records(records)
     figures = {file.stem: file.read_bytes() for file in drawn}
     html = render(frames, figures, loaded, task, read_windows(loaded), read_samples(loaded))
@@ -83,9 +83,9 @@ def render(
     windows: Mapping[str, pd.DataFrame] = NO_FRAMES,
     samples: Mapping[str, pd.DataFrame] = NO_FRAMES,
 ) -> str:
-    """The HTML; everything from the data is escaped, each figure is an image of its own.
+    """The HTML, with everything from the data escaped and each figure as an image.
 
-    windows, samples: by cell, those of the attempt that stands.
+    windows, samples: by cell, of the attempt that counts.
     """
     evidence = PageEvidence({record.task.cell: record for record in records}, windows, samples)
     failures = [record for record in records if record.outcome not in ("ok", "predicted")]

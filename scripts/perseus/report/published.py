@@ -1,4 +1,4 @@
-"""What was published of a pair of models, to be drawn beside what is measured.
+"""Published results of a pair of models, to draw beside measurements.
 
 From the figures of M. LeMay, S. Li and T. Guo, "PERSEUS: Characterizing Performance and Cost of
 Multi-Tenant Serving for CNN Models" (IC2E 2020), as their repository has them (cake-lab/perseus,
@@ -20,13 +20,13 @@ POINTS_RPS: Mapping[str, tuple[Point, ...]] = {
     "one T4": ((256, 0), (241, 11), (176, 80), (126, 126), (64, 157), (9, 198), (0, 207)),
     "two T4": ((495, 0), (445, 25), (313, 187), (238, 243), (121, 314), (37, 355), (0, 393)),
 }
-"""By the GPUs of the server: requests/s of ResNet50 and of Inception-V3 at once, p95 of both <= 750
-ms."""
+"""By number of GPUs, requests/s of ResNet50 and of Inception-V3 at the same time, with p95 of
+both <= 750 ms."""
 
 
 def shares(searched: str, held: str) -> Iterator[tuple[str, list[Point]]]:
-    """By the GPUs: the points at which both models have load, as shares of their dedicated peaks:
-    of the model that is held, and of the one that is searched. None of other models."""
+    """By number of GPUs, published points with load of both models, as shares of dedicated
+    peaks: of the background model and of the searched one. Empty for other models."""
     if {searched, held} != {RESNET50, INCEPTION_V3}:
         return
     for gpus, points in POINTS_RPS.items():

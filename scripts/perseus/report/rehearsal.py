@@ -1,4 +1,4 @@
-"""Try, before a study measures, what its last jobs need."""
+"""Before a study measures, try what its last jobs need."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LAST_MODULES: Final = ("perseus.results.check", "perseus.report.page")
 
 
 def rehearse(style: FigureTask) -> None:
-    """Write a small figure as SVG and PNG, and import what checks tables and writes the report.
+    """Write a small figure as SVG and PNG, and import the modules that check tables and write the
+    report.
 
     Raises the error that would stop the last jobs.
     """

@@ -1,4 +1,4 @@
-"""What the monitor saw of the machine while a cell was measured."""
+"""Monitor samples of a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.results.records import Record
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric of the monitor as a line of a panel, divided by `unit`; increases per second."""
+    """A monitor metric as a line of a panel, divided by `unit`; increases become per second."""
 
     name: str
     unit: float = 1.0
@@ -34,14 +34,13 @@ QUANTITIES: Final = {
     "network (MB/s)": (Metric("network_received_bytes", 1e6, per_second=True),),
     "queue (requests)": (Metric("nv_inference_pending_request_count"),),
 }
-"""By the title of their panels; those that no cell has samples of are left out."""
+"""Quantities by the title of their panels; those without samples are left out."""
 
 COLUMNS: Final = ["cell", "quantity", "metric", "who", "time_s", "value"]
 
 
 def samples(folder: Path) -> Iterator[pd.DataFrame]:
-    """Of each quantity that a cell has samples of, rows of COLUMNS; GPUs and tenants taken
-    together."""
+    """Rows of COLUMNS for each quantity with samples; GPUs and tenants are combined."""
     start_ns = Record.read(folder).started.monotonic_ns
     monitored = pd.read_parquet(folder / "monitor.parquet")
     for quantity, metrics in QUANTITIES.items():

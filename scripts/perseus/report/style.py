@@ -1,4 +1,4 @@
-"""What all figures share: panels, legends, the words on them, and how they are written."""
+"""Common style of all figures: panels, legends, texts, and file output."""
 
 from __future__ import annotations
 
@@ -71,26 +71,26 @@ def panels(
 def wrapped_title(
     axes: Axes, text: str, style: FigureTask, columns: int, pad_pt: float | None = None
 ) -> Text:
-    """Above a panel of so many beside each other, in lines that are no wider."""
+    """A title above one of several panels in a row, wrapped to its width."""
     width = characters(style.width_mm / columns - BESIDE_MM, style.font_pt)
     lines = textwrap.fill(text, width, break_long_words=False)
     return axes.set_title(lines, loc="left", pad=pad_pt)
 
 
 def title_over(axes: Sequence[Axes], text: str, style: FigureTask) -> None:
-    """Above a row of panels, from the first of them on; it makes none of them narrower."""
+    """A title above a row of panels, which does not narrow them."""
     title = wrapped_title(axes[0], text, style, 1)
     title.set_in_layout(False)
     axes[-1].set_title(" " + "\n" * title.get_text().count("\n"), loc="left")  # has its height
 
 
 def characters(width_mm: float, font_pt: float) -> int:
-    """How many have room on a line."""
+    """Number of characters that fit on a line."""
     return int(width_mm / (0.6 * font_pt / 72 / MM))
 
 
 def short(row: pd.Series) -> str:
-    """A load line in a few characters, for axes whose legend names the tenants."""
+    """A short label of a load line, for axes whose legend names the tenants."""
     if row["kind"] == "dedicated":
         return f"{row['mix']} alone"
     if row["load_line"] == DEMANDED:
@@ -108,14 +108,14 @@ def short(row: pd.Series) -> str:
 
 
 def few(held: str) -> str:
-    """Tenants that stay, as their names joined by plus signs: all in one where these are many."""
+    """Names of tenants joined by plus signs; "the others" if there are many."""
     names = held.split(" + ")
     is_short = len(names) <= MOST_HELD and len(held) <= LONGEST_HELD
     return held if len(names) == 1 or is_short else "the others"
 
 
 def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
-    """Names of rows, in lines that leave most of a figure's width to what is drawn."""
+    """Row labels, wrapped so that most of the width is left for the plot."""
     width = characters(NAMES_SHARE * style.width_mm, TICKS * style.font_pt)
     lines = textwrap.TextWrapper(
         width, max_lines=MOST_LINES, placeholder=" \N{HORIZONTAL ELLIPSIS}"
@@ -125,13 +125,13 @@ def row_names(names: Sequence[str], style: FigureTask) -> list[str]:
 
 
 def rows_mm(names: Sequence[str], style: FigureTask) -> float:
-    """The height of rows of these names, which are as high as the highest needs."""
+    """Height of rows with these labels."""
     more = max((name.count("\n") for name in names), default=0)
     return len(names) * (ROW_MM + more * 1.2 * TICKS * style.font_pt / 72 / MM)
 
 
 def name_rows(axes: Axes, names: Sequence[str]) -> None:
-    """Rows of the same kind, the first of them on top."""
+    """Label rows of the same height, the first one on top."""
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -142,14 +142,14 @@ def verdict(row: pd.Series) -> str:
 
 
 def say(axes: Axes, text: str) -> None:
-    """Words in place of data."""
+    """Show a text instead of data."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=DARK)
 
 
 def remainder(
     figure: Figure, shown: int, total: int, what: str, where: str, empty: Sequence[str] = ()
 ) -> None:
-    """Say what else a figure leaves out, and which of `shown` had nothing to show, in words."""
+    """State what a figure leaves out, and which of `shown` had no data."""
     said = figure.get_supxlabel().splitlines()
     said += [f"{total - shown} more {what} in {where}"] if total > shown else []
     more = [f"{len(empty) - MOST_NAMED} more"] if len(empty) > MOST_NAMED else []
@@ -160,7 +160,7 @@ def remainder(
 
 
 def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
-    """A legend above all panels, in at most so many columns: as many as fit into the width."""
+    """A legend above all panels, with as many columns as fit."""
     for count in range(columns, 0, -1):
         drawn = figure.legend(
             handles=list(handles), loc="outside upper center", ncols=count, frameon=False
@@ -171,7 +171,7 @@ def legend(figure: Figure, handles: Sequence[Any], columns: int) -> None:
 
 
 def fit(figure: Figure) -> None:
-    """Break titles and axis labels of panels into lines that stay in the panel's own cell."""
+    """Wrap titles and axis labels of panels to the width of the panel's cell."""
     figure.draw_without_rendering()
     panel: Any  # whose title on the left has no public name
     for panel in figure.axes:
@@ -188,7 +188,7 @@ def fit(figure: Figure) -> None:
 
 
 def _wrap(text: Text, width: float) -> None:
-    """In lines of at most so many pixels; words stay whole."""
+    """Wrap a text to this many pixels, without breaking words."""
     words = text.get_text()
     longest = max(words.splitlines(), key=len, default="")
     extent = text.get_window_extent().width
@@ -198,8 +198,8 @@ def _wrap(text: Text, width: float) -> None:
         text.set_text("\n".join(line for wrapped in lines for line in wrapped))
 
 
-def nothing(style: FigureTask, text: str) -> Figure:
-    """A figure that says why it is empty; the page leaves it out by its NOTHING."""
+def empty_figure(style: FigureTask, text: str) -> Figure:
+    """A figure that says why it is empty; the page leaves it out, recognised by NOTHING."""
     figure, (axes,) = panels(style, 1, 1, 30)
     figure.set_gid(NOTHING)
     axes.set_axis_off()
@@ -209,8 +209,7 @@ def nothing(style: FigureTask, text: str) -> Figure:
 
 @contextmanager
 def drawing(style: FigureTask) -> Iterator[None]:
-    """Matplotlib's settings while a figure is made and written: its own defaults and these, without
-    those of a user's matplotlibrc."""
+    """Matplotlib settings for figures: its defaults and ours, without the user's matplotlibrc."""
     settings: dict[Any, Any] = {
         "font.family": FAMILIES[style.font],
         "mathtext.fontset": MATHEMATICS[style.font],
@@ -241,8 +240,7 @@ def drawing(style: FigureTask) -> Iterator[None]:
 
 
 def save(figure: Figure, style: FigureTask, svg: Path, png: Path) -> None:
-    """Both formats, laid out once; the SVG is the same each time it is drawn. What it has as images
-    is as sharp as the other."""
+    """Save SVG and PNG with the same layout; the SVG is reproducible."""
     fit(figure)
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", dpi=style.dpi, metadata={"Date": None})

@@ -1,4 +1,4 @@
-"""SVG files as matplotlib writes them, in fewer bytes."""
+"""Make SVG files of matplotlib smaller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SVG: Final = "http://www.w3.org/2000/svg"
 LINK: Final = "{http://www.w3.org/1999/xlink}href"
 HEAD: Final = '<?xml version="1.0" encoding="utf-8"?>'
 PER_POINT: Final = 100
-"""Coordinates are whole numbers of so many parts of a point."""
+"""Coordinates are integers in this fraction of a point."""
 
 NUMBERED: Final = re.compile(r".*_\d+")
 """Names that matplotlib gives to each group; those of a figure's author are others."""
@@ -22,8 +22,8 @@ PLACED: Final = re.compile(r"translate\((\S+) (\S+)\)")
 
 
 def compact(svg: str) -> str:
-    """The same picture: coordinates to a hundredth of a point, and relative; short names of what is
-    referred to; no groups without attributes, comments or space between elements."""
+    """The same picture with fewer bytes: relative coordinates with hundredths of a point, short
+    ids, and no empty groups, comments or white space."""
     ElementTree.register_namespace("", SVG)
     ElementTree.register_namespace("xlink", LINK[1:].partition("}")[0])
     root = ElementTree.fromstring(svg)
@@ -40,7 +40,7 @@ def compact(svg: str) -> str:
 
 
 def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """Its attributes; `names` gets what it refers to, each with a short name."""
+    """Shorten its attributes; `names` collects the ids that it refers to, with short ones."""
 
     def short(name: str) -> str:
         return names.setdefault(name, f"a{len(names):x}")
@@ -67,7 +67,7 @@ def _shorten(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _place(told: dict[str, str]) -> None:
-    """Where a copy of an element stands; at 0 unless it says so."""
+    """The offset of a copy of an element; 0 by default."""
     if found := PLACED.fullmatch(told.get("transform", "")):
         del told["transform"]
         told["x"], told["y"] = found.groups()
@@ -78,7 +78,7 @@ def _place(told: dict[str, str]) -> None:
 
 
 def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
-    """What nothing refers to needs no name, but for those of an author."""
+    """Remove ids without references, except those of an author."""
     name = element.attrib["id"]
     if name in names:
         element.attrib["id"] = names[name]
@@ -87,7 +87,7 @@ def _rename(element: ElementTree.Element, names: dict[str, str]) -> None:
 
 
 def _flatten(element: ElementTree.Element) -> None:
-    """Without groups that have no attributes."""
+    """Remove groups without attributes."""
     kept: list[ElementTree.Element] = []
     for child in element:
         _flatten(child)
@@ -101,8 +101,7 @@ def _path(path: str) -> str:
 
 
 def _segments(path: str) -> Iterator[str]:
-    """Each from the end of the one before; what is rounded are the ends, so that errors do not add
-    up."""
+    """Relative segments; ends are rounded, so that errors do not add up."""
     x = y = first_x = first_y = 0
     for command, words in SEGMENT.findall(path):
         parts = [round(PER_POINT * float(word)) for word in words.split()]
@@ -125,6 +124,6 @@ def _rounded(number: str) -> str:
 
 
 def _written(parts: int) -> str:
-    """3450 as 34.5, 50 as .5"""
+    """For example, "34.5" for 3450, ".5" for 50"""
     text = f"{parts / PER_POINT:.2f}".rstrip("0").rstrip(".")
     return re.sub(r"^(-?)0\.", r"\1.", text)

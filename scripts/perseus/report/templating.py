@@ -1,4 +1,4 @@
-"""What the pages share: templates, libraries inside them, and figures as images."""
+"""Templates of the pages, with libraries and figures embedded."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from markupsafe import Markup, escape
 
 from perseus.report.links import anchor
 from perseus.report.numbers import significant
-from perseus.report.shown import words
+from perseus.report.shown_tables import plain_words
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 VENDORED: Final = Path(__file__).parent / "vendored"
 
 
 def environment() -> jinja2.Environment:
-    """All that is shown is escaped, unless it is Markup."""
+    """The template environment, which escapes everything but Markup."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -28,13 +28,15 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(significant=significant, words=words, breakable=breakable, anchor=anchor)
+    made.filters.update(
+        significant=significant, words=plain_words, breakable=breakable, anchor=anchor
+    )
     made.globals.update(vendored=_vendored, packed=_packed)
     return made
 
 
 def breakable(text: str) -> Markup:
-    """A text in which lines break after the parts of a name, and not before a percent sign."""
+    """A text that may break after the parts of a name, but not before a percent sign."""
     escaped = str(escape(text)).replace(" %", "\N{NO-BREAK SPACE}%")
     if " " in text:
         return Markup(escaped)
@@ -42,12 +44,12 @@ def breakable(text: str) -> Markup:
 
 
 def data_url(svg: bytes) -> str:
-    """An SVG file as the source of an image; a quarter shorter than in base64."""
+    """An SVG file as an image source; a quarter shorter than base64."""
     return "data:image/svg+xml," + quote(svg.decode(), safe=" !$&'()*+,-./:;<=>?@[]^_`{|}~\"")
 
 
 def _vendored(name: str) -> Markup:
-    """The text of a library for a script element."""
+    """A library for a script element."""
     return Markup((VENDORED / name).read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""The answer of a study as the last lines of a run."""
+"""The findings of a study as the last lines of a run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pyarrow import ArrowInvalid
 from perseus.report.answers import answers
 from perseus.report.answers.summary import NAMED
 from perseus.report.numbers import bounds, significant
-from perseus.report.shown import BELOW, fails_below, words
+from perseus.report.shown_tables import BELOW, fails_below, plain_words
+from perseus.results.scenario_names import with_scenario_names
 from perseus.results.tables import TABLES
-from perseus.results.told_apart import told_apart
 
 MOST_ANSWERS = 3
 MOST_PEAKS = 20
@@ -24,14 +24,13 @@ PLAIN = str.maketrans(
 
 
 def lines(tables: Path, encoding: str | None = None) -> Iterator[str]:
-    """The first answers of the report, and the peaks; none where tables are missing or cut, and in
-    plain characters where the encoding lacks others: neither is a reason for a run that has done
-    its work to fail."""
+    """The first findings of the report, and the peaks. None if tables are missing or damaged;
+    plain characters if the encoding requires them. Neither makes a successful run fail."""
     return (writable(line, encoding or "utf-8") for line in _lines(tables))
 
 
 def writable(text: str, encoding: str) -> str:
-    """The text, or as much of it as the encoding has."""
+    """The text, as far as the encoding allows."""
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -44,7 +43,7 @@ def _lines(tables: Path) -> Iterator[str]:
         read = {name: pd.read_parquet(tables / f"{name}.parquet") for name in TABLES}
     except (OSError, ArrowInvalid):
         return
-    frames = told_apart(read)
+    frames = with_scenario_names(read)
     for answer in islice(answers(frames), MOST_ANSWERS):
         yield answer.headline
         yield from (f"  {part.headline}" for part in answer.parts[:NAMED])
@@ -63,7 +62,7 @@ def _lines(tables: Path) -> Iterator[str]:
 
 
 def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
-    """A row for each load line, in columns."""
+    """One row for each load line, in columns."""
     rows = [
         ("server", "load line", "requests/s", "95 % interval", "certified", "verdict"),
         *(
@@ -73,7 +72,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
                 significant(row["estimate_rps"]),
                 _interval(row),
                 significant(row["certified_rps"]),
-                words(row["verdict"]),
+                plain_words(row["verdict"]),
             )
             for _, row in peaks.iterrows()
         ),
@@ -84,7 +83,7 @@ def _peaks(peaks: pd.DataFrame) -> Iterator[str]:
 
 
 def _interval(row: pd.Series) -> str:
-    """Empty where there is none; with a mark where a rate below it failed."""
+    """The interval, with a mark if a rate below it failed; empty without an interval."""
     if pd.isna(row["ci_low_rps"]):
         return ""
     mark = f" {BELOW}" if fails_below(row) else ""

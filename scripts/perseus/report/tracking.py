@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pandas as pd
 
 from perseus.host.version import VERSION
-from perseus.results.told_apart import told_apart
+from perseus.results.scenario_names import with_scenario_names
 from perseus.study.tasks.track import TrackTask
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ SETTINGS: Final = {
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
 }
-"""Of MLflow, where the user has not set them: no usage statistics, and no minutes of waiting."""
+"""Settings of MLflow, unless the user has set them: no usage statistics, and short timeouts."""
 
 LOGGED: Final = {
     "peaks": ("mix", ("estimate_rps", "ci_low_rps", "ci_high_rps", "certified_rps")),
@@ -35,10 +35,10 @@ LOGGED: Final = {
     "costs": ("mix pricing", ("usd_per_hour", "usd_per_million_inferences")),
     "fleets": ("level strategy", ("servers", "usd_per_month", "saving")),
 }
-"""By table, the columns whose words name a row within its server, and those that are metrics."""
+"""By table, the columns that name a row within its server, and the columns of metrics."""
 
 MOST_VALUES, MOST_CHARACTERS = 100, 6000
-"""Of one request, and of one parameter, in MLflow's API."""
+"""Limits of one request, and of one parameter, in MLflow's API."""
 
 NOT_IN_NAMES: Final = re.compile(r"[^\w\-. :/]", re.ASCII)
 
@@ -47,11 +47,11 @@ Logged = TypeVar("Logged")
 
 
 class TrackingError(Exception):
-    """The store does not take the results; the message says which, why, and what to do."""
+    """The MLflow store does not accept the results; the message says why, and what to do."""
 
 
 def require_store(uri: str) -> None:
-    """Raise TrackingError where MLflow is not installed or the store does not answer."""
+    """Raise TrackingError if MLflow is not installed or the store does not answer."""
     try:
         _client(uri).search_experiments(max_results=1)
     except ModuleNotFoundError as error:
@@ -64,12 +64,14 @@ def require_store(uri: str) -> None:
 
 
 def track(task: TrackTask, tables: Mapping[str, Path], files: Sequence[Path]) -> dict[str, str]:
-    """Log one run; returns the ids of its experiment and of itself.
+    """Log one run; return the ids of its experiment and of the run.
 
     `tables` are by name; `files` become artifacts, in folders as below the study's own.
     Raises TrackingError.
     """
-    frames = told_apart({name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)})
+    frames = with_scenario_names(
+        {name: pd.read_parquet(tables[name]) for name in ("peaks", *LOGGED)}
+    )
     require_store(task.uri)
     client = _client(task.uri)
     try:
@@ -116,7 +118,8 @@ def _log(
 
 
 def parameters(configuration: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The keys of the configuration and their values, as text; entries of lists by their names."""
+    """Keys of the configuration and their values, as text; list entries are keyed by their
+    names."""
     for place, value in _leaves(configuration, ()):
         yield _name(place), str(value)[:MOST_CHARACTERS]
 
@@ -148,7 +151,7 @@ def _leaves(value: Any, place: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...
 
 
 def _name(place: Sequence[str]) -> str:
-    """With the characters that MLflow takes, of which there may be 250."""
+    """The name with characters that MLflow allows, at most 250."""
     return NOT_IN_NAMES.sub("_", "/".join(place))[:250]
 
 

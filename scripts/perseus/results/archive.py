@@ -1,7 +1,7 @@
-"""A study's results as one archive: written, and read without trusting it.
+"""Write the results of a study into one archive, and read an untrusted archive.
 
-An archive is read in memory and never unpacked, so that no name in it leads anywhere. What it says
-of itself is checked before it is believed: kinds of members, their names, and how much comes out.
+An archive is read in memory and never unpacked, so that no name in it leads anywhere. The
+archive is not trusted: kinds of members, their names, and the total size are checked.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import Final
 from perseus.host.files import whole
 
 MOST_BYTES: Final = 2**30
-"""Of what comes out of an archive, all in all: a small file may grow without end."""
+"""Largest total size of the content of an archive, since a small archive may expand without end."""
 
 MOST_MEMBERS: Final = 200_000
 
 
 class ArchiveError(ValueError):
-    """Not an archive that is read; the message says why."""
+    """The file is not a valid archive; the message says why."""
 
 
 def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
-    """Archive the files, by their names below the folder `root` in it.
+    """Write the files into an archive, below the folder `root`.
 
     The same files make the same archive: it has no times, and no owners.
     """
@@ -46,11 +46,11 @@ def write(path: Path, root: str, files: Mapping[str, Path]) -> None:
 
 
 def read(path: Path, wanted: re.Pattern[str], most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
-    """The files of an archive whose names match, by these.
+    """Read the files of an archive whose names match, by these names.
 
-    Raises ArchiveError for what is no archive, or cut; for a link, a device, a name that would
-    leave a folder or stands there twice; and for more than `most_bytes` or MOST_MEMBERS. What comes
-    after the first such member is not read.
+    Raises ArchiveError for a file that is not an archive or is truncated; for a link, a device,
+    or a name that leaves the folder or occurs twice; and for more than `most_bytes` or
+    MOST_MEMBERS. Members after the first such member are not read.
     """
     names, found = set[str](), dict[str, bytes]()
     try:
@@ -87,7 +87,7 @@ def _refuse(member: tarfile.TarInfo, names: Collection[str]) -> None:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that refuses to give more than so many bytes, however they are asked for."""
+    """A stream that returns at most a fixed number of bytes."""
 
     def __init__(self, stream: gzip.GzipFile, most_bytes: int) -> None:
         self._stream, self._most, self._left = stream, most_bytes, most_bytes

@@ -1,4 +1,4 @@
-"""What holds between the tables of a study: what one states follows from others."""
+"""Rules between the tables of a study: values that follow from other tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.results.schema import TOLERANCE
 
 Tables = Mapping[str, pd.DataFrame]
 Images = Mapping[str, Mapping[str, int]]
-"""By scenario and tenant, the images of a request, where they are more than one."""
+"""Images of a request by scenario and tenant, if more than one."""
 
 LINE: Final = ["scenario", "load_line"]
 FLEET: Final = ["level", "strategy"]
@@ -24,8 +24,8 @@ FLEET: Final = ["level", "strategy"]
 
 @dataclass(frozen=True)
 class Equation:
-    """Two values of the same things, which their index names: `stated` in a table, and `derived`
-    from others. Both are NaN where there is nothing to state."""
+    """`stated` values of a table, and the same values `derived` from other tables, by index; NaN
+    in both if unknown."""
 
     what: str
     stated: pd.Series
@@ -41,7 +41,7 @@ class Equation:
 
 
 def equations(tables: Tables, images: Images) -> Iterator[Equation]:
-    """All of them."""
+    """All rules."""
     yield from rates_of_tenants(tables)
     yield from costs_are_price_by_rate(tables, images)
     for each in EQUATIONS:
@@ -49,7 +49,7 @@ def equations(tables: Tables, images: Images) -> Iterator[Equation]:
 
 
 def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
-    """The rates of the tenants add up to that of their load line."""
+    """Rates of the tenants add up to the rate of their load line."""
     peaks = tables["peaks"].set_index(LINE)
     for name, derived in (
         ("certified_rps", certified_rps(tables, {})),
@@ -61,7 +61,7 @@ def rates_of_tenants(tables: Tables) -> Iterator[Equation]:
 
 
 def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation]:
-    """What a million inferences cost, on one server and on dedicated ones."""
+    """Costs per million inferences are price / rate, on shared and dedicated servers."""
     ratios = tables["peaks"].set_index(LINE)["sharing_ratio"]
     rates = {
         "usd_per_million_inferences": estimate_rps(tables, images),
@@ -84,7 +84,7 @@ def costs_are_price_by_rate(tables: Tables, images: Images) -> Iterator[Equation
 
 
 def ratios_of_certified_rates(tables: Tables) -> Iterator[Equation]:
-    """Of each tenant's certified rate, its share of what is certified of it alone."""
+    """Certified sharing ratios are sums of certified rate / dedicated certified rate."""
     peaks, tenants = tables["peaks"].set_index(LINE), tables["tenants"]
     by = ["server", "tenant", "preset"]
     alone = _lowest(tenants[tenants["kind"] == "dedicated"].groupby(by)["rate_rps"])
@@ -120,7 +120,7 @@ def noise_is_that_of_the_host(tables: Tables) -> Iterator[Equation]:
 
 
 def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
-    """How many they are, what they cost, and which model fares worst."""
+    """Fleets have the sums of their servers, and the lowest attainment of their models."""
     fleets = tables["fleets"].set_index(FLEET)
     bought = fleets[fleets["servers"].notna()]
     servers = tables["fleet_servers"]
@@ -135,7 +135,7 @@ def fleets_are_their_servers(tables: Tables) -> Iterator[Equation]:
 
 
 def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
-    """Against dedicated servers, and against the fleet before a change."""
+    """Savings follow from the costs of the fleets that are compared."""
     fleets = tables["fleets"].set_index(FLEET)
     rows = tables["fleets"][tables["fleets"]["strategy"] == DEDICATED]
     alone = rows.set_index("level")["usd_per_hour"]
@@ -156,7 +156,7 @@ def savings_of_fleets(tables: Tables) -> Iterator[Equation]:
 
 
 def servers_have_one_price(tables: Tables) -> Iterator[Equation]:
-    """Of whole servers over the demand, where the table of costs has the on-demand price."""
+    """Costs over the demand use the on-demand price of the table of costs."""
     costs = tables["costs"][tables["costs"]["pricing"] == "on_demand"]
     each = costs.drop_duplicates("server").set_index("server")["usd_per_hour"]
     over = tables["break_even"].set_index(["models", "total_rps", "server", "shared"])
@@ -177,7 +177,7 @@ def recommendations_are_the_cheapest(tables: Tables) -> Iterator[Equation]:
 
 
 def replays_are_their_seconds(tables: Tables) -> Iterator[Equation]:
-    """Bins of any length add up to the whole."""
+    """Bins of any length add up to the whole replay."""
     by = ["cell", "tenant", "phase"]
     sums = tables["attainment"].groupby([*by, "bin_s"])[["requests", "within"]].sum()
     shares = sums["within"] / sums["requests"]
@@ -196,12 +196,12 @@ EQUATIONS: Final[tuple[Callable[[Tables], Iterator[Equation]], ...]] = (
     recommendations_are_the_cheapest,
     replays_are_their_seconds,
 )
-"""Those that need nothing but the tables."""
+"""Rules that need only the tables."""
 
 
 def certified_rps(tables: Tables, images: Images) -> pd.Series:
-    """Inferences/s of each load line at the certified rate, in the repeat with the lowest; NaN
-    where one has none."""
+    """Inferences/s of each load line at the certified rate of the lowest repeat; NaN if a repeat
+    has none."""
     cells = _of_cells(tables["tenants"], "rate_rps", images)
     return _lowest(cells.groupby(level=LINE, sort=False))
 
@@ -214,7 +214,7 @@ def estimate_rps(tables: Tables, images: Images) -> pd.Series:
 
 
 def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
-    """Added up over the tenants of each cell; without `images` requests/s."""
+    """Sums over the tenants of each cell; in requests/s without `images`."""
     names = zip(tenants["scenario"], tenants["tenant"], strict=True)
     each = [images.get(scenario, {}).get(tenant, 1) for scenario, tenant in names]
     inferences = tenants.assign(inferences=tenants[rate] * np.array(each, dtype=float))
@@ -225,10 +225,10 @@ def _of_cells(tenants: pd.DataFrame, rate: str, images: Images) -> pd.Series:
 
 
 def _lowest(groups: SeriesGroupBy) -> pd.Series:
-    """Of each group; NaN where one of its values is."""
+    """The lowest value of each group; NaN if one is NaN."""
     return groups.agg(lambda values: values.min(skipna=False))
 
 
 def _total(groups: SeriesGroupBy) -> pd.Series:
-    """Of each group; NaN where one of its values is."""
+    """The sum of each group; NaN if one value is NaN."""
     return groups.agg(lambda values: values.sum(skipna=False))

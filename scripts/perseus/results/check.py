@@ -1,4 +1,4 @@
-"""Whether the tables of a study are what their definitions say, and agree with each other."""
+"""Check the tables of a study against their definitions and against each other."""
 
 from __future__ import annotations
 
@@ -39,24 +39,25 @@ OF_ROWS: Final = (
     SchemaErrorReason.DUPLICATES,
     SchemaErrorReason.DATAFRAME_CHECK,
 )
-"""What pandera says of rows, and not of columns."""
+"""Pandera's error codes for rows."""
 
 
 class ContradictionError(ValueError):
-    """Tables do not hold; `problems` has a line for each reason. The rules `made_by` made them."""
+    """Tables break their rules; `problems` has one line for each. The Snakemake rules `made_by`
+    made the tables."""
 
     def __init__(self, problems: list[str], made_by: str = "tables predictions") -> None:
         self.problems = tuple(problems)
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(
-            f"The tables do not hold:\n{lines}\n"
-            f"Make them again (your command with --forcerun {made_by}). If they say the same"
-            " then, it is a fault of Perseus: please report these lines."
+            f"The tables break their rules:\n{lines}\nMake them again (your command with"
+            f" --forcerun {made_by}). If the same lines appear again, this is a bug in Perseus:"
+            " please report them."
         )
 
 
 def check(folder: Path, images: Images) -> dict[str, Any]:
-    """What was found to hold of the tables in a folder, and how many rows they have.
+    """Check the tables in a folder; return the rules that hold, and the numbers of rows.
 
     Raises ContradictionError with all that does not.
     """
@@ -75,13 +76,13 @@ def check(folder: Path, images: Images) -> dict[str, Any]:
 
 
 def check_comparison(table: pa.Table) -> None:
-    """Raises ContradictionError with all that does not hold of two results compared."""
+    """Check the table of a comparison. Raises ContradictionError with all problems."""
     if found := of_table("comparison", compared.SCHEMA, table):
         raise ContradictionError(found, made_by="compare")
 
 
 def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """A line for each row in which something does not hold, MOST_TOLD of each such thing."""
+    """One line for each row that breaks a rule, at most MOST_TOLD per rule."""
     found = [
         line
         for name, table in tables.items()
@@ -91,8 +92,8 @@ def problems(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
-    """The same of what several tables say of one thing, which cannot be told where one of them
-    lacks columns or has rows that are not told apart."""
+    """Problems between tables. They cannot be checked if a table lacks columns or has duplicate
+    keys."""
     if not all(_has_keys(name, table) for name, table in tables.items()):
         return []
     every = equations(_frames(tables), images)
@@ -100,7 +101,7 @@ def between(tables: Mapping[str, pa.Table], images: Images) -> list[str]:
 
 
 def _has_keys(name: str, table: pa.Table) -> bool:
-    """Whether it has its columns, and rows that its key tells apart."""
+    """Whether the table has the key columns, without duplicates."""
     schema: Schema = module_of(name).SCHEMA
     if table.column_names != schema.names:
         return False
@@ -112,20 +113,20 @@ def _frames(tables: Mapping[str, pa.Table]) -> dict[str, pd.DataFrame]:
 
 
 def of_table(name: str, schema: Schema, table: pa.Table) -> list[str]:
-    """The same of one table, apart from the others."""
+    """Problems within one table."""
     if not table.num_rows and table.schema.equals(schema.arrow):
         return []  # which pandera takes as long to say
     frame = table.to_pandas(types_mapper=_PANDAS.get)
     try:
         pandera_schema(schema).validate(frame, lazy=True)
     except SchemaErrors as errors:
-        told = (_told(name, frame, schema, each) for each in errors.schema_errors)
+        told = (_violations(name, frame, schema, each) for each in errors.schema_errors)
         return list(chain.from_iterable(told))
     return []
 
 
 def pandera_schema(schema: Schema) -> pandera.DataFrameSchema:
-    """What pandera is to check of a table."""
+    """The definition of a table as a pandera schema."""
     return pandera.DataFrameSchema(
         {
             each.name: pandera.Column(
@@ -144,8 +145,8 @@ def pandera_schema(schema: Schema) -> pandera.DataFrameSchema:
 
 def _of_column(of: Column) -> pandera.Check:
     def test(values: pd.Series) -> pd.Series:
-        if of.words:
-            good = values.isin(of.words)
+        if of.choices:
+            good = values.isin(of.choices)
         else:
             numbers = _plain(values)
             good = (numbers >= of.least) & (numbers <= of.most * (1 + TOLERANCE))
@@ -170,18 +171,18 @@ def _plain(values: pd.Series) -> pd.Series:
     return values
 
 
-def _told(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
-    """One thing that does not hold: in which rows or, if it is one of columns, as pandera says."""
+def _violations(name: str, frame: pd.DataFrame, schema: Schema, error: SchemaError) -> list[str]:
+    """Lines for one broken rule: its rows, or for a broken column pandera's message."""
     if error.reason_code not in OF_ROWS:
         return [f"{name}: {str(error).splitlines()[0]}"]
-    said = _said(schema, error)
+    row_message = _row_message(schema, error)
     rows = sorted(set(error.failure_cases["index"]))
-    lines = (f"{_place(name, frame, schema, row)}: {said(frame.loc[row])}" for row in rows)
+    lines = (f"{_place(name, frame, schema, row)}: {row_message(frame.loc[row])}" for row in rows)
     return list(_first(name, lines))
 
 
-def _said(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
-    """How it is said of a row."""
+def _row_message(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
+    """A function that describes the problem of a row."""
     column, what = error.schema.name, getattr(error.check, "error", "")
     if error.reason_code is SchemaErrorReason.SERIES_CONTAINS_NULLS:
         return lambda row: f"{column} is null, and must not be"
@@ -191,13 +192,12 @@ def _said(schema: Schema, error: SchemaError) -> Callable[[pd.Series], str]:
         return lambda row: f"{column} is {_text(row[column])}, and must be {what}"
     columns = next(each.columns for each in schema.holds if each.what == what)
     return lambda row: (
-        f"it does not hold that {what}"
-        f" ({', '.join(f'{each} {_text(row[each])}' for each in columns)})"
+        f"broken rule: {what} ({', '.join(f'{each} {_text(row[each])}' for each in columns)})"
     )
 
 
 def _place(name: str, frame: pd.DataFrame, schema: Schema, row: int) -> str:
-    """The row, counted from 1, and what tells it from others."""
+    """The number of the row, from 1, and its key."""
     of = ", ".join(_text(frame.loc[row, each]) for each in schema.key)
     return f"{name}, row {row + 1} ({of})" if of else f"{name}, row {row + 1}"
 
@@ -209,7 +209,7 @@ def _text(value: Any) -> str:
 
 
 def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
-    """MOST_TOLD of them, and how many more there are."""
+    """The first MOST_TOLD lines, and the number of the others."""
     every = list(lines)
     yield from every[:MOST_TOLD]
     if len(every) > MOST_TOLD:
@@ -217,7 +217,7 @@ def _first(name: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def csv_problems(name: str, table: pa.Table, path: Path) -> Iterator[str]:
-    """Where the CSV file of a table is not the one that belongs to it."""
+    """Differences between the CSV and the Parquet file of a table."""
     with temporary_folder() as folder:
         twin = folder / path.name
         parquet.write(table, folder / f"{name}.parquet", twin)

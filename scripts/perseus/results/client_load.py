@@ -1,4 +1,4 @@
-"""How much of the client's ceiling a peak took, and which ceilings are not to be trusted."""
+"""The load of the client: rates relative to its ceiling, and reasons to distrust a ceiling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Requests = tuple[str, str, int]
 def ceiling_problems(
     ceilings: Sequence[Ceiling], peaks: Sequence[RepeatedPeak]
 ) -> dict[Requests, str]:
-    """By requests, why the ceiling is too low, where it is.
+    """By request shape, why the ceiling is too low.
 
     Others used the host when it was found, or a certified rate is above it: that was offered, in
     valid windows. Estimates may lie beyond all that was.
@@ -41,14 +41,14 @@ def ceiling_problems(
 def client_load(
     peak: RepeatedPeak, ceilings: Sequence[Ceiling], problems: Mapping[Requests, str]
 ) -> float:
-    """Sum over the tenants with load of rate / ceiling; NaN where one is not known or not to be
-    trusted."""
+    """Sum of rate / ceiling over the tenants with load; NaN if a ceiling is unknown or
+    unreliable."""
     trusted = {key: rate for key, rate in _ceilings_rps(ceilings).items() if key not in problems}
     return _load(peak, peak.rates_rps, trusted)
 
 
 def problem_of(ceiling: Ceiling, shape: RequestShape, problems: Mapping[Requests, str]) -> str:
-    """The problem of any of the models that have this size of request; empty if there is none."""
+    """The problem of any model with this request shape; empty if there is none."""
     return next((problems[key] for key in _models(ceiling, shape) if key in problems), "")
 
 
@@ -59,7 +59,7 @@ def _load(peak: RepeatedPeak, rates_rps: Floats, ceilings_rps: Mapping[Requests,
 
 
 def _keys(peak: RepeatedPeak) -> list[Requests]:
-    """Of each tenant; pictures as requests are of no model whose ceiling was looked for."""
+    """The request shape of each tenant; requests with pictures have none."""
     ceiling, no_model = of_ceiling(peak.task.server.name), ""
     return [
         (

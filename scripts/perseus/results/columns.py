@@ -1,4 +1,4 @@
-"""Columns that several tables have, and how their rows are filled."""
+"""Columns that several tables share, and functions that fill them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LOAD_LINE = [
         TEXT,
         "",
         "dedicated, mix (all rise in proportion) or hold (some stay)",
-        words=("dedicated", "mix", "hold"),
+        choices=("dedicated", "mix", "hold"),
     ),
     column(
         "weights",
@@ -45,8 +45,8 @@ LOAD_LINE = [
         "mix",
         TEXT,
         "",
-        "the load line in words; weights and percentages are of dedicated peaks, unless they are"
-        " said to be of the requests",
+        "text of the load line; weights and percentages refer to dedicated peaks, unless the"
+        " text says that they refer to requests",
     ),
     column(
         "verdict",
@@ -54,22 +54,22 @@ LOAD_LINE = [
         "",
         "the worst repeat's: ok, predicted, uncertified, infeasible, blocked, client_limited,"
         " disturbed, unsteady, throttled or failed",
-        words=Outcome,
+        choices=Outcome,
     ),
-    column("reason", TEXT, "", "why not ok, in words"),
+    column("reason", TEXT, "", "why the verdict is not ok"),
     column("repeats", WHOLE, "", "repeats measured", least=1),
     column(
         "repeats_used",
         WHOLE,
         "",
-        "repeats that found a limit of the server: estimates are their mean, and where it is fewer"
-        " than `repeats`, an end of the interval is open (docs/explanation/repeats.md)",
+        "repeats that found a limit of the server; estimates are their mean. If there are fewer"
+        " than `repeats`, the interval has an open end (docs/explanation/repeats.md)",
     ),
 ]
 """The first columns of every table of peaks."""
 
 REPEATS = [ascending("repeats_used", "repeats")]
-"""What holds of LOAD_LINE."""
+"""Rules of LOAD_LINE."""
 
 CELL = [
     *_SCENARIO,
@@ -84,8 +84,8 @@ PRECISION = column(
     "precision",
     TEXT,
     "",
-    "numeric precision that the networks were computed in, as the runtime says where it may choose"
-    " another one, else as configured; empty where only the server knows",
+    "numeric precision of the computation: as the runtime reports it if it may choose another"
+    " one, else as configured; empty if only the server knows it",
 )
 
 PRICED = [
@@ -95,7 +95,7 @@ PRICED = [
     ),
     column("price_source", TEXT, "", "where the price was read"),
 ]
-"""Of a price in a row."""
+"""Columns of a price."""
 
 
 def of_price(price: Price) -> Row:
@@ -140,7 +140,7 @@ def with_ends(name: str, found: Interval, names: tuple[str, str]) -> Row:
 
 
 def written(rps: float) -> str:
-    """A rate in a text, to four digits, but whole numbers to the last one; without an exponent."""
+    """A rate as text with four digits; whole numbers have all digits, and there is no exponent."""
     decimals = max(3 - math.floor(math.log10(rps)), 0) if rps else 0
     return np.format_float_positional(round(rps, decimals), trim="-")
 

@@ -1,4 +1,4 @@
-"""What inferences cost in money and energy (docs/method.md, "Sharing, cost and saving")."""
+"""Costs of inferences in money and energy (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ JOULES_PER_KWH = 3.6e6
 
 
 def usd_per_million(usd_per_hour: float, images_per_s: float) -> float:
-    """USD for a million inferences, of an image each, on a server that always serves that rate."""
+    """USD for a million inferences of one image each, on a server that always has this rate."""
     return usd_per_hour / 3600 * 1e6 / images_per_s if images_per_s else np.inf
 
 
 @dataclass(frozen=True)
 class Energy:
-    """Of an inference at the certified rate, mean of the repeats; NaN where no counter told it.
+    """Energy of an inference at the certified rate, mean of the repeats; NaN without a counter.
 
     `of` names what was counted.
     """
@@ -27,15 +27,16 @@ class Energy:
     of: str
 
     def usd_per_million(self, usd_per_kwh: float | None) -> float:
-        """The electricity of a million inferences; NaN where it was not measured or not priced."""
+        """Cost of electricity for a million inferences; NaN if energy or its price is unknown."""
         price = np.nan if usd_per_kwh is None else usd_per_kwh
         return self.joules * 1e6 / JOULES_PER_KWH * price
 
 
 def energy_per_inference(peak: RepeatedPeak) -> Energy:
-    """Of the server's GPUs, and of the host's processors and memory where they tell.
+    """Energy of the server's GPUs, and of the host's processors and memory if they report it.
 
-    Of a server with GPUs that do not tell nothing is known: the processors are the lesser part.
+    For a server with GPUs that do not report their energy, the energy is unknown, since the
+    processors are the smaller part.
     """
     watts = {
         "GPUs": np.array([record.gpu_watts for record in peak.records]),

@@ -1,4 +1,4 @@
-"""The data dictionary: every file of results, column, unit and meaning, from the schemas.
+"""Generate the data dictionary from the schemas: every result file, column, unit and meaning.
 
 `make docs/reference/data.md` writes it.
 """
@@ -74,19 +74,19 @@ def dictionary() -> str:
 
 
 def keys(model: type[BaseModel]) -> dict[str, str]:
-    """The keys of a file that a model reads, with their meanings."""
+    """The keys of a file that a pydantic model reads, with their meanings."""
     fields = model.model_fields.items()
     return {of.alias or name: of.description for name, of in fields if of.description}
 
 
 def _keys(model: type[BaseModel], but: Iterable[str] = ()) -> str:
-    """A table of them, `but` for those that are told elsewhere."""
+    """A table of these keys, except those in `but`."""
     told = set(but)
     return _rows(("key", "meaning"), [row for row in keys(model).items() if row[0] not in told])
 
 
 def _of_kinds() -> Iterator[str]:
-    """What each kind of experiment adds to the record."""
+    """The keys that each kind of experiment adds to the record."""
     for name in TABLES:
         record = getattr(module_of(name), "RECORD", None)
         if record is not None:
@@ -103,7 +103,7 @@ def _table(name: str, what: str, schema: pa.Schema) -> str:
 
 
 def _checked(name: str, what: str, schema: Schema) -> str:
-    """A table of a study, with what holds of it."""
+    """A table of a study with its rules."""
     rows = map(_column, schema.columns)
     parts = [f"### {name}.parquet\n\n{what}\n", _rows(COLUMN, rows)]
     if schema.key:
@@ -127,7 +127,7 @@ def _kind(kind: pa.DataType) -> str:
 
 
 def _meaning(field: pa.Field) -> str:
-    """A field that holds many metrics has the meaning of each instead of its own."""
+    """The meaning of a field, or for a field with many metrics the meaning of each."""
     return str(field.metadata.get(b"meaning", b"see the metrics below").decode())
 
 

@@ -1,4 +1,4 @@
-"""How a quantity drifts over hours, with an interval that is honest of values that go together
+"""Drift of a quantity over hours, with an interval that allows for autocorrelation
 (docs/explanation/soak.md)."""
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from scipy import special
 from perseus.peak.stats import TAIL, UNKNOWN, Floats, Interval, batches, mean_interval
 
 BLOCKS = 30
-"""Into so many blocks, at most, the values are joined: what neighbours have in common is in one."""
+"""Largest number of blocks into which values are joined, so that correlated neighbours are in
+one block."""
 
 FEWEST = 8
-"""Blocks below which nothing is said, and independent values below which a walk is assumed."""
+"""Least number of blocks for a statement, and least number of independent values; below, a
+random walk is assumed."""
 
 STEADY = 0.1
 """Change per hour, as a share of the scale, below which something may be called steady."""
@@ -52,7 +54,7 @@ class Drift:
 
     @property
     def trend(self) -> Trend:
-        """What can be said with confidence; steady only if little drift, at most, is possible."""
+        """The significant trend; "steady" only if any larger drift is excluded."""
         low, high = self.per_hour.low, self.per_hour.high
         changes = abs(self.per_hour.value) * self.hours >= LEAST * self.scale
         if changes and low > 0:
@@ -86,7 +88,7 @@ def drift(hours: Floats, values: Floats, scale: float | None = None) -> Drift:
 
 
 def warm_up(hours: Floats, values: Floats) -> int:
-    """How many of the first values belong to the warm-up: at most half of them.
+    """Number of first values in the warm-up: at most half of all values.
 
     The truncation that makes the standard error of the slope of the rest smallest: as MSER (White,
     Simulation 69(6), 1997) does for the mean, which would take a drift itself for a transient.
@@ -98,7 +100,7 @@ def warm_up(hours: Floats, values: Floats) -> int:
     left = np.arange(n, 0, -1)
 
     def squares(a: Floats, b: Floats) -> Floats:
-        """Of the deviations from the mean, for each truncation."""
+        """Squared deviations from the mean, for each truncation."""
         sums = [np.cumsum(each[::-1])[::-1] for each in (a * b, a, b)]
         return np.asarray(sums[0] - sums[1] * sums[2] / left)[: n // 2 + 1]
 
@@ -108,12 +110,12 @@ def warm_up(hours: Floats, values: Floats) -> int:
 
 
 def blocks(values: Floats) -> Floats:
-    """Medians of consecutive blocks, which single values far off do not move."""
+    """Medians of consecutive blocks, which are robust against outliers."""
     return np.array([np.median(each) for each in batches(values, BLOCKS)])
 
 
 def sen(times: Floats, values: Floats) -> Interval | None:
-    """The Theil-Sen slope with Sen's interval (JASA 63, 1968), for values that go together.
+    """The Theil-Sen slope with Sen's interval (JASA 63, 1968), for autocorrelated values.
 
     The variance of Kendall's S is that of independent values times their correlation time (Yue and
     Wang, Water Resources Management 18, 2004); so few values as that leaves have Student's t. None
@@ -145,7 +147,7 @@ def random_walk(times: Floats, values: Floats) -> Interval:
 
 
 def correlation_time(residuals: Floats) -> float:
-    """How many values of an autoregressive process are worth one independent value; at least 1.
+    """Number of values of an autoregressive process per independent value; at least 1.
 
     Its coefficient is the autocorrelation of the ranks at lag 1, less the bias that it has around a
     fitted line, -(2 + 4 x coefficient) / n (Kendall, Biometrika 41, 1954).

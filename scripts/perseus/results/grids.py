@@ -23,7 +23,7 @@ from perseus.study.tasks.tables import GridQuestion, GridSetting
 
 @dataclass(frozen=True)
 class Contender:
-    """One setting, and what was found with it.
+    """One setting and its results.
 
     `inferences` are those of a second at the limit (`inferences_per_request`), `usd` what a million
     of them costs. `measured` has what can be bounded, by column, NaN where it was not measured.
@@ -41,34 +41,34 @@ class Contender:
 
 @dataclass(frozen=True)
 class GridComparison:
-    """What answers a question: the settings that may be recommended, the cheapest first, then the
-    others. Of the former the probability to be the cheapest, NaN where one has no bound to its
-    cost, and whether none of them is better in cost, latency and throughput at once."""
+    """The settings for one question: `ranked` may be recommended, the cheapest first; `unranked`
+    may not. `probabilities` to be the cheapest are NaN if a cost has no bound. `on_front` says
+    whether no other setting is better in cost, latency and throughput at once."""
 
     question: GridQuestion
     ranked: tuple[Contender, ...]
-    others: tuple[Contender, ...]
+    unranked: tuple[Contender, ...]
     probabilities: tuple[float, ...]
     on_front: tuple[bool, ...]
 
     @property
     def mix(self) -> str:
-        """The tenant or the load line in words, as they are called in the configuration."""
+        """The tenant, or the text of the load line, as in the configuration."""
         return self._peak.mix_of(self.question.tenants)
 
     @property
     def preset(self) -> str:
-        """That of all its settings."""
+        """The preset of all its settings."""
         return self._peak.task.preset
 
     @property
     def _peak(self) -> RepeatedPeak:
-        peaks = (each.peak for each in (*self.ranked, *self.others))
+        peaks = (each.peak for each in (*self.ranked, *self.unranked))
         return next(peak for peak in peaks if peak is not None)
 
 
 def comparisons(results: StudyResults) -> Iterator[GridComparison]:
-    """One for each question that searches of a peak have answered."""
+    """One comparison for each question with searches."""
     for question in results.task.grids:
         peaks = [results.peaks.get((each.scenario, each.load_line)) for each in question.settings]
         if any(peak is not None for peak in peaks):
@@ -76,7 +76,7 @@ def comparisons(results: StudyResults) -> Iterator[GridComparison]:
 
 
 def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComparison:
-    """Rank those that nothing excludes, by what their joint draws say of the cost."""
+    """Rank the settings that are not excluded, by joint draws of their costs."""
     fit = [each for each in contenders if not each.excluded]
     ranked = sorted(fit, key=lambda each: each.usd.value)
     return GridComparison(
@@ -89,7 +89,7 @@ def compare(question: GridQuestion, contenders: Sequence[Contender]) -> GridComp
 
 
 def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
-    """The probability of each to be the lowest, from draws that go together."""
+    """Probability of each to be the lowest, from joint draws."""
     if any(cost.open_below or cost.open_above for cost in costs):
         return (np.nan,) * len(costs)
     if not costs:
@@ -100,7 +100,7 @@ def cheapest(costs: Sequence[Quantity]) -> tuple[float, ...]:
 
 
 def on_front(points: Floats) -> tuple[bool, ...]:
-    """Which points (n, objectives), all to be small, no other one dominates: the Pareto front."""
+    """Which points (n, objectives), all to be minimised, are on the Pareto front."""
     no_worse = np.all(points[:, None, :] <= points[None, :, :], axis=2)
     better = np.any(points[:, None, :] < points[None, :, :], axis=2)
     dominated: npt.NDArray[np.bool_] = np.any(no_worse & better, axis=0)
@@ -132,12 +132,12 @@ def _contenders(
 
 
 def inferences_per_request(peaks: Sequence[RepeatedPeak], results: StudyResults) -> Floats:
-    """What a request of each tenant counts for, shape (T,).
+    """Weight of a request of each tenant, shape (T,).
 
-    Mixes have the proportion of the dedicated peaks, which settings change. So that costs are of
-    the same work, a request counts by what the tenant costs alone with the first setting that has
-    all peaks, and such that the mix of that setting counts as many inferences as it has. Of a
-    tenant alone it is the images of a request.
+    Mixes have the proportion of the dedicated peaks, which settings change. To compare costs of
+    the same work, a request counts in proportion to its dedicated cost with the first setting
+    that has all peaks, scaled so that the mix of that setting has its true number of inferences.
+    For a tenant alone, it is the number of images of a request.
     """
     for peak in peaks:
         known = known_peaks(results.alone(peak))
@@ -156,7 +156,8 @@ def _usd(inferences: Quantity, server: str, results: StudyResults) -> Quantity:
 
 
 def _p95_ms(peak: RepeatedPeak, results: StudyResults) -> float:
-    """The highest of its tenants with load and repeats, at the certified rate of each repeat."""
+    """The highest p95 of all tenants with load and repeats, at the certified rate of each
+    repeat."""
     rows = (row for record in peak.records for row in results.certified_windows[record.folder])
     loaded = (row for row in rows if row["phase"] != Phase.ALONE and row["offered_rps"])
     return float(np.max([number(row["p95_ms"]) for row in loaded] or [np.nan]))
@@ -185,7 +186,7 @@ def _excluded(
 
 
 def _broken(value: float, key: str, most: float) -> str:
-    """In words; empty where the bound is kept."""
+    """The broken bound as text; empty if it is kept."""
     if value <= most:
         return ""
     found = "was not measured" if np.isnan(value) else f"is {value:.3g}"

@@ -1,7 +1,8 @@
-"""Lists of cells that were measured, of one kind of experiment each.
+"""Lists of measured cells, one for each kind of experiment.
 
-What is made of all cells has such lists as its input, not the cells, which may be ten thousand. A
-list lies in results/<study>/measured, and its cells' raw results in results/<study>/raw.
+Outputs that depend on all cells have these lists as inputs, not the cells, of which there may be
+ten thousand. A list lies in results/<study>/measured, and its cells' raw results in
+results/<study>/raw.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from perseus.study.raw_files import RECORD
 
 
 class MeasuredCell(BaseModel):
-    """A cell by its name, and what its record was: it is another one, when the cell is measured
-    again, and so is the list, by which Snakemake tells that what rests on it is out of date."""
+    """A cell with the hash of its record. After a new measurement the hash differs, so Snakemake
+    makes dependent files again."""
 
     cell: str
     record_sha256: str
@@ -31,7 +32,7 @@ class Measured(BaseModel):
 
 
 def write(path: Path, cells: Iterable[Path]) -> None:
-    """Write the list of these cells, of each the folder of its raw results."""
+    """Write the list of these cells, given the folders of their raw results."""
     found = tuple(
         MeasuredCell(
             cell=cell.name,
@@ -43,12 +44,12 @@ def write(path: Path, cells: Iterable[Path]) -> None:
 
 
 def folders(lists: Iterable[str]) -> list[Path]:
-    """The folders of raw results of all cells in these lists."""
+    """Folders of the raw results of all cells in these lists."""
     return [cell for path in map(Path, lists) for cell in _cells(path)]
 
 
 def has_lost_a_cell(path: Path) -> bool:
-    """Whether a list is there, and the raw results of a cell that it names are not."""
+    """Whether the list exists, but the raw results of one of its cells do not."""
     try:
         return not all(cell.exists() for cell in _cells(path))
     except (OSError, ValueError):  # there is none, or none that can be read

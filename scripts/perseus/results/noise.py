@@ -1,4 +1,5 @@
-"""The noise floor of a host, from the same measured again and again (docs/explanation/noise.md)."""
+"""The noise floor of a host, from repeated measurements of the same capacity
+(docs/explanation/noise.md)."""
 
 from __future__ import annotations
 
@@ -13,11 +14,11 @@ from perseus.peak.stats import TAIL, Interval
 
 @dataclass(frozen=True)
 class Noise:
-    """How capacities scatter that should be equal; all but the first are shares of it.
+    """Scatter of capacities that should be equal; all but the first are relative.
 
     `between_windows` is the standard deviation of the windows of one server, `between_restarts`
-    that of the means of servers, which has what is left of the former in it. Of two single cells
-    that should be equal, `floor` is the difference that chance exceeds in 5 % of pairs.
+    that of the means of servers, which includes the remaining variation of windows. `floor` is
+    the difference between two equal single cells that chance exceeds in 5 % of pairs.
     """
 
     capacity_rps: float
@@ -27,7 +28,7 @@ class Noise:
 
 
 def noise(capacities_rps: Sequence[Sequence[float]]) -> Noise:
-    """Of n servers with m windows each, shape (n, m), both at least 2.
+    """The noise of n servers with m windows each, shape (n, m), both at least 2.
 
     The floor is t(0.975, n - 1) x sqrt(2) x the deviation between restarts: the repeatability limit
     of ISO 5725-6 (there 1.96 x sqrt(2) x a deviation that is known), with Student's factor for a

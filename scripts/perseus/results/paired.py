@@ -1,8 +1,10 @@
-"""Sharing ratios by what was measured in turn on one server (docs/explanation/sharing-ratio.md).
+"""Sharing ratios from interleaved measurements on one server
+(docs/explanation/sharing-ratio.md).
 
-The searched peaks of a mix and of its tenants lie minutes apart. What tenants did in turn, alone
-and together, within seconds gives the ratio at saturation, and a simulated queue that does the same
-work the ratio within the SLAs. The searched peaks correct it where they contradict it.
+The searched peaks of a mix and of its tenants lie minutes apart. Throughputs of the tenants
+alone and together, measured within seconds, give the ratio at saturation. A simulated queue with
+the same service times gives the ratio within the SLAs. The searched peaks correct it where they
+contradict it.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from perseus.results.repeats import (
 )
 
 Key = tuple[str, str]
-"""Of a load line (`repeats.key`)."""
+"""The key of a load line (`repeats.key`)."""
 
 SharedServer = tuple[str, tuple[int, ...]]
 """Its scenario, and the places of the tenants that have load."""
@@ -62,7 +64,7 @@ LEAST = 1e-6
 
 
 def paired_peaks(peaks: Mapping[Key, RepeatedPeak], seed: int) -> dict[Key, RepeatedPeak]:
-    """The same peaks; of shared lines with the draws that follow from their paired ratios."""
+    """The same peaks; shared lines get draws that follow from their paired ratios."""
     dedicated = dedicated_peaks(list(peaks.values()))
     pooled = _at_saturation(peaks.values(), seed)
     found = {}
@@ -79,8 +81,8 @@ def _server_of(peak: RepeatedPeak) -> SharedServer:
 
 
 def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServer, Floats]:
-    """Draws of the logarithm of the ratio at saturation of usual servers, by all cells of the mixes
-    of the same tenants, each on a server of its own."""
+    """Draws of the logarithm of the saturation ratio of a usual server, from all cells with
+    mixes of the same tenants; each has its own server."""
     cells: dict[SharedServer, list[Estimate]] = {}
     draws = {}
     for peak in peaks:
@@ -104,7 +106,7 @@ def _at_saturation(peaks: Iterable[RepeatedPeak], seed: int) -> dict[SharedServe
 
 
 def _with_rounds(peak: RepeatedPeak) -> list[PeakRecord]:
-    """Its repeats that found a limit and have what is needed."""
+    """Repeats with a limit and with rounds."""
     return [
         record
         for record in peak.records
@@ -133,11 +135,11 @@ def _paired(
 
 
 def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: Floats) -> Floats:
-    """Draws of the logarithm of sum(r_i / C_i), all by the model of this cell.
+    """Draws of the logarithm of sum(r_i / C_i), all from the model of this cell.
 
-    Its limit is brought from the ratio at saturation of its own server to that of usual ones. A
-    limit lies a constant below what the busy server answers, so that it changes by the power 1 /
-    utilisation.
+    Its limit is corrected from the saturation ratio of its own server to that of a usual server.
+    A limit lies a constant below what the busy server answers, so that it changes by the power 1
+    / utilisation.
     """
     own = ratio_at_saturation(_rounds(record)).log
     power = 1 / min(max(record.model.utilisation, LEAST_UTILISATION), 1.0)
@@ -151,7 +153,7 @@ def _model_log_ratio(record: PeakRecord, loaded: NDArray[np.int64], saturation: 
 
 
 def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> float:
-    """Standard deviation of the model's error, where it fits."""
+    """Standard deviation of the error of a model that fits."""
     at_saturation = float(np.mean([ratio_at_saturation(_rounds(each)).log for each in records]))
     discipline = float(np.mean([each.model.scale_error for each in records]))
     misfits = [0.0]
@@ -176,8 +178,8 @@ def _spread(peak: RepeatedPeak, alone: Alone, records: Sequence[PeakRecord]) -> 
 def _corrected(
     logs: Floats, spread: float, searched: Quantity, rng: np.random.Generator
 ) -> Quantity:
-    """The model's ratio as prior, which mostly fits and sometimes does not, times the likelihood of
-    the searched one."""
+    """The prior from the model, which usually fits and sometimes does not, times the likelihood
+    of the searched ratio."""
     prior = np.tile(logs, OVERSAMPLED)
     wrong = rng.random(len(prior)) < WRONG
     prior = prior + rng.standard_normal(len(prior)) * np.where(wrong, FAR, spread)

@@ -1,5 +1,4 @@
-"""How much tenants can share, as what each of them did alone predicts it, beside what was measured
-(docs/explanation/frontier.md)."""
+"""Predicted sharing ratios beside measured ones (docs/explanation/frontier.md)."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ Mix = frozenset[tuple[str, int]]
 
 @dataclass(frozen=True)
 class MeasuredRatio:
-    """The sharing ratio that was found for a mix."""
+    """The measured sharing ratio of a mix."""
 
     weights: Weights
     known: Known
@@ -61,8 +60,8 @@ class MeasuredRatio:
 
 @dataclass(frozen=True)
 class PredictedMix:
-    """A mix on a server, and what its prediction rests on, the `others` there; `missed` more were
-    measured that carried nothing.
+    """A mix on a server, predicted from `other_mixes` on that server; `missed` more mixes were
+    measured and carried nothing.
 
     `measured` is its own sharing ratio, None where it was not measured; `best` the step that
     predicts the others best, None as `left_out.why_none` says.
@@ -72,22 +71,22 @@ class PredictedMix:
     weights: Weights
     shared: Shared
     measured: Quantity | None
-    others: tuple[Known, ...]
+    other_mixes: tuple[Known, ...]
     missed: int
     best: Accuracy | None
 
     @property
     def mixes_known(self) -> int:
-        """Of different models."""
-        return sum(not each.shared.is_of_copies for each in self.others)
+        """Number of known mixes of different models."""
+        return sum(not each.shared.is_of_copies for each in self.other_mixes)
 
     def ratio(self, step: LadderStep) -> float:
-        """The sharing ratio that a step of the ladder predicts."""
-        return predicted(step, self.shared, self.others)
+        """The sharing ratio predicted by one model."""
+        return predicted(step, self.shared, self.other_mixes)
 
     @property
     def predicted(self) -> Interval:
-        """The sharing ratio by that step; NaN without."""
+        """The sharing ratio of the chosen model; NaN without one."""
         if self.best is None:
             return UNKNOWN
         return self.best.interval(self.ratio(self.best.step))
@@ -95,7 +94,7 @@ class PredictedMix:
 
 @dataclass(frozen=True)
 class SharedServer:
-    """A server on which tenants share, with one preset: all that was found of their sharing there.
+    """A shared server with one preset, and all its measured mixes.
 
     `infeasible` are mixes of different models that carried nothing within their SLAs, `pairs` those
     of tenants of one scenario, half and half, that were not measured, with any preset. Of these and
@@ -114,7 +113,7 @@ class SharedServer:
 
     @property
     def one_of_each(self) -> tuple[Known, ...]:
-        """Of all mixes of the same models, with whatever settings, the most even one.
+        """For each set of models, its most even mix, with any settings.
 
         They are off together, so that many of them tell no more of other models than one does.
         """
@@ -124,23 +123,25 @@ class SharedServer:
         return tuple(found.values())
 
     def mixes(self) -> Iterator[PredictedMix]:
-        """Those of different models: the measured ones, each beside the others, and the pairs,
-        beside one mix of each group of models."""
+        """Mixes of different models: each measured one with the others, and each unmeasured pair
+        with one mix per set of models."""
         different = [each for each in self.measured if not each.known.shared.is_of_copies]
         off, missed = errors_by_step(self.known), len(self.infeasible)
         for i, each in enumerate(different):
-            others = tuple(known for known in self.known if known is not each.known)
+            other_mixes = tuple(known for known in self.known if known is not each.known)
             left = {step: np.delete(errors, i) for step, errors in off.items()}
             shared = each.known.shared
-            found = best(of_steps_for(shared, others, left), noise_of(others), missed)
-            yield PredictedMix(self.name, each.weights, shared, each.ratio, others, missed, found)
-        others = self.one_of_each
-        off, noise = errors_by_step(others) if self.pairs else {}, noise_of(others)
-        known_models = {_models(each.shared) for each in others}
+            found = best(of_steps_for(shared, other_mixes, left), noise_of(other_mixes), missed)
+            yield PredictedMix(
+                self.name, each.weights, shared, each.ratio, other_mixes, missed, found
+            )
+        other_mixes = self.one_of_each
+        off, noise = errors_by_step(other_mixes) if self.pairs else {}, noise_of(other_mixes)
+        known_models = {_models(each.shared) for each in other_mixes}
         missed = len({_models(each) for each in self.infeasible} - known_models)
         for weights, shared in self.pairs:
-            found = best(of_steps_for(shared, others, off), noise, missed)
-            yield PredictedMix(self.name, weights, shared, None, others, missed, found)
+            found = best(of_steps_for(shared, other_mixes, off), noise, missed)
+            yield PredictedMix(self.name, weights, shared, None, other_mixes, missed, found)
 
 
 @dataclass(frozen=True)
@@ -152,8 +153,8 @@ class Predictions:
 
     @classmethod
     def read(cls, task: PredictionsTask, searches: Sequence[Path], checks: Sequence[Path]) -> Self:
-        """From the folders of raw results of cells that searched, and the records of exports: they
-        say how much memory the models touch whose graph is known."""
+        """Read folders of raw results and records of exports, which say how much memory a model
+        touches."""
         searched = group([PeakRecord.read(cell) for cell in searches], task.seed)
         peaks = list(paired_peaks(searched, task.seed).values())
         found = shared_servers(peaks, dedicated_peaks(peaks), working_sets_bytes(checks))
@@ -163,7 +164,7 @@ class Predictions:
 def shared_servers(
     peaks: Sequence[RepeatedPeak], dedicated: Dedicated, memory_bytes: Mapping[str, float]
 ) -> Iterator[SharedServer]:
-    """Those with shared scenarios, each preset for itself; `memory_bytes` is by model."""
+    """Servers with shared scenarios, one entry per preset; `memory_bytes` is by model."""
     lines: dict[tuple[str, str], list[RepeatedPeak]] = {}
     for peak in peaks:
         if not peak.is_dedicated:
@@ -193,8 +194,8 @@ def shared_servers(
 def _measured(
     lines: Sequence[RepeatedPeak], dedicated: Dedicated, solos: Mapping[str, Solo]
 ) -> Iterator[MeasuredRatio]:
-    """A mix that several lines measured, as where a frontier chose one that was also asked for, is
-    that of the first: beside the others it would be predicted from itself."""
+    """Each measured mix once: if several lines measured it, the first one, since the mix must
+    not predict itself."""
     found = set[Mix]()
     for peak in lines:
         ratio = sharing_ratio(peak, each_alone(peak, dedicated))
@@ -210,8 +211,8 @@ def _measured(
 def _infeasible(
     lines: Sequence[RepeatedPeak], solos: Mapping[str, Solo], measured: Collection[Mix]
 ) -> Iterator[Shared]:
-    """The mixes of different models that carried nothing, though each tenant did alone; not those
-    of which another line measured what they carry."""
+    """Mixes of different models that keep no SLA although each dedicated tenant does, unless
+    another line measured them."""
     found = set(measured)
     for peak in lines:
         weights = _weights(peak)
@@ -223,7 +224,7 @@ def _infeasible(
 
 
 def _answered(lines: Sequence[RepeatedPeak]) -> set[Mix]:
-    """The mixes of which a measurement told what they carry, if only that it is nothing."""
+    """Mixes with a measured result, including "no load"."""
     return {
         _mix(_weights(peak))
         for peak in lines
@@ -254,7 +255,7 @@ def _models(of: Shared) -> tuple[str, ...]:
 
 
 def _weights(peak: RepeatedPeak) -> Weights:
-    """Of a mix; none of another load line, and where they are not known."""
+    """Weights of a mix; none for another load line, or if unknown."""
     is_mix = peak.line == "mix" and peak.weights
     return _loaded(peak.tenants, peak.weights) if is_mix else ()
 

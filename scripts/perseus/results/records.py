@@ -1,4 +1,4 @@
-"""What a measurement leaves beside its windows: record.json of a cell, and a file of ceilings."""
+"""Data models of record.json and of the file of ceilings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Row = dict[str, Any]
 
 
 def number(value: float | None) -> float:
-    """A number of a file of results, where null stands for NaN."""
+    """A number of a result file; null becomes NaN."""
     return float("nan") if value is None else float(value)
 
 
@@ -27,26 +27,26 @@ Number = Annotated[float, BeforeValidator(number)]
 
 
 def plain_record(folder: Path) -> Row:
-    """The record in a folder of raw results as it was written, with its folder."""
+    """The raw record in a folder of raw results, with its folder."""
     return {**json.loads((folder / "record.json").read_text()), "folder": folder}
 
 
 class Moment(BaseModel):
-    """One moment by two clocks."""
+    """One moment on two clocks."""
 
     unix_ns: int
     monotonic_ns: int
 
 
 class Ending(BaseModel):
-    """How an attempt at a cell ended, and why so."""
+    """The outcome of an attempt, and its reason."""
 
     outcome: Outcome
     reason: str
 
 
 class ServedModelRecord(BaseModel):
-    """A model that a server had of its own."""
+    """A model that a remote server already had."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,10 +58,10 @@ class ServedModelRecord(BaseModel):
 
 
 class Record(BaseModel):
-    """record.json of a cell in `folder`, as every kind of experiment writes it.
+    """record.json of a cell in `folder`, with the keys of every kind of experiment.
 
-    What one kind adds is read by a subclass, which names the `kind`. Descriptions stand in the data
-    dictionary.
+    Keys of one kind of experiment are read by a subclass, which names the `kind`. The
+    descriptions appear in the data dictionary.
     """
 
     model_config = ConfigDict(frozen=True, populate_by_name=True)
@@ -100,9 +100,9 @@ class Record(BaseModel):
         " of its server and its windows"
     )
     attempts: tuple[Ending, ...] = Field(
-        description="`outcome` and `reason` of each attempt: a cell with trouble that may pass"
-        " (unsteady, throttled, client_limited, disturbed or failed) is measured once more, on a"
-        " fresh server"
+        description="`outcome` and `reason` of each attempt: a cell with a temporary failure"
+        " (unsteady, throttled, client_limited, disturbed or failed) is measured again on a fresh"
+        " server"
     )
     startup_s: Number = Field(
         description="from the start of the server to all models ready, s; null without a server"
@@ -149,19 +149,17 @@ class Record(BaseModel):
         " its configuration. What stands in its files, a server does not tell",
     )
     outcome: str = Field(
-        description="ok, uncertified (no rate passed with confidence; mostly with an estimate),"
-        " predicted (not measured: the mixes before it let predict it within what was asked),"
-        " infeasible (the server cannot keep the SLA at any load, or died under that of a soak; or"
-        " the setting"
-        " of a grid has no model to serve), blocked (its"
-        " rates are shares of dedicated peaks that were not found), client_limited (the load"
-        " generator gave out first),"
-        " disturbed (what else ran on the host spoilt the windows), unsteady (the server's speed"
-        " changed), throttled (a CPU quota stopped it) or failed (the server died or answered with"
-        " errors, or, with the setting of a grid or with tenants whose dedicated peaks the cell"
-        " rests on, did not start or answered wrongly)"
+        description="ok, uncertified (no rate was certified; mostly with an estimate), predicted"
+        " (not measured, because earlier mixes predict it well enough), infeasible (the server"
+        " cannot keep the SLA at any load, ended under the load of a soak test, or a setting of a"
+        " grid has no model to serve), blocked (its rates depend on dedicated peaks that were not"
+        " found), client_limited (the client reached its limit before the server), disturbed"
+        " (other processes made the windows invalid), unsteady (the server's speed changed),"
+        " throttled (a CPU quota stopped it) or failed (the server died or answered with errors,"
+        " or, with the setting of a grid or with tenants whose dedicated peaks the cell rests on,"
+        " did not start or answered wrongly)"
     )
-    reason: str = Field(description="why not ok, in words")
+    reason: str = Field(description="why the verdict is not ok")
     requests: int = Field(description="requests counted in all windows, of all attempts")
     measured_s: float = Field(description="length of all windows, of all attempts, s")
     unloaded_p50_ms: dict[str, Number] = Field(
@@ -206,7 +204,7 @@ class Record(BaseModel):
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """The record in a folder of raw results."""
+        """Read the record in a folder of raw results."""
         return cls.model_validate(plain_record(folder))
 
     @property
@@ -215,7 +213,7 @@ class Record(BaseModel):
         return "Triton" if self.server_name in ("triton", None) else self.server_name
 
     def windows(self) -> list[Row]:
-        """The rows of windows.parquet of the attempt that stands, one per window and tenant."""
+        """Rows of windows.parquet of the attempt that counts, one per window and tenant."""
         stands = [("attempt", "=", self.attempt)]
         return list(pq.read_table(self.folder / "windows.parquet", filters=stands).to_pylist())
 
@@ -235,7 +233,7 @@ class RoundRecord(BaseModel):
 
 
 class ModelRecord(BaseModel):
-    """Limits of a simulated server; empty and NaN where the work of requests was not seen."""
+    """Limits of a simulated server; empty and NaN if the service times are unknown."""
 
     alone_rps: tuple[Number, ...] = ()
     scale: Number = float("nan")
@@ -244,7 +242,7 @@ class ModelRecord(BaseModel):
 
 
 class PeakRecord(Record):
-    """What a search found; points of the load line are values of s, NaN where there is none."""
+    """The result of a search; points of the load line are load factors, NaN if unknown."""
 
     kind: ClassVar[str] = "peak"
 
@@ -261,7 +259,7 @@ class PeakRecord(Record):
         description="per tenant, the dedicated peak that the load line was made from, requests/s;"
         " empty in a dedicated cell"
     )
-    estimate_scale: Number = Field(description="most likely limit, as s")
+    estimate_scale: Number = Field(description="estimated limit, as load factor s")
     certified_scale: Number = Field(description="highest s that passed fresh windows")
     certified_window: int = Field(description="the last of those windows; -1 if there is none")
     first_failing_scale: Number = Field(description="lowest s above the certified one that failed")
@@ -269,24 +267,23 @@ class PeakRecord(Record):
         description="where latency leaps from within the SLA to far beyond it; empty where it does"
         " not"
     )
-    others: str = Field(
+    other_load: str = Field(
         default="",
-        description="the most that other processes used of the server's cores or GPU in a window"
-        " that counts; empty where it was at most a tenth",
+        description="largest load of other processes on the server's cores or GPUs in a valid"
+        " window; empty if it was at most 10 %",
     )
     speeds_rps: dict[str, tuple[Number, ...]] = Field(
-        description="per tenant, what the busy server answered it alone each time that this was"
-        " looked at during the search, requests/s; null without load, empty without a search"
+        description="per tenant, the throughput of the tenant alone in each saturation probe of"
+        " the search, requests/s; null without load, empty without a search"
     )
     work_ms: dict[str, tuple[float, ...]] = Field(
         default={},
-        description="per tenant, what a request alone cost the busy server: the times between its"
-        " answers when its speed was looked at, in order, and of each hundredth of them the mean,"
-        " ms",
+        description="per tenant, the service times in the saturation probes: the times between"
+        " responses, in order, as the mean of each hundredth of them, ms",
     )
     rounds: tuple[RoundRecord, ...] = Field(
         default=(),
-        description="what the saturated server answered in each round, requests/s per tenant:"
+        description="throughput of the saturated server in each round, requests/s per tenant:"
         " `alone_rps` to each tenant alone, `together_rps` to all at once; null without load",
     )
     model: ModelRecord = Field(
@@ -306,7 +303,7 @@ class PeakRecord(Record):
 
     @property
     def has_limit(self) -> bool:
-        """Whether it found the limit of the server, rather than of the client, or nothing."""
+        """Whether it found the limit of the server."""
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
     def rates_rps(self, scale: float) -> Floats:
@@ -315,7 +312,7 @@ class PeakRecord(Record):
 
 
 class ClosedLoad(BaseModel):
-    """A closed loop: so many requests always in flight."""
+    """A closed loop with a fixed number of requests in flight."""
 
     concurrency: int
     rate_rps: float
@@ -323,7 +320,7 @@ class ClosedLoad(BaseModel):
 
 
 class OpenLoad(BaseModel):
-    """A rate that was tried with the study's arrivals, and whether its window was valid."""
+    """An open-loop rate that was tried, and whether its window was valid."""
 
     rate_rps: float
     send_lag_p99_ms: Number
@@ -332,7 +329,7 @@ class OpenLoad(BaseModel):
 
 
 class RequestShape(BaseModel):
-    """A size of request, the models whose requests have it, and the loads that were tried."""
+    """A request shape, its models, and the loads that were tried."""
 
     models: tuple[str, ...]
     inputs: str
@@ -345,7 +342,7 @@ class RequestShape(BaseModel):
 
     @property
     def highest_valid(self) -> OpenLoad | None:
-        """The ceiling: the rates stand downwards."""
+        """The ceiling; rates are in descending order."""
         return next((each for each in self.open if each.valid), None)
 
 
@@ -365,8 +362,8 @@ class Ceiling(BaseModel):
         " at several concurrencies; `open`, the rates that were tried, downwards, each with its"
         " send lag and whether the window was valid: the first that was is the ceiling;"
         " `longest_lag_ms`, what the p99 of the send lag might be;"
-        " `disturbed`, what other processes spoilt, so that the ceiling may be too low; empty if"
-        " nothing"
+        " `disturbed`, the loops and rates that other processes disturbed, so that the ceiling may"
+        " be too low; empty if nothing"
     )
 
     @classmethod

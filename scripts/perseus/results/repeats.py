@@ -1,10 +1,9 @@
-"""The repeats of a search combined, with their uncertainty (docs/method.md, "Sharing, cost and
-saving").
+"""Combine the repeats of a search, with their uncertainty (docs/explanation/repeats.md).
 
-A load line is searched by one cell per repeat. What is not known of its peak stands as draws: of
-each repeat's posterior, and of what lies between repeats. Draw d of one peak goes with draw d of
-every other, so that ratios have the uncertainty of all their peaks. A repeat that found no limit is
-lost: the others are no more than survivors, and leave an end of the interval open.
+A load line is searched by one cell per repeat. Its uncertainty is expressed by draws: of each
+repeat's posterior, and of the variation between repeats. Draw d of one peak goes with draw d of
+every other, so that ratios have the uncertainty of all their peaks. A repeat without a limit is
+lost. Since the others are a selection, an end of the interval is open.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ WORST_FIRST = (
 
 @dataclass(frozen=True)
 class Quantity:
-    """Something positive that rests on peaks: its value and draws, NaN and none if one is missing.
+    """A positive quantity: value and draws; NaN and empty if a peak is missing.
 
     With `open_below` nothing but 0 bounds it from below, with `open_above` nothing from above.
     """
@@ -58,7 +57,7 @@ class Quantity:
         return len(self.draws) > 0
 
     def interval(self, tail: float = TAIL) -> Interval:
-        """The quantiles of the draws, `tail` on each side, or the open ends; NaN without draws."""
+        """Quantiles of the draws with `tail` on each side, or open ends; NaN without draws."""
         if not self.is_known:
             return Interval(self.value, np.nan, np.nan)
         low, high = np.quantile(self.draws, [tail, 1 - tail])
@@ -73,7 +72,7 @@ class Quantity:
         return Quantity(by / self.value, by / self.draws, self.open_above, self.open_below)
 
     def over(self, other: Quantity) -> Quantity:
-        """self / other, draw by draw; with the open ends of both."""
+        """self / other, draw by draw, with the open ends of both."""
         return Quantity(
             self.value / other.value,
             self.draws / other.draws,
@@ -83,7 +82,7 @@ class Quantity:
 
 
 NOTHING = Quantity(np.nan, np.empty(0))
-"""What is not known."""
+"""An unknown quantity."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ class RepeatedPeak:
 
     @property
     def task(self) -> MeasureTask:
-        """That of its first repeat."""
+        """The task of its first repeat."""
         return self.records[0].task
 
     @property
@@ -114,18 +113,18 @@ class RepeatedPeak:
 
     @property
     def loaded(self) -> NDArray[np.int64]:
-        """The places of its tenants that have load; of all where it is not known."""
+        """Indices of the tenants with load; all if unknown."""
         return np.flatnonzero(self.rates_rps != 0)
 
     @property
     def images_per_request(self) -> Floats:
-        """Of each tenant, shape (T,)."""
+        """Images per request of each tenant, shape (T,)."""
         return np.array([float(tenant.request_batch_size) for tenant in self.task.tenants])
 
     @property
     def precision(self) -> str:
-        """The numeric precision that its networks were computed in, or were to be where that is
-        not known; of several all, joined, and of models that only the server knows nothing."""
+        """The numeric precision of its networks, as computed or else as configured; several are
+        joined, and unknown ones are left out."""
         computed = self.records[0].computed_precisions
         found = (computed.get(each.name) or each.precision for each in self.task.tenants)
         return " + ".join(dict.fromkeys(filter(None, found)))
@@ -146,33 +145,33 @@ class RepeatedPeak:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether no repeat found one, and one of them that no rate keeps the SLAs."""
+        """Whether no repeat found a limit, and in one of them no rate keeps the SLAs."""
         return not self.is_known and any(
             record.outcome == Outcome.INFEASIBLE for record in self.records
         )
 
     @property
     def lost(self) -> list[PeakRecord]:
-        """Its repeats that found no limit of the server."""
+        """Repeats that found no limit of the server."""
         return [record for record in self.records if not record.has_limit]
 
     @property
     def open_below(self) -> bool:
-        """Whether a lost repeat might have found less than the others, or nothing at all."""
+        """Whether a lost repeat may have had a lower limit than the others."""
         return any(record.outcome != Outcome.CLIENT_LIMITED for record in self.lost)
 
     @property
     def open_above(self) -> bool:
-        """Whether a lost repeat might have found more: the server was not what kept it from it."""
+        """Whether a lost repeat may have had a higher limit than the others."""
         return any(record.outcome not in SERVER_COULD_NOT for record in self.lost)
 
     @property
     def point(self) -> Quantity:
-        """The scale of its load line."""
+        """The load factor."""
         return Quantity(self.scale, self.scale_draws, self.open_below, self.open_above)
 
     def total(self, weights: Floats | float = 1.0) -> Quantity:
-        """Its rates, each times its weight, added up over the tenants."""
+        """The weighted sum of its rates over the tenants."""
         return Quantity(
             float((self.rates_rps * weights).sum()),
             (self.rates_draws_rps * weights).sum(axis=1),
@@ -182,13 +181,12 @@ class RepeatedPeak:
 
     @cached_property
     def speeds_rps(self) -> dict[str, float]:
-        """What its busy server answered each tenant alone; NaN where that was not seen."""
+        """Saturated throughput of each tenant alone; NaN if unknown."""
         with_limit = [each for each in self.records if each.has_limit]
         return {name: usual_speed_rps(with_limit, name) for name in self.tenants}
 
     def model_alone_rps(self, tenant: str) -> float:
-        """The limit of a tenant alone by a simulated queue with the work that was seen, the mean of
-        the repeats; NaN where there is none."""
+        """The simulated dedicated limit of a tenant, mean of the repeats; NaN if unknown."""
         place = self.tenants.index(tenant)
         limits = [
             r.model.alone_rps[place] for r in self.records if r.has_limit and r.model.alone_rps
@@ -197,23 +195,22 @@ class RepeatedPeak:
 
     @property
     def utilisation(self) -> float:
-        """Of a dedicated peak, over what the busy server answered; NaN where that was not seen."""
+        """Utilisation at a dedicated peak; NaN if unknown."""
         return float(self.rates_rps[0]) / self.speeds_rps[self.tenants[0]]
 
     @property
     def weights(self) -> tuple[int, ...]:
-        """Of a mix, in the order of the tenants; empty on other load lines, and of a demand's mix
-        without a dedicated peak."""
+        """Weights of a mix, in the order of the tenants; empty for other load lines, and for a
+        demand's mix without a dedicated peak."""
         return self.records[0].weights or self.records[0].run.weights
 
     @property
     def mix(self) -> str:
-        """The load line in words; weights, and the percentages of a tenant that is held, are of
-        dedicated peaks."""
+        """Text of the load line; weights and percentages refer to dedicated peaks."""
         return self.mix_of(self.tenants)
 
     def mix_of(self, names: Sequence[str]) -> str:
-        """The same with other names of the tenants, in their order."""
+        """The same with other names for the tenants, in their order."""
         run = self.records[0].run
         if self.is_dedicated:
             return names[0] if run == DEDICATED else f"{names[0]} ({self.task.preset})"
@@ -238,21 +235,23 @@ class RepeatedPeak:
 
     @property
     def reason(self) -> str:
-        """Why, if its verdict is not "ok"."""
+        """The reason, if its verdict is not "ok"."""
         worst = next(record for record in self.records if record.outcome == self.verdict)
         which = f"repeat {worst.task.repeat}: " if len(self.records) > 1 else ""
         return which + worst.reason if worst.reason else ""
 
     @property
     def certified(self) -> tuple[float, Floats]:
-        """The smallest certified scale of its repeats and the rates there; NaN if one has none."""
+        """The lowest certified load factor of its repeats, and its rates; NaN if a repeat has
+        none."""
         scales = [record.certified_scale for record in self.records]
         lowest = int(np.argmin(scales))  # NaN counts as lowest
         return scales[lowest], self.records[lowest].rates_rps(scales[lowest])
 
     @property
     def first_failing(self) -> tuple[float, float]:
-        """The smallest scale that failed above the certified one of its repeat; its total rate."""
+        """The lowest load factor that failed above the certified one of its repeat, and its
+        total rate."""
         failing = [(record.first_failing_scale, record) for record in self.records]
         found = [(s, float(r.rates_rps(s).sum())) for s, r in failing if not np.isnan(s)]
         return min(found, default=(np.nan, np.nan))
@@ -266,7 +265,7 @@ Alone = Sequence[RepeatedPeak | None]
 
 
 def key(task: MeasureTask) -> tuple[str, str]:
-    """What the repeats of one load line have in common."""
+    """The common key of the repeats of a load line."""
     return task.scenario, task.run.name
 
 
@@ -276,7 +275,7 @@ def combine(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> RepeatedPeak:
-    """The repeats of one load line, drawn with a stream of its own.
+    """Combine the repeats of one load line, with a random stream of its own.
 
     `deviations` (draws,) are those between repeats, where more than these tell of them.
     """
@@ -310,7 +309,7 @@ def group(
     draws: int = DRAWS,
     deviations: Floats | None = None,
 ) -> dict[tuple[str, str], RepeatedPeak]:
-    """All peaks by `key`, in the order in which their load lines first appear."""
+    """All peaks by `key`, in the order of their load lines."""
     found: dict[tuple[str, str], list[PeakRecord]] = {}
     for record in records:
         found.setdefault(key(record.task), []).append(record)
@@ -318,24 +317,25 @@ def group(
 
 
 def dedicated_peaks(peaks: Sequence[RepeatedPeak]) -> Dedicated:
-    """Those of one tenant alone."""
+    """Peaks of one tenant alone."""
     alone = [peak for peak in peaks if peak.is_dedicated]
     return {(peak.task.server.name, peak.tenants[0], peak.task.preset): peak for peak in alone}
 
 
 def each_alone(peak: RepeatedPeak, dedicated: Dedicated) -> Alone:
-    """On the same server, and with the same preset: what is compared has the same evidence."""
+    """Dedicated peaks on the same server with the same preset, so that the evidence is
+    comparable."""
     server, preset = peak.task.server.name, peak.task.preset
     return [dedicated.get((server, tenant, preset)) for tenant in peak.tenants]
 
 
 def known_peaks(peaks: Alone) -> list[RepeatedPeak]:
-    """Those that were measured, and of which a limit was found."""
+    """Measured peaks with a limit."""
     return [each for each in peaks if each is not None and each.is_known]
 
 
 def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.0) -> Quantity:
-    """sum(r_i / C_i) at the limit, the C_i as they would have been at the host's speed then.
+    """sum(r_i / C_i) at the limit; each C_i is corrected for the speed of the host.
 
     Hosts change their speed from one cell to the next; what the busy server answers a tenant alone
     is seen in both. `weights` multiply each tenant's part of the sum.
@@ -355,7 +355,7 @@ def sharing_ratio(peak: RepeatedPeak, alone: Alone, weights: Floats | float = 1.
 
 
 def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
-    """The dedicated peaks of its loaded tenants at the speed of its own servers: requests/s, shape
+    """Dedicated peaks of the loaded tenants at the speed of their own servers: requests/s, shape
     (loaded,), and draws, (draws, loaded). All must be known."""
     known = known_peaks([alone[i] for i in peak.loaded])
     changes = limit_changes(peak, known)
@@ -364,16 +364,16 @@ def capacities(peak: RepeatedPeak, alone: Alone) -> tuple[Floats, Floats]:
 
 
 def speed_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """How many times as fast the server was as when each of these tenants was measured alone."""
+    """Speed of the server relative to the dedicated cell of each tenant."""
     named = [(each.tenants[0], each) for each in alone]
     return np.array([speed_change(peak.speeds_rps[n], each.speeds_rps[n]) for n, each in named])
 
 
 def limit_changes(peak: RepeatedPeak, alone: Sequence[RepeatedPeak]) -> Floats:
-    """How many times as high the dedicated peak of each of them would have been at that speed.
+    """Factor of each dedicated peak at that speed.
 
-    By the limits of the same simulated queue with the work that was seen in both cells; where one
-    is not known, by their speeds.
+    The factor follows from the limits of the same simulated queue with the service times of both
+    cells; if one is unknown, from their speeds.
     """
     found = []
     for change, each in zip(speed_changes(peak, alone), alone, strict=True):

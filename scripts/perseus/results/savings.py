@@ -1,4 +1,4 @@
-"""What sharing saves against dedicated servers (docs/method.md, "Sharing, cost and saving")."""
+"""Savings of sharing over dedicated servers (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.results.repeats import Quantity
 
 @dataclass(frozen=True)
 class Saving:
-    """What one shared line saves against dedicated servers of the same hardware and price.
+    """The saving of one shared line over dedicated servers of the same hardware and price.
 
     `fractional` is 1 - 1 / sum(r_i / C_i), with its interval, the chance that it is above 0 (NaN
     where an end of the interval is open), and the interval that holds for all `compared` lines of
@@ -27,7 +27,7 @@ class Saving:
 
 
 def savings(ratios: Sequence[Quantity]) -> list[Saving]:
-    """The saving of each shared line of one scenario, by their sharing ratios; NaN where a peak is
+    """The saving of each shared line of one scenario, from their sharing ratios; NaN if a peak is
     missing.
 
     Looking at several lines and choosing the best favours chance; `simultaneous` corrects for it.
@@ -60,7 +60,7 @@ def _saving(ratio: Quantity, tail: float, compared: int) -> Saving:
 
 
 def _saved(ratio: Interval) -> Interval:
-    """1 - 1 / ratio, which rises with it: from minus infinity to 1."""
+    """1 - 1 / ratio: from minus infinity to 1."""
     with np.errstate(divide="ignore"):
         value, low, high = 1 - 1 / np.array([ratio.value, ratio.low, ratio.high])
     return Interval(float(value), float(low), float(high))

@@ -60,12 +60,12 @@ LAWS: Final[dict[str, Shape]] = {QUEUEING: queueing, UNIVERSAL: universal}
 
 @dataclass(frozen=True)
 class Fit:
-    """A law that was fitted to so many `levels`, with 95 % intervals; infinite ends bound nothing.
+    """A law fitted to `levels` concurrencies, with 95 % intervals; infinite ends bound nothing.
 
-    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` that of so many
-    that more do not raise it, 1/D (with `kappa` it is never reached). `highest` is the number of
-    requests in flight beyond which throughput falls, infinite without `kappa`. `error` is the root
-    mean square of the relative deviations.
+    `single_rps` is the throughput of one request in flight, 1/R; `saturated_rps` is the limit
+    for many requests in flight, 1/D (never reached with `kappa`). `highest` is the number of
+    requests in flight beyond which throughput falls, infinite without `kappa`. `error` is the
+    root mean square of the relative deviations.
     """
 
     law: str
@@ -93,13 +93,13 @@ class Fit:
 def throughput_rps(
     law: str, in_flight: Sequence[int], single_rps: float, knee: float, kappa: float
 ) -> Floats:
-    """What a law says of so many requests in flight, in ascending order; shape (levels,)."""
+    """Throughput of a law at these ascending numbers of requests in flight; shape (levels,)."""
     (relative,) = LAWS[law](in_flight, np.array([knee]), np.array([kappa]))
     return np.asarray(single_rps * relative)
 
 
 def fitted(in_flight: Sequence[int], rates_rps: Sequence[float]) -> Fit | None:
-    """The law that these levels, in ascending order, speak for; None if they are too few.
+    """The law that fits these ascending levels best; None if there are too few levels.
 
     By Akaike's criterion, corrected for few values, with the variance as one of the parameters
     (Burnham and Anderson, Model Selection, 2nd ed., section 2.4). Of the universal law it is
@@ -122,7 +122,7 @@ def _criterion(fit: Fit, parameters: int) -> float:
 
 
 def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> Fit:
-    """By least squares of the logarithms over a grid, which is narrowed down to where they are few.
+    """Least squares of the logarithms over a grid, which is refined around the best points.
 
     The throughput of one request is free. Intervals are those of the profile: as wide as so few
     levels leave them, and open where they reach the end of the grid.
@@ -139,7 +139,7 @@ def _fit(law: str, parameters: int, in_flight: Sequence[int], logs: Floats) -> F
 
 @dataclass(frozen=True)
 class _Region:
-    """The points of a grid whose sum of squares is not significantly larger than the least.
+    """Grid points whose sum of squares is not significantly larger than the least.
 
     By F (Bates and Watts, Nonlinear Regression Analysis, 1988, section 6.1). Of each its knee and
     kappa, the logarithm of the throughput of one request that is best there, and by how much that
@@ -170,7 +170,7 @@ class _Region:
         )
 
     def interval(self, values: Floats, off: Floats | float = 0.0) -> Interval:
-        """Of values at the points, whose logarithms may be off by so much there."""
+        """Interval of values at these points, with logarithms that may be off by `off`."""
         low, high = (values * np.exp(-off)).min(), (values * np.exp(off)).max()
         return Interval(float(values[self.best]), float(low), float(high))
 
@@ -197,7 +197,8 @@ def _region(
 
 
 def _around(axis: Floats, inside: Floats) -> Floats:
-    """As many values of a parameter, but from just below to just above those inside; 0 stays."""
+    """The same number of values of a parameter, in a narrower range around those inside; 0
+    stays."""
     above, found = axis[axis > 0], inside[inside > 0]
     if not len(found):
         return axis

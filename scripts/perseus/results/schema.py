@@ -23,13 +23,13 @@ TOLERANCE: Final = 1e-6
 """Relative: what solvers and rounding may leave of an equation."""
 
 _MOST: Final = {"share": 1.0, "%": 100.0}
-"""By unit."""
+"""Largest value by unit."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """Numbers lie from `least` to `most`, texts are one of `words`, or any without these; only with
-    `null` may a value be missing."""
+    """A column of a table. Numbers lie from `least` to `most`. Texts are one of `choices`, or any
+    text if there are no choices. Values may be missing only with `null`."""
 
     name: str
     kind: pa.DataType
@@ -38,16 +38,16 @@ class Column:
     null: bool
     least: float
     most: float
-    words: tuple[str, ...]
+    choices: tuple[str, ...]
 
     @property
     def is_bounded(self) -> bool:
-        return bool(np.isfinite([self.least, self.most]).any() or self.words)
+        return bool(np.isfinite([self.least, self.most]).any() or self.choices)
 
     @property
     def values(self) -> str:
-        """What may stand in it, in words; empty for anything."""
-        some = ", ".join(word or "empty" for word in self.words)
+        """The allowed values as text; empty if any value is allowed."""
+        some = ", ".join(word or "empty" for word in self.choices)
         if np.isfinite([self.least, self.most]).all():
             some = f"{self.least:g} to {self.most:g}"
         elif np.isfinite(self.least):
@@ -66,12 +66,12 @@ def column(
     null: bool | None = None,
     least: float | None = None,
     most: float | None = None,
-    words: Iterable[str] = (),
+    choices: Iterable[str] = (),
 ) -> Column:
-    """A column of a table.
+    """Define a column of a table.
 
-    If nothing else is said, real numbers may be null, which stands for NaN, and nothing else may;
-    what has a unit or is counted is not negative, and a share is at most 1.
+    By default, real numbers may be null, which stands for NaN, and other values may not. Values
+    with a unit and counts are not negative, and shares are at most 1.
     """
     is_positive = kind == WHOLE or (kind == REAL and unit)
     return Column(
@@ -82,15 +82,14 @@ def column(
         null=kind == REAL if null is None else null,
         least=(0.0 if is_positive else -np.inf) if least is None else least,
         most=_MOST.get(unit, np.inf) if most is None else most,
-        words=tuple(map(str, words)),
+        choices=tuple(map(str, choices)),
     )
 
 
 @dataclass(frozen=True)
 class Relation:
-    """What holds in each row in which none of the `columns` is null: `what`, a formula or a
-    sentence. With `null` it holds in all rows. `test` gets the columns in their order, numbers as
-    floats."""
+    """A rule for each row in which no `columns` is null: `what` is a formula or a sentence. With
+    `null` it holds in all rows. `test` gets the columns in their order, numbers as floats."""
 
     what: str
     columns: tuple[str, ...]
@@ -99,12 +98,12 @@ class Relation:
 
 
 def holds(what: str, test: Callable[..., Any], *, null: bool = False) -> Relation:
-    """Between the columns that the parameters of `test` name."""
+    """A rule between the columns that the parameters of `test` name."""
     return Relation(what, tuple(inspect.signature(test).parameters), test, null)
 
 
 def ascending(*names: str) -> Relation:
-    """Each is at least as large as the one before it: a value between the ends of its interval."""
+    """A rule that columns ascend, such as a value between the ends of its interval."""
 
     def test(*values: Any) -> Any:
         return np.all([(a <= b) | close(a, b) for a, b in pairwise(values)], axis=0)
@@ -113,7 +112,7 @@ def ascending(*names: str) -> Relation:
 
 
 def close(a: Any, b: Any) -> Any:
-    """Whether numbers are equal, but for TOLERANCE; infinite ones only to themselves."""
+    """Whether numbers are equal within TOLERANCE; infinite ones only to themselves."""
     return np.isclose(a, b, rtol=TOLERANCE, atol=1e-9)
 
 
@@ -131,7 +130,7 @@ class Schema:
 
     @cached_property
     def arrow(self) -> pa.Schema:
-        """With units and meanings in the metadata of its fields."""
+        """The Arrow schema, with units and meanings in the metadata of its fields."""
         return pa.schema(
             [parquet.column(each.name, each.kind, each.unit, each.meaning) for each in self.columns]
         )

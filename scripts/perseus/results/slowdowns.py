@@ -1,5 +1,5 @@
-"""What one tenant costs another: latency beside it / latency alone at the same rate, with its
-uncertainty (docs/explanation/slowdown.md)."""
+"""Slowdowns: latency beside another tenant / latency alone at the same rate, with uncertainty
+(docs/explanation/slowdown.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Seen(BaseModel):
 
 
 class Step(BaseModel):
-    """These tenants under load at the same time."""
+    """Tenants under load at the same time."""
 
     round: int
     tenants: tuple[str, ...]
@@ -54,13 +54,13 @@ class Step(BaseModel):
     seen: dict[str, Seen]
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return " beside ".join(self.tenants) + (" alone" if len(self.tenants) == 1 else "")
 
 
 @dataclass(frozen=True)
 class SlowdownComparison:
-    """A tenant in two windows, one after the other: alone, and beside another or alone again."""
+    """A tenant in two consecutive windows: alone, and beside another tenant or alone again."""
 
     pair: Pair
     alone_step: Step
@@ -81,23 +81,24 @@ class SlowdownComparison:
 
     @property
     def of_means(self) -> Interval:
-        """Of the mean latencies, shared / alone."""
+        """The ratio of the mean latencies, shared / alone."""
         return ratio(self.shared.mean_ms.interval, self.alone.mean_ms.interval)
 
     @property
     def of_p95s(self) -> Interval:
-        """Where few requests leave a p95 open above, that end counts as far as the other."""
+        """The ratio of the p95s; if few requests leave a p95 open above, that end is as far as
+        the other."""
         return ratio(closed(self.shared.p95_ms.interval), closed(self.alone.p95_ms.interval))
 
     @property
     def ending(self) -> tuple[Outcome, str]:
-        """Whether it tells of the pair, and why not."""
+        """Outcome and reason of the comparison."""
         tenant, steps = self.pair[0], (self.alone_step, self.shared_step)
         for step in steps:
             if step.outcome is not Outcome.OK:
-                return step.outcome, f"{step.words}: {step.reason}"
+                return step.outcome, f"{step.description}: {step.reason}"
             if not step.seen[tenant].requests:
-                return Outcome.UNCERTIFIED, f"{step.words}: no requests of {tenant}"
+                return Outcome.UNCERTIFIED, f"{step.description}: no requests of {tenant}"
         short = [step for step in steps if step.seen[tenant].completed_ratio < ANSWERED]
         if not short:
             return Outcome.OK, ""
@@ -105,14 +106,15 @@ class SlowdownComparison:
         telling = steps if self.is_aa else (self.shared_step,)
         is_too_much = all(step in short for step in telling)
         ended = "; ".join(
-            f"{step.words}: answered {step.seen[tenant].completed_ratio:.1%} of {tenant}'s requests"
+            f"{step.description}: answered {step.seen[tenant].completed_ratio:.1%} of {tenant}'s"
+            " requests"
             for step in short
         )
         return (Outcome.INFEASIBLE if is_too_much else Outcome.UNCERTIFIED), ended
 
 
 def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
-    """Of each two steps that follow each other and have a tenant in common."""
+    """Comparisons of each two consecutive steps with a common tenant."""
     for first, second in pairwise(steps):
         for tenant in first.tenants:
             if tenant in second.tenants:
@@ -122,7 +124,7 @@ def comparisons(steps: Sequence[Step]) -> Iterator[SlowdownComparison]:
 
 
 def ratio(shared: Interval, alone: Interval) -> Interval:
-    """shared / alone; the ends combine both on a logarithmic scale.
+    """shared / alone; the ends combine both intervals on a logarithmic scale.
 
     The two windows are independent, so that the squares of their logarithmic errors add up.
     """
@@ -136,7 +138,7 @@ def ratio(shared: Interval, alone: Interval) -> Interval:
 
 
 def closed(found: Interval) -> Interval:
-    """With an upper end in any case: on a logarithmic scale as far as the lower one."""
+    """The interval with a finite upper end, as far as the lower end on a logarithmic scale."""
     if np.isfinite(found.high) or not found.low > 0:
         return found
     return Interval(found.value, found.low, found.value**2 / found.low)
@@ -145,11 +147,11 @@ def closed(found: Interval) -> Interval:
 def of_rounds(
     ratios: Mapping[Pair, Sequence[Interval]], rng: np.random.Generator
 ) -> dict[Pair, Quantity]:
-    """The geometric mean of each ratio over its rounds, of which it has at least one.
+    """The geometric mean of each ratio over its rounds, at least one.
 
-    Rounds differ by more than their windows tell. By how much is a deviation of its own, as between
-    repeats, but one that all ratios have in common. Nothing bounds the mean of one that an end is
-    open of in any round.
+    Rounds differ by more than their windows tell. The size is a deviation of its own, as between
+    repeats, which all ratios share. Nothing bounds the mean of one that an end is open of in any
+    round.
     """
     found = {pair: _Rounds.of(rounds) for pair, rounds in ratios.items()}
     bounded = [each.normal for each in found.values() if each.is_bounded]
@@ -159,7 +161,7 @@ def of_rounds(
 
 @dataclass(frozen=True)
 class _Rounds:
-    """A ratio in R rounds: its logarithms, shape (R,), and their standard errors below and above,
+    """A ratio in R rounds: logarithms, shape (R,), and their standard errors below and above,
     shape (R, 2)."""
 
     logs: Floats
@@ -178,11 +180,11 @@ class _Rounds:
 
     @property
     def normal(self) -> tuple[Floats, Floats]:
-        """Means and variances of the logarithms, as if they were normal."""
+        """Means and variances of the logarithms, in the normal approximation."""
         return self.logs, (self.errors**2).mean(axis=1)
 
     def combined(self, deviations: Floats, rng: np.random.Generator) -> Quantity:
-        """Their mean, with draws of that; `deviations` are draws of what lies between rounds."""
+        """The mean, with its draws; `deviations` are draws of the variation between rounds."""
         value, rounds = float(np.exp(self.logs.mean())), len(self.logs)
         if not self.is_bounded:
             return Quantity(value, np.array([value]), open_below=True, open_above=True)

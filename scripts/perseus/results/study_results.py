@@ -1,4 +1,4 @@
-"""What the tables of a study are made from."""
+"""All inputs of a study's tables."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ R = TypeVar("R", bound=Record)
 
 @dataclass(frozen=True)
 class StudyResults:
-    """The plain records of all cells, the client's ceilings, and of models that a survey measures
-    what the export found; the rest is read where needed."""
+    """The records of all cells, the client's ceilings, and the exports of surveyed models; the
+    rest is read when needed."""
 
     task: TablesTask
     records: tuple[Row, ...]
@@ -52,8 +52,8 @@ class StudyResults:
         ceilings: Sequence[Path],
         exports: Sequence[Path] = (),
     ) -> Self:
-        """From the cells' folders of raw results, the files of ceilings, and the records of
-        exports, each in a folder of its model's name."""
+        """Read folders of raw results, files of ceilings, and the records of exports, which are
+        in folders named after their models."""
         return cls(
             task,
             tuple(map(plain_record, cells)),
@@ -62,7 +62,7 @@ class StudyResults:
         )
 
     def of_kind(self, wanted: type[R]) -> list[R]:
-        """The records of one kind of experiment, or derived from it, with what that kind adds."""
+        """Records of one kind of experiment, or of kinds derived from it, with its own keys."""
         run = run_of(wanted.kind)
         return [
             wanted.model_validate(record)
@@ -76,12 +76,12 @@ class StudyResults:
 
     @cached_property
     def certified_windows(self) -> dict[Path, list[Row]]:
-        """By folder of each search, as `windows.certified` reads them."""
+        """Certification windows by folder of each search, as `windows.certified` reads them."""
         return windows.certified(self.searches)
 
     @cached_property
     def peaks(self) -> dict[tuple[str, str], RepeatedPeak]:
-        """One for each load line that was searched, by `repeats.key`."""
+        """One peak for each searched load line, by `repeats.key`."""
         return paired_peaks(group(self.searches, self.task.seed), self.task.seed)
 
     @cached_property
@@ -89,12 +89,12 @@ class StudyResults:
         return {of: sharing_ratio(peak, self.alone(peak)) for of, peak in self.peaks.items()}
 
     def sharing_ratio(self, peak: RepeatedPeak) -> Quantity:
-        """Of one of the load lines, all tenants together."""
+        """The sharing ratio of a load line, with all tenants."""
         return self._sharing_ratios[key(peak.task)]
 
     @cached_property
     def operating_points(self) -> tuple[OperatingPoint, ...]:
-        """What fleets may be made of."""
+        """Operating points, from which fleets are made."""
         return operating_points(list(self.peaks.values()), self.task.prices)
 
     @cached_property
@@ -104,7 +104,7 @@ class StudyResults:
 
     @cached_property
     def attainments(self) -> tuple[dict[str, float], ...]:
-        """By model, of each of the plans."""
+        """Attainment of each plan, by model."""
         return tuple(map(attained, self.plans))
 
     @cached_property
@@ -113,7 +113,7 @@ class StudyResults:
 
     @cached_property
     def ceiling_problems(self) -> dict[Requests, str]:
-        """Why ceilings of the client are not to be trusted, where they are not."""
+        """Why ceilings of the client are unreliable."""
         return ceiling_problems(self.ceilings, list(self.peaks.values()))
 
     @cached_property
@@ -121,5 +121,5 @@ class StudyResults:
         return dedicated_peaks(list(self.peaks.values()))
 
     def alone(self, peak: RepeatedPeak) -> Alone:
-        """The dedicated peak of each tenant of a load line on the same server, where measured."""
+        """The dedicated peak of each tenant of a load line on the same server, if measured."""
         return each_alone(peak, self._dedicated)

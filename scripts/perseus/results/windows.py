@@ -1,4 +1,4 @@
-"""Windows of many cells, read off their windows.parquet."""
+"""Read windows of many cells from windows.parquet."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perseus.results.records import PeakRecord, Row
 
 
 def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """By folder the last certified window and each tenant alone, in the order of the file; nothing
-    where none was certified."""
+    """By folder, the last certification window and the windows of each tenant alone, in the
+    order of the file; empty if no rate was certified."""
 
     def wanted(windows: pa.Table, record: PeakRecord) -> pa.ChunkedArray:
         own = pc.equal(windows["window"], record.certified_window)
@@ -31,11 +31,11 @@ def certified(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
 
 
 def of_speed(records: Sequence[PeakRecord]) -> dict[Path, list[Row]]:
-    """By folder tenant, requests and start_ns of the windows in which the server's speed was looked
-    at, in the order of the file."""
+    """By folder, tenant, requests and start_ns of the saturation probes, in the order of the
+    file."""
 
     def wanted(windows: pa.Table, _: PeakRecord) -> pa.ChunkedArray:
-        return pc.equal(windows["phase"], Phase.SPEED)
+        return pc.equal(windows["phase"], Phase.PROBE)
 
     return {
         record.folder: _read(record, wanted, ("tenant", "requests", "start_ns"))
@@ -48,7 +48,7 @@ def _read(
     wanted: Callable[[pa.Table, PeakRecord], pa.ChunkedArray],
     columns: Sequence[str],
 ) -> list[Row]:
-    """Those rows of the attempt that stands; None of a column that the file lacks.
+    """These rows of the attempt that counts; None for a column that the file lacks.
 
     A dataset, or read_table, takes half as long again for so small a file.
     """

@@ -1,4 +1,4 @@
-"""Servers: how one is started or reached, spoken to, and why it failed.
+"""Start or reach servers, control them, and explain their failures.
 
 In: a model repository and cores. Out: a running server whose models all answer.
 """

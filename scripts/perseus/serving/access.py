@@ -179,8 +179,8 @@ def read_access(remote: Remote, environment: Mapping[str, str]) -> Access:
             )
         elif not (secret.isascii() and secret.isprintable()) or secret != secret.strip():
             problems.append(
-                f"the environment variable {each.env} holds what no header can carry: a line"
-                " break, a space at an end, or a character that is not ASCII"
+                f"the environment variable {each.env} holds a character that no header can carry:"
+                " a line break, a space at an end, or a character that is not ASCII"
             )
         headers.append(Header(each.name, each.prefix, secret))
     try:
@@ -207,5 +207,5 @@ def system_cas() -> str:
     files = [Path(paths.cafile)] if paths.cafile else Path(paths.capath or "").glob("*.pem")
     found = "\n".join(map(pem_text, files))
     if not found.strip():
-        raise OSError("this system has no certificates; name a file")
+        raise OSError("this system has no certificates; name a PEM file instead")
     return found

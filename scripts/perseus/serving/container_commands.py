@@ -1,4 +1,4 @@
-"""The command lines of container engines: lists of arguments, never a shell's.
+"""Command lines of container engines, as lists of arguments.
 
 NVIDIA's image serves what the embedded server serves. It has C++ backends of its own for some
 runtimes (`study.runtimes`), which read what `repository` writes; for any other the folder of our
@@ -23,7 +23,7 @@ _SHM_SIZE = "4g"  # at most: the engines' 64 MB are too little for large batches
 
 @dataclass(frozen=True)
 class Contents:
-    """What a container is made of.
+    """The content of a container.
 
     image: of the engine; for apptainer a URI (docker://…) or a path.
     backend: folder of our own backend, by the runtime's name; None: the image has one.
@@ -52,7 +52,7 @@ class Container:
 
 @dataclass(frozen=True)
 class Engine:
-    """A program with the command line of docker, and where it is another's.
+    """A program with docker's command line, and its differences.
 
     gpu_options: with which a container sees GPUs of these ids.
     user_options: besides --user, which makes the measuring user's ids those of the container.
@@ -64,7 +64,7 @@ class Engine:
 
 
 def run(engine: Engine, path: str, of: Container) -> list[str]:
-    """`docker run` or the like, in the foreground; `path` is the program's.
+    """`docker run` or the like, in the foreground; `path` is the path of the program.
 
     Raises ServerError for a path that an engine's --mount cannot hold.
     """
@@ -92,7 +92,7 @@ def run(engine: Engine, path: str, of: Container) -> list[str]:
 
 
 def mounts(of: Container) -> list[str]:
-    """Its folders, read-only. Raises ServerError for a path that --mount cannot hold."""
+    """Arguments for read-only mounts. Raises ServerError for a path that --mount cannot hold."""
     found = [_mount(of.repository, MODELS)]
     if of.inside.backend is not None:
         found.append(_mount(of.inside.backend, f"{_IMAGE_BACKENDS}/{of.inside.backend.name}"))

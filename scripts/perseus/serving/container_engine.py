@@ -1,4 +1,5 @@
-"""What is asked of a container engine besides the server itself: is it there, has it the image.
+"""Calls of a container engine besides running a server: whether it works, and whether it has an
+image.
 
 An engine is the path of its program. Whatever goes wrong is a ServerError that says what to do.
 """
@@ -26,7 +27,7 @@ _REMOVE_S = 30.0
 
 
 def find_engine(program: str) -> str:
-    """The path of a program; one that is missing is an error."""
+    """Return the path of a program. Raises ServerError if it is missing."""
     path = shutil.which(program)
     if path is None:
         raise ServerError(
@@ -37,7 +38,7 @@ def find_engine(program: str) -> str:
 
 
 def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
-    """Ask the engine something short, of seconds; the caller looks at the exit code."""
+    """Run a short command of the engine; the caller checks the exit code."""
     try:
         return subprocess.run(
             [engine, *command],
@@ -50,12 +51,12 @@ def call(engine: str, *command: str) -> subprocess.CompletedProcess[str]:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ServerError(
-            f"{Path(engine).name} does not answer ({error}). Does its daemon run well?"
+            f"{Path(engine).name} does not answer ({error}). Check that its daemon runs."
         ) from error
 
 
 def sweep_containers(engine: str) -> None:
-    """Remove the containers whose measuring process is gone."""
+    """Remove containers whose measuring process has ended."""
     listed = call(engine, "ps", "--all", "--filter=name=perseus-triton-", "--format={{.Names}}")
     if listed.returncode != 0:
         raise ServerError(
@@ -68,7 +69,7 @@ def sweep_containers(engine: str) -> None:
 
 
 def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
-    """Pull the image unless it is there; its id, which a name alone does not tell."""
+    """Pull the image unless it exists; return its id, which identifies it better than its name."""
     if (found := image_id(engine, image)) is not None:
         return found
     say(f"pulling {image}; at most {PULL_S / 60:.0f} min, progress in {log_path}")
@@ -77,13 +78,13 @@ def have_image(engine: str, image: str, log_path: Path, say: Say) -> str | None:
 
 
 def image_id(engine: str, image: str) -> str | None:
-    """What a name stands for; None without such an image. Raises ServerError."""
+    """Return the id of an image; None without such an image. Raises ServerError."""
     asked = call(engine, "image", "inspect", "--format={{.Id}}", image)
     return asked.stdout.strip() if asked.returncode == 0 else None
 
 
 def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
-    """The image as apptainer takes it; one that is not a file is pulled into its cache."""
+    """Return the image for apptainer; a URI is pulled into its cache."""
     if "://" not in image:
         path = Path(image).resolve()
         if not path.exists():
@@ -98,7 +99,8 @@ def apptainer_image(engine: str, image: str, log_path: Path, say: Say) -> str:
 
 
 def _prepare(command: list[str], image: str, log_path: Path, say: Say) -> None:
-    """Run what fetches an image, and say how it goes. Raises ServerError when it fails."""
+    """Run a command that fetches an image, and report its progress. Raises ServerError if it
+    fails."""
     program = Path(command[0]).name
     process = None
     begun_s = said_s = time.monotonic()
@@ -133,14 +135,14 @@ def _last_line(text: str) -> str:
 
 
 def container_pid(engine: str, name: str) -> int | None:
-    """Process id of the container's first process, None if the engine does not tell."""
+    """Return the id of the container's first process, None if the engine does not tell."""
     asked = call(engine, "inspect", "--format={{.State.Pid}}", name)
     pid = asked.stdout.strip()
     return int(pid) if asked.returncode == 0 and pid.isdigit() and pid != "0" else None
 
 
 def remove_container(engine: str, name: str) -> None:
-    """Raises ServerError when the container is still there afterwards."""
+    """Remove a container. Raises ServerError if it still exists afterwards."""
     deadline = time.monotonic() + _REMOVE_S
     while True:
         removed = call(engine, "rm", "--force", "--volumes", name)

@@ -1,4 +1,5 @@
-"""Triton in a container of NVIDIA's: the launchers `docker` and `podman`, and parts of `apptainer`.
+"""Run Triton in a container of NVIDIA: the launchers `docker` and `podman`, and parts of
+`apptainer`.
 
 A container has the host's network, and every address of the server's is of the loopback. Docker and
 podman name it after the process that owns it; leaving the context stops and removes it by name. If
@@ -51,7 +52,7 @@ def serve_in_engine(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """As `launch`, in a container of an engine like docker."""
+    """Like `launch`, in a container of an engine with docker's command line."""
     return engine_triton(
         engine,
         contents(server),
@@ -64,7 +65,7 @@ def serve_in_engine(
 
 
 def contents(server: MeasuredServer) -> Contents:
-    """What the container of a server holds. Raises ServerError without an image."""
+    """Return the content of a server's container. Raises ServerError without an image."""
     if server.image is None:
         raise ServerError(f"{server.name}: the launcher {server.launcher!r} needs an image")
     native = RUNTIMES[server.runtime].native_backend
@@ -86,8 +87,8 @@ def engine_triton(
 ) -> Iterator[RunningServer]:
     """Serve a model repository in a container of an engine like docker.
 
-    The arguments are those of `embedded_triton`, and: what is `inside` the container, whose image
-    is pulled if it is not there, and `say`, which hears of a pull.
+    The arguments are those of `embedded_triton`, plus `inside`, the content of the container,
+    and `say`, which takes a message about a pull.
 
     Raises ServerError when the program, its daemon, the image or the GPUs are missing, and for the
     reasons that `embedded_triton` has. No container stays behind then.
@@ -116,13 +117,13 @@ def engine_triton(
 
 
 def serves(name: str, _pid: int, ports: Ports) -> bool:
-    """Whether the server of this name answers on its ports, with all its models."""
+    """Return whether the server of this name answers on its ports with all its models."""
     # An answer alone could be another server's: it must be to the name of this one.
     return answers_to(name, ports.http) and models_ready(ports.http)
 
 
 def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
-    """The server's process id, if it can be seen from here, after a look at its cores."""
+    """Return the server's process id, if it is visible, after a check of its cores."""
     pid = None if root is None else find_server(root, name)
     with contextlib.suppress(psutil.Error):
         if pid is not None and not set(psutil.Process(pid).cpu_affinity()) <= set(cores):
@@ -135,7 +136,7 @@ def pinned(root: int | None, name: str, cores: Sequence[int]) -> int | None:
 
 
 def _end(engine: str, name: str, process: subprocess.Popen[bytes]) -> None:
-    """Stop and remove a container, whatever state it is in."""
+    """Stop and remove a container in any state."""
     with contextlib.suppress(ServerError):  # the removal will say it
         call(engine, "stop", "-t", str(STOP_S), name)
     # Its program before the removal: it could still be about to make the container.

@@ -1,4 +1,4 @@
-"""Why a server did not start, or ended: its log in a few lines, and what to do next."""
+"""Explain why a server did not start or has ended: the end of its log, and what to do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ServerError(RuntimeError):
 
 
 class PortTakenError(ServerError):
-    """Somebody took one of the ports between the choice and the bind."""
+    """Another program took a port between its choice and its use."""
 
 
 _HINTS = (
@@ -69,7 +69,7 @@ _HINTS = (
 
 
 def in_a_line(error: Exception) -> str:
-    """The message of an error without the end of a log, but for why models were not loaded."""
+    """Return the message of an error without the log, except why models were not loaded."""
     first, *log = str(error).splitlines()
     said = re.sub(r"; the (last lines of .*|end of .*):$", "", first)
     refused = (re.search(r"failed to load '.*", line) for line in log)
@@ -102,7 +102,7 @@ def never_ready(timeout_s: float, log_path: Path) -> ServerError:
 
 
 def dead_model(log_path: Path) -> ServerError:
-    """Of a server that is still there, but waits for a process that has ended."""
+    """Return the error of a server that waits for a model process that has ended."""
     lines = last_lines(log_path)
     return ServerError(
         "the server cannot start: the process of a model ended before it was ready; the last lines"
@@ -111,12 +111,12 @@ def dead_model(log_path: Path) -> ServerError:
 
 
 def _hint(lines: str) -> str:
-    """What to do about words that are known; empty for others."""
+    """Return a hint for known log messages; empty for others."""
     return next((text for pattern, text in _HINTS if re.search(pattern, lines)), "")
 
 
 def _still_loading(log_path: Path) -> str:
-    """A hint for models that Triton has begun to load, and neither loaded nor refused."""
+    """Return a hint for models that Triton has begun to load and has not finished."""
     log = log_path.read_text(errors="replace")
     begun = dict.fromkeys(re.findall(r"\bloading: (\S+?):\d+", log))
     ended = {*re.findall(r"(?:successfully loaded|failed to load) '([^']+)'", log)}

@@ -1,4 +1,4 @@
-"""How a server is had: its launcher is the module of that name in `launchers`."""
+"""Start a server: its launcher is the module of that name in `launchers`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ def launch(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """Serve every model of `repository` on these CPUs. Every launcher has this function as `serve`.
+    """Serve all models of `repository` on these CPUs. Every launcher has this function as
+    `serve`.
 
     There is none (None) only for a server elsewhere that has all models already.
 
-    The context manager yields a `RunningServer` whose models all answer, and when it is left, for
-    whatever reason, nothing that it started stays behind. It raises ServerError when no such server
-    can be had.
+    The context manager yields a `RunningServer` whose models are ready. On exit, also after an
+    error, it removes everything that it started. It raises ServerError if the server cannot be
+    started.
 
     `say` hears what takes long, such as the pull of an image. `rate_limited_cores` are those that
     tenants with a priority share; 0: no tenant has one.
@@ -45,7 +46,7 @@ def launch(
 def cores_of(
     server: MeasuredServer, owner: str, say: Callable[[str], None], folder: Path = FOLDER
 ) -> Iterator[tuple[list[int], list[int]]]:
-    """(cores of the server, cores of the client) on this host, which no other measurement has.
+    """Reserve (cores of the server, cores of the client) on this host.
 
     With them go the server's GPUs; `say` hears whom it waits for, `owner` is what others hear. A
     remote server has none here, and its client takes as many as it is given, once no other

@@ -1,4 +1,4 @@
-"""Model control of a Triton that runs elsewhere: models are pushed to it, and unloaded again.
+"""Push models to a remote Triton, and unload them.
 
 Each carries a parameter that tells whose it is, so that what a killed measurement left behind is
 recognised by the next one on the same host, and removed.
@@ -32,11 +32,11 @@ _POLL_S = 0.1
 
 @dataclass(frozen=True)
 class PushedModel:
-    """A model with its configuration, marked as ours."""
+    """A model with its configuration, marked as pushed by Perseus."""
 
     config: pb.ModelConfig
     files: dict[str, bytes]
-    """By their paths in the model's folder."""
+    """Files by their paths in the model's folder."""
 
     @property
     def megabytes(self) -> float:
@@ -44,7 +44,7 @@ class PushedModel:
 
 
 def read_models(repository: Path, owner: str) -> list[PushedModel]:
-    """Every model of a repository. Raises ServerError when there is none."""
+    """Read all models of a repository. Raises ServerError without any."""
     models: list[PushedModel] = []
     for path in sorted(repository.glob("*/config.pbtxt")):
         config = text_format.Parse(path.read_text(), pb.ModelConfig())
@@ -58,7 +58,7 @@ def read_models(repository: Path, owner: str) -> list[PushedModel]:
 
 
 class Control:
-    """Model control of a server elsewhere. Every method but `unload` raises ServerError."""
+    """Model control of a remote server. Every method but `unload` raises ServerError."""
 
     def __init__(self, server: RunningServer) -> None:
         self._server, self._access = server, server.access
@@ -79,7 +79,7 @@ class Control:
             raise explained(error, self._server.grpc_address, self._access) from None
 
     def check_http(self) -> None:
-        """Whether HTTP, which tells the statistics, is there and takes our headers."""
+        """Check that HTTP, which has the statistics, is reachable and accepts our headers."""
         url = f"{self._access.scheme}://{self._server.http_address}/v2/health/live"
         try:
             self._access.get(url, ANSWER_S)
@@ -89,13 +89,14 @@ class Control:
     def make_room(
         self, models: Sequence[PushedModel], *, allow_foreign: bool, say: Callable[[str], None]
     ) -> None:
-        """Remove what dead measurements of this host left; refuse what stands in the way."""
+        """Unload models that ended measurements of this host have left; raise for other models
+        in the way."""
         ours = {model.config.name for model in models}
         owners = {name: self._owner(name) for name in self.loaded()}
         dead = names_of_dead_owners(owner.partition(" ")[0] for owner in owners.values())
         left = [name for name, owner in owners.items() if owner.partition(" ")[0] in dead]
         if left:
-            say(f"unloading what a killed measurement left: {', '.join(left)}")
+            say(f"unloading the models that a killed measurement left: {', '.join(left)}")
             self.unload(left, say)
             owners = {name: owner for name, owner in owners.items() if name not in left}
         problems = [
@@ -113,13 +114,14 @@ class Control:
             )
 
     def loaded(self) -> list[str]:
-        """Models that are ready, or of those on the server's disk on their way in or out."""
+        """Return models that are ready, or that are being loaded or unloaded."""
         index = self._call("get_model_repository_index").models
         on_disk = {m.name for m in index if m.state not in ("", "UNAVAILABLE")}
         return sorted(on_disk.union(self._ready()))
 
     def states(self, name: str) -> dict[str, str]:
-        """By name, READY or why not, of every model that the server's index has, and of this one.
+        """Return READY or the reason, by name, of every model in the server's index, and of this
+        one.
 
         The index has an entry for each version, one of which is enough.
         """
@@ -131,9 +133,8 @@ class Control:
         return {name: state or "not loaded" for name, state in states.items()} | ready
 
     def _ready(self) -> set[str]:
-        """All models that are ready, by the statistics: the index leaves out models that were
-        pushed. Empty where the server tells only the statistics of one model, as Triton does with
-        model namespaces."""
+        """Return all ready models, by the statistics: the index leaves out pushed models. Empty
+        if the server has statistics of single models only."""
         try:
             return {m.name for m in self._call("get_inference_statistics").model_stats}
         except ServerError as error:
@@ -142,22 +143,23 @@ class Control:
             raise
 
     def _is_ready(self, name: str) -> bool:
-        """Whether a model is ready. One that the server does not know is not."""
+        """Return whether a model is ready; False for an unknown model."""
         try:
             return bool(self._call("is_model_ready", name))
         except ServerError:
             return False
 
     def config(self, name: str) -> pb.ModelConfig:
-        """The configuration of a model that is ready, as its server completed it."""
+        """Return the configuration of a ready model, as its server completed it."""
         return self._call("get_model_config", name).config
 
     def versions(self, name: str) -> list[str]:
-        """Those of a model that are ready; the highest answers who asks for none."""
+        """Return the ready versions of a model; the highest one answers requests without a
+        version."""
         return list(self._call("get_model_metadata", name).versions)
 
     def _owner(self, name: str) -> str:
-        """Whose a loaded model is; empty if it is not ours, or gone by now."""
+        """Return the owner of a loaded model; empty if Perseus did not push it or it has gone."""
         try:
             config = self.config(name)
         except ServerError:
@@ -165,7 +167,7 @@ class Control:
         return config.parameters[MARK].string_value if MARK in config.parameters else ""
 
     def push(self, model: PushedModel) -> None:
-        """Load a model that is not on the server's disk, and see that it is served as asked."""
+        """Load a model that is not on the server's disk, and check its settings."""
         name = model.config.name
         text = json_format.MessageToJson(model.config, preserving_proto_field_name=True)
         files = {f"file:{path}": content for path, content in model.files.items()}
@@ -173,15 +175,16 @@ class Control:
         served = self.config(name)
         if problems := differences(model.config, served):
             raise ServerError(
-                f"the server at {self._server.grpc_address} serves {name} otherwise than asked:"
-                f" {'; '.join(problems)}. Start it with --disable-auto-complete-config."
+                f"the server at {self._server.grpc_address} serves {name} with other settings"
+                f" than configured: {'; '.join(problems)}. Start it with"
+                " --disable-auto-complete-config."
             )
         if not self._call("is_model_ready", name):
             raise ServerError(f"the server says that {name} is not ready after it was loaded")
 
     def unload(self, names: Sequence[str], say: Callable[[str], None]) -> None:
-        """Unload models, each whatever becomes of the others, and wait until they are gone. What
-        cannot be done is said."""
+        """Unload models independently, and wait until they are gone; report failures as
+        messages."""
         refused: dict[str, list[str]] = {}
         deadline_s = time.monotonic() + UNLOAD_S
         for name in names:
@@ -200,15 +203,15 @@ class Control:
                 time.sleep(_POLL_S)
                 left = set(names).intersection(self.loaded())
         except ServerError as error:
-            say(f"which models it still has is not known: {error}")
+            say(f"cannot list the models that are still loaded: {error}")
             left = kept
         if left:
-            still = f"still on {self._server.grpc_address}: {', '.join(sorted(left))}"
+            still = f"still loaded on {self._server.grpc_address}: {', '.join(sorted(left))}"
             say(f"{still}. See docs/how-to/remote-servers.md")
 
 
 def differences(asked: pb.ModelConfig, served: pb.ModelConfig) -> list[str]:
-    """What of a model's configuration the server changed, where that changes a measurement."""
+    """Return settings that the server changed and that affect a measurement."""
     found: list[str] = []
     for what, read in _SETTINGS.items():
         wanted, got = read(asked), read(served)

@@ -92,8 +92,8 @@ def _of_tensors(
         for each in tensors:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, and numbers are needed"
-                    f" ({', '.join(DTYPES)})"
+                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f" supported ({', '.join(DTYPES)})"
                 )
     asked = dict(zip((each.name for each in inputs), _dims(inputs, has_batches), strict=True))
     for name in shape:
@@ -104,8 +104,8 @@ def _of_tensors(
         given = closed(dims, shape.get(name))
         if OPEN in given:
             yield (
-                f"its input {name!r} is of shape {list(dims)}, and -1 is open (set shape:"
-                f" {{{name}: [...]}} of the model)"
+                f"its input {name!r} is of shape {list(dims)}, and -1 is not fixed"
+                f" (set shape: {{{name}: [...]}} of the model)"
             )
         elif not fits(given, dims):
             yield f"shape: {name!r} is {list(given)}, and the server's input is {list(dims)}"

@@ -12,8 +12,8 @@ from perseus.serving.failures import ServerError
 _HINTS = (
     (
         r"CERTIFICATE_VERIFY_FAILED|certificate verify failed|Hostname mismatch|not valid for",
-        "Its certificate is not signed by what tls: trusts, or is another host's: set tls: to the"
-        " PEM file of its authority.",
+        "Its certificate is not signed by an authority that tls: trusts, or belongs to another"
+        " host: set tls: to the PEM file of its authority.",
     ),
     (
         r"WRONG_VERSION|wrong version|record layer|handshake|SSL",
@@ -21,7 +21,8 @@ _HINTS = (
     ),
     (
         r"UNAUTHENTICATED|PERMISSION_DENIED|HTTP 40[13]",
-        "It wants to know who asks: name its header and the variable of the token under headers:.",
+        "It requires authentication: add the header, and the environment variable of its token,"
+        " under headers:.",
     ),
     (
         r"model load / unload is not allowed",
@@ -33,7 +34,7 @@ _HINTS = (
     ),
     (
         r"Socket closed|Connection reset|Broken pipe|GOAWAY|closed connection|BadStatusLine",
-        "It hangs up: does it want TLS (tls:)? Is the port the right one?",
+        "It closes the connection: does it require TLS (tls:)? Is the port right?",
     ),
     (
         r"UNAVAILABLE|refused|resol|unreachable|Name or service|No route",
@@ -42,8 +43,8 @@ _HINTS = (
     ),
     (
         r"UNIMPLEMENTED|HTTP 404",
-        "It does not have that. Models can be pushed to a Triton only; any other server of the Open"
-        " Inference Protocol is measured with models that it has (served_model:).",
+        "It does not support this call. Models can be pushed to a Triton only; any other server"
+        " of the Open Inference Protocol is measured with models that it has (served_model:).",
     ),
 )
 

@@ -1,4 +1,5 @@
-"""Triton's response cache, which answers repeated requests in place of a model."""
+"""Find models with Triton's response cache, which answers repeated requests instead of the
+model."""
 
 from __future__ import annotations
 

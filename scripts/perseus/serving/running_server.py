@@ -1,4 +1,4 @@
-"""A server that is ready to serve, whoever started it."""
+"""A server that is ready to serve, with any launcher."""
 
 from __future__ import annotations
 
@@ -43,19 +43,19 @@ class RunningServer:
 
     @property
     def asked_address(self) -> str:
-        """Where the server is asked about itself and its models."""
+        """The address for questions about the server and its models."""
         return self.http_address if self.protocol == "http" else self.grpc_address
 
     def alive(self) -> bool:
-        """Whether the server's own process still runs; on another host only its answers tell."""
+        """Whether the server's process runs; always true on another host."""
         return self.pid is None or self._status() not in (None, psutil.STATUS_ZOMBIE)
 
     def stopped(self) -> bool:
-        """Whether a signal has stopped the server's own process."""
+        """Whether a signal has stopped the server's process."""
         return self._status() == psutil.STATUS_STOPPED
 
     def _status(self) -> str | None:
-        """Of the server's own process; None where it has ended or cannot be seen."""
+        """Status of the server's process; None if it has ended or is not visible."""
         if self.pid is None:
             return None
         try:
@@ -64,7 +64,7 @@ class RunningServer:
             return None
 
     def pids(self) -> list[int]:
-        """Ids of the server and of its stub processes; empty once the server has ended."""
+        """Ids of the server and of its stub processes; empty after its end."""
         if self.pid is None:
             return []
         try:

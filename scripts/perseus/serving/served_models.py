@@ -1,6 +1,6 @@
 """Models that a server elsewhere has of its own: what is asked of them, and which they are.
 
-Nothing is loaded or unloaded. What cannot be measured is refused with every reason.
+Nothing is loaded or unloaded. A model that cannot be measured is refused with all reasons.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def read_served_model(
         if (state := states[wanted.name]) != READY:
             raise ServerError(
                 f"the server at {server.grpc_address} has {wanted.name!r}, but it is not ready"
-                f" ({state}): load it there; Perseus does not"
+                f" ({state}): load it there; Perseus does not load it"
             )
         config, versions = control.config(wanted.name), control.versions(wanted.name)
         cached = [
@@ -99,13 +99,13 @@ def _unknown(server: RunningServer, name: str, known: Sequence[str]) -> str:
 
 
 def _digest(config: pb.ModelConfig) -> str:
-    """Of what the configuration says, however it is serialised."""
+    """A digest of the configuration, independent of its serialisation."""
     plain = json_format.MessageToDict(config, preserving_proto_field_name=True)
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _inputs(config: pb.ModelConfig, shape: Mapping[str, tuple[int, ...]]) -> tuple[TensorSpec, ...]:
-    """Those that a request must have, or that the study names, with its shapes."""
+    """Required inputs and inputs that the study names, with its shapes."""
     specs = [_spec(each) for each in config.input if not each.optional or each.name in shape]
     return tuple(replace(each, dims=closed(each.dims, shape.get(each.name))) for each in specs)
 
@@ -117,7 +117,7 @@ def _spec(of: Any) -> TensorSpec:
 
 def _of_kind(config: pb.ModelConfig) -> Iterator[str]:
     if config.model_transaction_policy.decoupled:
-        yield "it is decoupled: a request may have no answer, or many"
+        yield "it is decoupled: a request may have any number of responses"
     if config.HasField("sequence_batching"):
         yield "it keeps a state from one request to the next (sequence batching)"
     for what, tensors in (("inputs", config.input), ("outputs", config.output)):
@@ -132,8 +132,8 @@ def _of_tensors(
         for each in specs:
             if each.datatype not in DTYPES:
                 yield (
-                    f"its {what} {each.name!r} is of type {each.datatype}, and numbers are needed"
-                    f" ({', '.join(DTYPES)})"
+                    f"its {what} {each.name!r} is of type {each.datatype}, but only numbers are"
+                    f" supported ({', '.join(DTYPES)})"
                 )
     dims = {each.name: tuple(each.dims) for each in config.input}
     for name in shape:
@@ -144,8 +144,8 @@ def _of_tensors(
         asked, given = dims[each.name], list(each.dims)
         if OPEN in given:
             yield (
-                f"its input {each.name!r} is of shape {list(asked)}, and -1 is open (set shape:"
-                f" {{{each.name}: [...]}} of the model)"
+                f"its input {each.name!r} is of shape {list(asked)}, and -1 is not fixed"
+                f" (set shape: {{{each.name}: [...]}} of the model)"
             )
         elif not fits(given, asked):
             yield f"shape: {each.name!r} is {given}, and the server's input is {list(asked)}"

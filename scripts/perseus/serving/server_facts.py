@@ -1,4 +1,4 @@
-"""What a server says of itself, and how far away it is."""
+"""Facts that a server reports, and its round-trip time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER_S = 5.0
 
 
 def server_facts(server: RunningServer) -> dict[str, Any]:
-    """Its part of the record: `server_name`, `triton_version`, `tells_statistics`, `image_id` and
+    """Keys of the record: `server_name`, `triton_version`, `tells_statistics`, `image_id` and
     `round_trip_p50_ms`.
 
     A round trip is not known of a server without gRPC. Raises ServerError.

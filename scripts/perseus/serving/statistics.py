@@ -1,4 +1,4 @@
-"""Triton's own statistics of a model."""
+"""Triton's statistics of a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ServerTimes:
         return self.compute_input_ns + self.compute_ns + self.compute_output_ns
 
     def since(self, before: ServerTimes) -> ServerTimes | None:
-        """What was added since an earlier reading.
+        """The increase since an earlier reading.
 
         None if a counter went back: the model was loaded anew in between, and Triton then counts
         from 0.
@@ -40,7 +40,7 @@ class ServerTimes:
 
 
 def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> ServerTimes:
-    """Of the version that answers, the highest one.
+    """Statistics of the highest version, which answers requests.
 
     Raises ServerError when the server does not answer with statistics of the model.
     """
@@ -64,8 +64,8 @@ def server_times(server: RunningServer, model: str, timeout_s: float = 10.0) -> 
 def tenant_times(
     server: RunningServer, model: str, steps: Sequence[str], timeout_s: float = 10.0
 ) -> ServerTimes | None:
-    """The times of a tenant's model, whose requests pass these others if it is an ensemble; None
-    where the server offers no statistics.
+    """Statistics of a tenant's model; `steps` are the models of an ensemble. None without
+    statistics.
 
     Triton adds up what its steps compute, but leaves out that requests queue for them; and what a
     step takes to give its output is counted once more as the wait for the next one. Raises

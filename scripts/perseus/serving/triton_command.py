@@ -1,4 +1,4 @@
-"""What a tritonserver is told: its ports on the loopback, its arguments, where our backends are."""
+"""Command line of a tritonserver: its ports on the loopback address, arguments and backends."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Ports(NamedTuple):
     metrics: int
 
     def running(self, pid: int | None, image_id: str | None = None) -> RunningServer:
-        """The server that listens on them."""
+        """The running server on these ports."""
         return RunningServer(
             grpc_address=f"127.0.0.1:{self.grpc}",
             http_address=f"127.0.0.1:{self.http}",
@@ -41,7 +41,7 @@ class Ports(NamedTuple):
 
 
 def check_served(repository: Path, cores: Sequence[int]) -> None:
-    """Raises ServerError when there is nothing to serve, or no core to serve it with."""
+    """Raise ServerError if there are no models, or no core for the server."""
     if not cores:
         raise ServerError(
             "no CPU core is left for the server: it needs at least one that the client does not "
@@ -52,7 +52,7 @@ def check_served(repository: Path, cores: Sequence[int]) -> None:
 
 
 def free_ports() -> Ports:
-    """Ports that were free on the loopback a moment ago."""
+    """Choose ports that are free now on the loopback address."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(3)]
         for each in sockets:
@@ -63,7 +63,7 @@ def free_ports() -> Ports:
 def arguments(
     name: str, repository: Path, ports: Ports, shm_mib: int, rate_limited_cores: int
 ) -> list[str]:
-    """Arguments of a tritonserver that serves all of `repository`, on the loopback alone.
+    """Arguments of a tritonserver that serves all of `repository` on the loopback address only.
 
     name: of `orphans.unique_name`; the server answers with it, and its shared memory bears it.
     shm_mib: shared memory per model instance in MiB, initially and per growth step.

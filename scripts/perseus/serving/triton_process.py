@@ -1,4 +1,4 @@
-"""A tritonserver that this host runs: started, waited for until it is ready, and stopped."""
+"""Run a tritonserver on this host: start it, wait until it is ready, and stop it."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def serving(
     ready_timeout_s: float,
     end: Callable[[subprocess.Popen[bytes]], None],
 ) -> Iterator[tuple[subprocess.Popen[bytes], Ports]]:
-    """A process that serves on the ports that its `command` was made for, started as by
-    `child_process.start`.
+    """Start a process that serves on its ports, as by `child_process.start`, while the context is
+    open.
 
     `ready` says whether the process of this id answers on its ports; other ports are tried when
     somebody else took one of them. `end` ends a process, also one that has ended by itself, and
@@ -76,7 +76,7 @@ def _wait_until_ready(
     timeout_s: float,
     log_path: Path,
 ) -> None:
-    """Raises ServerError: PortTakenError, if the reason was a port that somebody else holds."""
+    """Wait. Raises ServerError, or PortTakenError if another program has a port."""
     looked_s = time.monotonic()
     deadline = looked_s + timeout_s
     ended_s: dict[int, float] = {}
@@ -95,8 +95,8 @@ def _wait_until_ready(
 
 
 def _ended_children(pid: int) -> list[int]:
-    """Processes of models that have ended. Triton waits in vain for one that never told it that it
-    runs, as when a library is missing."""
+    """Model processes that have ended. Triton waits forever for a process that ended before it
+    reported, for example because of a missing library."""
     found = []
     with contextlib.suppress(psutil.Error):
         for child in psutil.Process(pid).children():
@@ -107,12 +107,12 @@ def _ended_children(pid: int) -> list[int]:
 
 
 def models_ready(http_port: int) -> bool:
-    """Whether a server on this port says that all its models are ready."""
+    """Return whether the server on this port says that all its models are ready."""
     return _get(http_port, "/v2/health/ready") is not None
 
 
 def answers_to(name: str, http_port: int) -> bool:
-    """Whether the server on this port is the one that was started with this name."""
+    """Return whether the server on this port was started with this name."""
     try:
         return json.loads(_get(http_port, "/v2") or "{}").get("name") == name
     except (ValueError, AttributeError):  # another program's answer
@@ -127,7 +127,7 @@ def _get(http_port: int, path: str) -> bytes | None:
 
 
 def local_ports(pid: int, status: str) -> set[int]:
-    """Local ports of a process's TCP connections that are in a state, such as LISTEN."""
+    """Return local ports of a process's TCP connections in a state, such as LISTEN."""
     try:
         connections = psutil.Process(pid).net_connections("tcp")
     except psutil.Error:
@@ -136,7 +136,7 @@ def local_ports(pid: int, status: str) -> set[int]:
 
 
 def find_server(root: int, name: str) -> int | None:
-    """Id of the tritonserver of this name among `root` and its descendants.
+    """Return the id of the tritonserver of this name among `root` and its descendants.
 
     None when there is none that can be seen from here, as in a virtual machine or on another host.
     """
@@ -153,12 +153,12 @@ def find_server(root: int, name: str) -> int | None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End the server: let it answer the clients that are connected, then kill its group.
+    """Stop the server: it finishes its requests, then its process group is killed.
 
-    Triton needs 1.2 s per model instance to unload, one after the other, and up to 1 s more. That
-    leaves nothing behind that anybody needs, so the group is killed as soon as no client is
-    connected: nobody could receive an answer then. (The log is no guide: the server reports no
-    requests in flight while a python-based backend still executes some.)
+    Triton needs 1.2 s per model instance to unload, one after the other, and up to 1 s more. No
+    client needs a response afterwards, so the group is killed as soon as no client is connected.
+    (The log is no guide: the server reports no requests in flight while a python-based backend
+    still executes some.)
     """
     if process.poll() is not None:
         return

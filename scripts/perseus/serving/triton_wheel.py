@@ -1,4 +1,4 @@
-"""The tritonserver of the pip package nvidia-pytriton: where its parts are, and its backends."""
+"""The tritonserver of the pip package nvidia-pytriton: its files, and its backends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.serving.triton_command import BACKENDS, TENSORS
 
 @dataclass(frozen=True)
 class Installation:
-    """Where the wheel keeps its parts."""
+    """Paths of the wheel's parts."""
 
     binary: Path
     python_backend: Path
@@ -26,7 +26,8 @@ class Installation:
 
 
 def find_installation() -> Installation:
-    """Raises ServerError when it is missing, incomplete, or has no stub for this Python."""
+    """Find the wheel. Raises ServerError if it is missing, incomplete, or has no stub for this
+    Python."""
     # find_spec, not import: the package's own import takes seconds and is not needed
     spec = importlib.util.find_spec("pytriton")
     if spec is None or not spec.submodule_search_locations:
@@ -63,7 +64,7 @@ def find_installation() -> Installation:
 
 
 def environment(installation: Installation, folder: Path) -> dict[str, str]:
-    """What the server of a folder runs with: the wheel's libraries, and this Python."""
+    """Environment of a server: the wheel's libraries, and this Python."""
     libraries = [
         str(folder / "libraries"),
         str(installation.libraries),
@@ -83,8 +84,7 @@ def _joined(first: list[str], rest: str | None) -> str:
 
 
 def fill_folder(folder: Path, installation: Installation, backends: Path) -> None:
-    """Put the backend directory of one server into its folder, and libraries that come before the
-    wheel's.
+    """Put the backends of a server, and libraries that precede those of the wheel, into its folder.
 
     Raises ServerError when this Python's library is needed and missing, and for the folder's name.
     """

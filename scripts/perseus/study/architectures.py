@@ -1,4 +1,5 @@
-"""What torchvision says of its classification networks: sizes, work, and accuracy on ImageNet.
+"""Facts of torchvision about its classification networks: sizes, operations, and accuracy on
+ImageNet.
 
 `architectures.csv` is made from torchvision's own metadata by `make architectures`, so that a plan
 needs neither torch nor the network; a test compares both.
@@ -37,7 +38,7 @@ class Weights:
 
 @functools.cache
 def all_weights() -> tuple[Weights, ...]:
-    """All that torchvision has, by architecture."""
+    """All weights of torchvision, by architecture."""
     with FILE.open(newline="", encoding="utf-8") as stream:
         return tuple(
             Weights(
@@ -56,14 +57,14 @@ def all_weights() -> tuple[Weights, ...]:
 
 @functools.cache
 def default_weights() -> dict[str, Weights]:
-    """Of each architecture, the lightest first."""
+    """The default weights of each architecture, the lightest first."""
     defaults = [each for each in all_weights() if each.is_default]
     ordered = sorted(defaults, key=lambda each: (each.gflops, each.architecture))
     return {each.architecture: each for each in ordered}
 
 
 def best_weights(architecture: str, input_px: int) -> Weights | None:
-    """The most accurate weights that were evaluated with images of that size; None without any."""
+    """The most accurate weights that were evaluated at this image size; None if there are none."""
     fitting = [
         each
         for each in all_weights()
@@ -73,7 +74,7 @@ def best_weights(architecture: str, input_px: int) -> Weights | None:
 
 
 def matching(patterns: str | tuple[str, ...]) -> tuple[str, ...]:
-    """The architectures that `all` or patterns such as "resnet*" name, the lightest first."""
+    """The architectures that match `all` or patterns such as "resnet*", the lightest first."""
     wanted = ("*",) if patterns == "all" else (patterns,) if isinstance(patterns, str) else patterns
     return tuple(
         name for name in default_weights() if any(fnmatchcase(name, each) for each in wanted)

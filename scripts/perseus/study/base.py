@@ -1,4 +1,4 @@
-"""What the parts of a study's definition, and of the tasks of its jobs, have in common."""
+"""The base class of all parts of a study's definition and of its tasks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from pydantic_core import PydanticCustomError
 
 
 class Part(BaseModel):
-    """An immutable part of a definition or of a task: unknown keys are refused, and so are values
-    of another type, however they could be converted."""
+    """An immutable part of a definition or of a task. It refuses unknown keys and values of
+    another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     def plain(self) -> dict[str, Any]:
-        """As dictionaries with sorted keys, lists, strings and numbers, from which it can be
-        validated back; equal parts have the same `repr` in this form, which Snakemake compares."""
+        """As dictionaries with sorted keys, lists, strings and numbers, which can be validated
+        again. Equal parts have the same `repr` in this form, which Snakemake compares."""
         return _sorted(self.model_dump(mode="json"))
 
 
@@ -50,9 +50,9 @@ Real = Annotated[float, Strict(), Field(allow_inf_nan=False)]
 Whole = Annotated[int, Strict()]
 
 Different = AfterValidator(_different)
-"""Of a list whose items must differ."""
+"""A list with different items."""
 
 # Its '$' is the very end: in pydantic's regular expressions no line break may follow.
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$"
 Name = Annotated[StrictStr, Field(pattern=NAME)]
-"""What becomes a folder, a URL or a wildcard."""
+"""A name for folders, URLs and wildcards."""

@@ -1,4 +1,4 @@
-"""What a study consists of: scenarios, each on one server, and their cells."""
+"""The scenarios of a study, each on one server, and their cells."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.study.experiments.base import ExperimentRun
 from perseus.study.experiments.peak import Run as PeakRun
 from perseus.study.model import Model, Precision
 from perseus.study.presets import PRESETS
-from perseus.study.pricing import said
+from perseus.study.pricing import price_messages
 from perseus.study.recorded import read_trace
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
@@ -32,7 +32,7 @@ MIXES_TO_PREDICT: Final = 5
 
 @dataclass(frozen=True)
 class Asked:
-    """A run of an experiment, and the preset that says how much evidence it collects."""
+    """A run of an experiment, and its preset."""
 
     run: ExperimentRun
     preset: str
@@ -57,17 +57,17 @@ class Scenario:
 
     @property
     def is_survey(self) -> bool:
-        """Whether nothing but rows of a survey is measured."""
+        """Whether all its runs are surveys."""
         return all(run.is_survey for run in self.runs)
 
     @property
     def copied_model(self) -> str | None:
-        """The model that all its tenants have, where they are several."""
+        """The common model of all its tenants, if there are several tenants."""
         models = {tenant.model for tenant in self.tenants}
         return models.pop() if len(models) == 1 and len(self.tenants) > 1 else None
 
     def tenant(self, name: str) -> Tenant:
-        """The tenant of that name, or the one that a Triton model of that name serves."""
+        """The tenant of that name, or the one that the Triton model of that name belongs to."""
         return next(tenant for tenant in self.tenants if tenant.name == tenant_of(name))
 
 
@@ -86,13 +86,13 @@ class Cell:
 
     @property
     def repeated(self) -> str:
-        """What its repeats have in common."""
+        """The key that its repeats share."""
         return f"{self.scenario.id}.{self.run.name}"
 
 
 @dataclass(frozen=True)
 class Study:
-    """A definition with what follows from it.
+    """A definition with all that follows from it.
 
     Its scenarios are the variants of those with a grid, which `grids` has as they were; `images`
     are the files of each model's images, none for random ones; `prices` (only of servers that have
@@ -112,7 +112,7 @@ class Study:
         return self.definition.study
 
     def repeats(self, preset: str) -> range:
-        """Counted from 1."""
+        """Numbers of the repeats, from 1."""
         chosen = self.definition.measurement.repeats or PRESETS[preset].repeats
         return range(1, chosen + 1)
 
@@ -122,7 +122,7 @@ class Study:
 
     @cached_property
     def servers(self) -> Mapping[str, Server]:
-        """Those that scenarios use."""
+        """The servers that scenarios use."""
         return {each.server.name: each.server for each in self.scenarios.values()}
 
     @cached_property
@@ -141,7 +141,7 @@ class Study:
 
     @cached_property
     def ceilings(self) -> Mapping[str, tuple[Server, ...]]:
-        """The servers beside which the client has one and the same ceiling, by its name."""
+        """One server for each different ceiling of the client, by the name of the ceiling."""
         found: dict[str, tuple[Server, ...]] = {}
         loaded = [of.server.name for of in self.scenarios.values() if not of.is_survey]
         for name in (name for name in self.servers if name in loaded):
@@ -151,11 +151,10 @@ class Study:
 
     @property
     def kinds(self) -> set[str]:
-        """What it has figures of: the kinds of its experiments, and "grid", "demand", "prices",
-        "servers", "choice", "preprocessing" and "mixes" where it has a grid, a demand, peaks of
-        servers with a price, several of these servers, these or tenants that share one to choose
-        from, tenants that say where pictures become tensors, and a server with mixes enough to
-        predict one from the others."""
+        """The kinds of its experiments, plus "grid", "demand", "prices", "servers", "choice",
+        "preprocessing" and "mixes" if the study has a grid; a demand; priced servers with peaks;
+        several of these; a choice between them or shared servers; tenants with preprocessing; a
+        server with enough mixes for predictions. They decide which figures there are."""
         scenarios = self.scenarios.values()
         shared = [each for each in scenarios if len(each.tenants) > 1]
         several = len({configured(name) for name in self.servers}) > 1
@@ -178,26 +177,28 @@ class Study:
         }
         return kinds | {kind for kind, present in has.items() if present}
 
-    def said_of_prices(self) -> Iterator[str]:
-        """Lines for the terminal: what is doubtful about what its servers cost."""
+    def price_messages(self) -> Iterator[str]:
+        """Lines for the terminal: doubts about the prices of its servers."""
         names = (server.name for server in self.definition.servers if server.name in self.servers)
         prices = {name: (price,) for name, price in self.prices.items()}
-        return said({name: (*prices.get(name, ()), *self.other_prices[name]) for name in names})
+        return price_messages(
+            {name: (*prices.get(name, ()), *self.other_prices[name]) for name in names}
+        )
 
     def urgency(self, model: str) -> int:
-        """How early the jobs of a model are run: the earlier, the higher. Models of many
-        architectures stand in the order of their work."""
+        """Priority of the jobs of a model: higher ones run earlier. Models of many architectures
+        are ordered by their work."""
         names = self._surveyed
         return len(names) - names.index(model) if model in names else 0
 
     @cached_property
     def _surveyed(self) -> list[str]:
-        """The models that a survey measures, in the order of the study."""
+        """Models of surveys, in the order of the study."""
         wanted = {t.model for of in self.scenarios.values() if of.is_survey for t in of.tenants}
         return [name for name in self.models if name in wanted]
 
-    def said_of_traces(self, folder: Path) -> Iterator[str]:
-        """Lines for the terminal: what its traces were read as; their paths start from `folder`."""
+    def trace_messages(self, folder: Path) -> Iterator[str]:
+        """Lines for the terminal: how its traces were read; paths are relative to `folder`."""
         demand = self.definition.demand
         sources = [self.definition.measurement.arrivals.trace]
         sources += [each.trace for each in demand.models] if demand else []
@@ -207,35 +208,35 @@ class Study:
         for source in sources:
             if source is not None and source not in seen:
                 seen.append(source)
-                yield read_trace(folder / source.file, source).said(str(source))
+                yield read_trace(folder / source.file, source).message(str(source))
 
     def precision(self, of: Tenant) -> Precision:
         return of.precision or self.models[of.model].precision
 
     def runs_of(self, item: ScenarioSettings) -> Iterator[ExperimentRun]:
-        """What the experiments of a scenario ask for, the demand considered."""
+        """The runs of a scenario's experiments, given the demand."""
         shares = rate_shares(item.tenants, self.demand_rps)
         return (run for each in item.experiments for run in each.runs_for(shares))
 
     def dedicated_peaks(self, of: Cell) -> tuple[str, ...]:
-        """What the cells that measure a tenant of `of` alone on its server have in common, for each
-        of its tenants, where it needs them. They have its preset, and so as many repeats."""
+        """For each tenant of `of`, the key of the dedicated cells that it needs. They have the
+        same preset, so they have as many repeats."""
         if not of.run.needs_dedicated_peaks:
             return ()
         server, search = of.scenario.server.name, search_alone(self.definition, of.preset)
         return tuple(f"{server}.{tenant.name}.{search.run.name}" for tenant in of.scenario.tenants)
 
     def dedicated_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells that measure a tenant of `of` alone on its server, where it needs them."""
+        """The dedicated cells that `of` needs."""
         return tuple(cell for peak in self.dedicated_peaks(of) for cell in self.repeats_of(peak))
 
     def repeats_of(self, repeated: str) -> tuple[Cell, ...]:
-        """All cells with this in common."""
+        """All cells with this key."""
         preset = self.cells[f"{repeated}.r1"].preset
         return tuple(self.cells[f"{repeated}.r{repeat}"] for repeat in self.repeats(preset))
 
     def earlier_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells of its scenario whose results decide on what `of` measures."""
+        """Cells of the scenario whose results decide what `of` measures."""
         return tuple(
             self.cells[f"{of.scenario.id}.{name}.r{repeat}"]
             for name in of.run.needs_runs
@@ -243,8 +244,8 @@ class Study:
         )
 
     def copies_cells(self, of: Cell) -> tuple[Cell, ...]:
-        """The cells that measure mixes of a model of `of` and copies of it, on its server and with
-        its preset, where it needs them."""
+        """Cells with copies of a model of `of`, on its server and with its preset, if `of` needs
+        them for predictions."""
         if not of.run.needs_copies:
             return ()
         models = {tenant.model for tenant in of.scenario.tenants}
@@ -258,16 +259,16 @@ class Study:
         )
 
     def is_served(self, tenant: Tenant) -> bool:
-        """Whether its model is on the server already."""
+        """Whether its model is already on the server."""
         return self.models[tenant.model].is_served
 
-    def brought(self, scenario: Scenario) -> list[Tenant]:
-        """The tenants whose models are brought to the scenario's server: all but those."""
+    def deployed(self, scenario: Scenario) -> list[Tenant]:
+        """Tenants whose models the study deploys on the scenario's server."""
         return [tenant for tenant in scenario.tenants if not self.is_served(tenant)]
 
 
 def _scenarios(study: Study) -> Iterator[Scenario]:
-    """The scenarios on each of their servers, and before them the dedicated ones that they need."""
+    """The scenarios on each of their servers, after the dedicated scenarios that they need."""
     definition = study.definition
     servers = {server.name: server for server in definition.servers}
     dedicated: dict[tuple[str, str], Scenario] = {}
@@ -292,12 +293,12 @@ def _scenarios(study: Study) -> Iterator[Scenario]:
 
 
 def _is_measured_mix(run: ExperimentRun) -> bool:
-    """And in no case predicted."""
+    """Whether the run is a mix that is measured, never predicted."""
     return isinstance(run, PeakRun) and run.line == "mix" and not run.needs_copies
 
 
 def search_alone(definition: Definition, preset: str) -> Asked:
-    """The search of a tenant alone with that preset, the same for all scenarios that have it.
+    """The dedicated search with that preset; all scenarios share it.
 
     Its cells keep their names where the preset is the study's.
     """

@@ -1,4 +1,4 @@
-"""The files of a configuration: keys that stand there twice, and one file over another."""
+"""Configuration files: duplicate keys, and merging one file over another."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any
 import yaml
 
 MERGE = "tag:yaml.org,2002:merge"
-"""Of the key `<<`, which may stand there for each mapping that is merged."""
+"""The key `<<`, which may occur once for each merged mapping."""
 
 
 def merged(default: Any, given: Any) -> Any:
-    """What is given over a default: mappings merge, all else replaces what was there."""
+    """The given configuration over a default: mappings merge, other values replace."""
     if not (isinstance(default, Mapping) and isinstance(given, Mapping)):
         return given
     return {**default, **{key: merged(default.get(key), part) for key, part in given.items()}}
 
 
 def keys_of_profile(config: Mapping[str, Any], arguments: Sequence[str]) -> set[str]:
-    """The keys that a Snakemake profile sets by `config:`, of those that Snakemake was given beside
-    configuration files; `arguments` are those of its command line, which replace a profile's."""
+    """Keys that a Snakemake profile sets by `config:`, of those that Snakemake was given besides
+    configuration files; `arguments` are those of the command line, which replace the profile's."""
     given = any(each.startswith(("--config=", "-C")) or each == "--config" for each in arguments)
     return set() if given else set(config)
 
 
 def naming_profile(problem: str, keys: set[str]) -> str:
-    """The problem of a study; with where it comes from if a profile sets its key."""
+    """The problem, with its origin if a profile sets the key."""
     if re.split(r"[.:\[]", problem)[0] not in keys:
         return problem
     return (
@@ -38,7 +38,7 @@ def naming_profile(problem: str, keys: set[str]) -> str:
 
 
 def doubled_keys(path: Path) -> Iterator[str]:
-    """Problems of a file in YAML or JSON, of whose equal keys a parser would take the last one."""
+    """Duplicate keys of a YAML or JSON file, of which a parser would take the last one."""
     try:
         root = yaml.compose(path.read_text(encoding="utf-8"), yaml.SafeLoader)
     except yaml.YAMLError:  # JSON that is no YAML, such as one with tabs
@@ -64,5 +64,5 @@ def _doubled(path: Path, keys: Sequence[yaml.Node]) -> Iterator[str]:
         line, same = key.start_mark.line + 1, (key.tag, key.value)
         if same in lines:
             first = f"stands in line {lines[same]}, too"
-            yield f"{path} line {line}: {key.value!r} {first} (make one of both)"
+            yield f"{path} line {line}: {key.value!r} {first} (keep one of them)"
         lines.setdefault(same, line)

@@ -1,4 +1,4 @@
-"""The definition of a study: everything that its configuration may say, and nowhere else.
+"""The definition of a study: all keys of its configuration.
 
 config/schema.json and config/README.md are made from it (`generated_docs`).
 """
@@ -20,7 +20,7 @@ from perseus.study.track import Track
 
 
 class Definition(Part):
-    """One configuration file, a grid of models, servers and scenarios to measure."""
+    """A configuration file: a grid of models, servers and scenarios to measure."""
 
     model_config = ConfigDict(title="A Perseus study")
 

@@ -59,12 +59,12 @@ class Spot(Part):
     """Servers at the spot price, which may be taken away."""
 
     largest_share: Annotated[Real, Field(gt=0, le=1)] = Field(
-        description="The largest share of each model's demand that they may carry.",
+        description="The largest share of each model's demand that spot servers may carry.",
         examples=[0.5],
     )
     revocations_per_hour: Annotated[Real, Field(ge=0, le=60)] = Field(
-        description="How often each of them is taken away, on average; what is lost until another"
-        " is ready follows from the starts that an experiment `startup` measured.",
+        description="How often each spot server is revoked, on average. The loss until its"
+        " replacement is ready follows from the starts that an experiment `startup` measured.",
         examples=[0.05],
     )
 
@@ -87,16 +87,16 @@ class Demand(Part):
     )
     headroom: Annotated[Real, Field(ge=0, lt=1)] = Field(
         default=0.0,
-        description="Share of each server's capacity that is left free, beyond what the uncertainty"
-        " of the capacity takes: plans rest on its lower limit.",
+        description="Share of each server's capacity that stays free. Plans already use the"
+        " lower limit of the capacity; this share comes on top.",
     )
     min_servers: Annotated[Whole, Field(ge=1, le=1000)] = Field(
         default=1,
-        description="Servers that have each model, at least, such as one per zone. Those at the"
-        " spot price count; how many are left without them is in the table fleet_models.",
+        description="Least number of servers for each model, such as one per zone. Spot servers"
+        " count; the table fleet_models says how many servers remain without them.",
     )
     servers: Annotated[tuple[Name, ...], Field(min_length=1), Different] | None = Field(
-        default=None, description="Servers of this study that may be bought. Default, all."
+        default=None, description="Servers of this study that the fleet may use. Default, all."
     )
     spot: Spot | None = Field(
         default=None, description="Whether servers at the spot price may be bought. Default, none."

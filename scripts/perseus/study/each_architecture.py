@@ -1,4 +1,4 @@
-"""Models that stand for many architectures, and the scenarios that are repeated for each."""
+"""Models that stand for many architectures, and their scenarios."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.study.tenant import Tenant
 
 
 def with_each(study: Definition) -> Definition:
-    """The definition with a model for each of `architectures`, and a scenario for each of them in
-    place of those of one such model alone."""
+    """The definition with one model for each of `architectures`, and one scenario for each of
+    them."""
     each = {model.name: _models(model) for model in study.models if model.architectures}
     if not each:
         return study
@@ -29,7 +29,7 @@ def with_each(study: Definition) -> Definition:
 
 
 def problems(study: Definition) -> Problems:
-    """What is wrong with models of many architectures, before they are repeated."""
+    """Problems of models of many architectures."""
     many = {model.name for model in study.models if model.architectures}
     for i, model in enumerate(study.models):
         for pattern in _patterns(model):
@@ -39,8 +39,8 @@ def problems(study: Definition) -> Problems:
         if model.architectures and (model.onnx or model.is_served or model.weights_file):
             yield (
                 ("models", i, "architectures"),
-                "is of torchvision's models, and an ONNX file, a served model or a file of weights"
-                " is of one (leave it out)",
+                "applies to torchvision's models; an ONNX file, a served model or a file of"
+                " weights is one network (remove it)",
             )
     for i, item in enumerate(study.scenarios):
         if len(item.tenants) > 1 and many & {tenant.model for tenant in item.tenants}:
@@ -75,6 +75,7 @@ def _scenarios(item: ScenarioSettings, each: dict[str, list[Model]]) -> Iterator
 
 
 def _of(tenant: Tenant, model: Model) -> Tenant:
-    """Of `each_b8` and the model `each`, resnet50_b8 for resnet50."""
+    """The name for an architecture: `each_b8` of the model `each` becomes resnet50_b8 for
+    resnet50."""
     name = tenant.name.replace(tenant.model, model.name, 1)
     return tenant.model_copy(update={"model": model.name, "name": name})

@@ -1,4 +1,4 @@
-"""A study whose scenarios have no grids any more, but variants."""
+"""Replace scenarios with grids by their variants."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perseus.study.variants import ScenarioGrid, variants
 def expanded(
     study: Definition, most_cores: int | None
 ) -> tuple[Definition, tuple[ScenarioGrid, ...]]:
-    """The definition with a scenario, and a server, for each variant that can be measured.
-    Scenarios have the names of their results.
+    """The definition with a scenario and a server for each variant that can be measured. Scenarios
+    have the names of their results.
 
     study: without problems. most_cores: that a server may have on this machine, None where it is
     not known; variants with more are left out.

@@ -1,4 +1,4 @@
-"""Where the files of a study lie, from the working directory on."""
+"""Paths of a study's files, relative to the working directory."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ def logs(study: Study) -> str:
 
 
 def raw(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """The folder of raw results of each cell, which is its output."""
+    """Folder of raw results of each cell, which is its output."""
     return [f"{results(study)}/raw/{cell.id}" for cell in cells]
 
 
 def records(study: Study, cells: Iterable[Cell]) -> list[str]:
-    """The record of each cell, which lies in its folder and is no output of its own."""
+    """Record of each cell, in its folder."""
     return [f"{folder}/{RECORD}" for folder in raw(study, cells)]
 
 
 def output_with(study: Study, path: str) -> str:
-    """The output that a file belongs to: itself, or the folder that is one, of a cell's raw results
-    or of a scenario's repository."""
+    """The output that contains a file: the file itself, or the folder of a cell's raw results or
+    of a scenario's repository."""
     for within in (f"{results(study)}/raw/", f"{model_repository(study)}/"):
         if path.startswith(within):
             return within + path.removeprefix(within).split("/", 1)[0]
@@ -49,13 +49,12 @@ def output_with(study: Study, path: str) -> str:
 
 
 def raw_of_kind(study: Study, kind: str) -> list[str]:
-    """The folders of all cells with that kind of experiment: those of one list."""
+    """Folders of all cells with that kind of experiment."""
     return raw(study, (cell for cell in study.cells.values() if cell.run.kind == kind))
 
 
 def measured(study: Study, kind: str | None = None) -> list[str]:
-    """The lists of what was measured: of all cells, or of those with that kind of experiment, or
-    derived."""
+    """Lists of measured cells: of all kinds, or of that kind and those derived from it."""
     run = ExperimentRun if kind is None else run_of(kind)
     runs = (cell.run for cell in study.cells.values())
     kinds = dict.fromkeys(each.kind for each in runs if isinstance(each, run))
@@ -63,20 +62,20 @@ def measured(study: Study, kind: str | None = None) -> list[str]:
 
 
 def dedicated(study: Study, of: Cell) -> list[str]:
-    """What was found of its tenants alone: the folder of each, or, where there are repeats, a file
-    with the records of all: else most edges of a large study would be these."""
+    """Results of the dedicated cells: a folder for each, or with repeats one file that lists
+    their records, which keeps the graph of large studies small."""
     if len(study.repeats(of.preset)) == 1:
         return raw(study, study.dedicated_cells(of))
     return [repeats(study, peak) for peak in study.dedicated_peaks(of)]
 
 
 def repeats(study: Study, repeated: str) -> str:
-    """The records of all its repeats."""
+    """Records of all repeats."""
     return f"{results(study)}/repeats/{repeated}.json"
 
 
 def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
-    """All that a cell is measured from, by what it is to the job; without what it has none of."""
+    """All inputs of a cell, by their name in the job; without empty ones."""
     found = {
         "repository": repository(study, of.scenario),
         "dedicated": dedicated(study, of),
@@ -91,7 +90,7 @@ def cell_inputs(study: Study, of: Cell) -> dict[str, list[str]]:
 
 
 def _served_samples(study: Study, of: Scenario) -> list[str]:
-    """Examples for models that the server has; those for others went into their references."""
+    """Examples for served models; those for other models are in their references."""
     return [
         file
         for tenant in of.tenants
@@ -101,8 +100,8 @@ def _served_samples(study: Study, of: Scenario) -> list[str]:
 
 
 def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
-    """What tells what its models cost each other in the caches, where its mix may be predicted:
-    what copies of them did together and alone, and how much memory they touch."""
+    """Inputs for predictions: cells of copies, together and alone, and how much memory the
+    models touch."""
     cells = study.copies_cells(of)
     if not cells:
         return {}
@@ -111,43 +110,45 @@ def _of_copies(study: Study, of: Cell) -> dict[str, list[str]]:
     return {
         "copies": raw(study, cells),
         "copies_dedicated": [file for file in alone if file not in own],
-        "checks": _checks(study, study.brought(of.scenario)),
+        "checks": _checks(study, study.deployed(of.scenario)),
     }
 
 
 def checked_tables(study: Study) -> str:
-    """What was found to hold of its tables."""
+    """The result of the check of its tables."""
     return f"{results(study)}/tables/checked.json"
 
 
 def ceilings(study: Study) -> list[str]:
-    """The client's, beside servers that models are brought to: of others no size is known."""
+    """Ceilings of the client, for servers with deployed models; sizes of other models are
+    unknown."""
     names = [name for name in study.ceilings if checks(study, name)]
     return [f"{results(study)}/ceilings/{name}.json" for name in names]
 
 
 def repository(study: Study, of: Scenario) -> list[str]:
-    """The folder of its repository, with what torch answers; none where nothing is brought."""
-    return [f"{model_repository(study)}/{of.id}"] if study.brought(of) else []
+    """The folder of the scenario's repository, with reference responses; none without deployed
+    models."""
+    return [f"{model_repository(study)}/{of.id}"] if study.deployed(of) else []
 
 
 def repositories(study: Study) -> list[str]:
-    """The folders of all."""
+    """Repositories of all scenarios."""
     return [folder for of in study.scenarios.values() for folder in repository(study, of)]
 
 
 def repository_inputs(study: Study, of: Scenario) -> dict[str, list[str]]:
-    """What it is made of, by what it is to the job: a file for each tenant that is brought."""
-    brought = study.brought(of)
+    """Inputs of a repository, by their name in the job: one file for each deployed tenant."""
+    deployed = study.deployed(of)
     return {
-        "models": [served(study, of.id, tenant.name) for tenant in brought],
-        "checks": [check(study, tenant.model) for tenant in brought],
+        "models": [served(study, of.id, tenant.name) for tenant in deployed],
+        "checks": [check(study, tenant.model) for tenant in deployed],
         "references": references(study, of),
     }
 
 
 def served(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """The file that the repository has a copy of."""
+    """The file that is copied into the repository."""
     scenario = study.scenarios[scenario_id]
     tenant = scenario.tenant(tenant_name)
     return {
@@ -158,7 +159,7 @@ def served(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
-    """The ONNX file of a tenant's model in the precision that it is served in."""
+    """ONNX file of a tenant's model in the served precision."""
     tenant = study.scenarios[scenario_id].tenant(tenant_name)
     precision = study.precision(tenant)
     converted = f".{precision}" if precision in CONVERTED else ""
@@ -166,49 +167,49 @@ def onnx(study: Study, scenario_id: str, tenant_name: str) -> str:
 
 
 def check(study: Study, model: str) -> str:
-    """The record of a model's export."""
+    """Record of a model's export."""
     return f"{results(study)}/models/{model}/check.json"
 
 
 def all_checks(study: Study) -> list[str]:
-    """Those of all models that are brought to a server."""
-    return _checks(study, [t for of in study.scenarios.values() for t in study.brought(of)])
+    """Export records of all deployed models."""
+    return _checks(study, [t for of in study.scenarios.values() for t in study.deployed(of)])
 
 
 def surveyed_checks(study: Study) -> list[str]:
-    """Those of the models that a survey measures, whose table says what networks do."""
+    """Export records of surveyed models, whose table describes the networks."""
     surveyed = [of for of in study.scenarios.values() if any(run.is_survey for run in of.runs)]
-    return _checks(study, [tenant for of in surveyed for tenant in study.brought(of)])
+    return _checks(study, [tenant for of in surveyed for tenant in study.deployed(of)])
 
 
 def _checks(study: Study, of: Iterable[Tenant]) -> list[str]:
-    """Those of the models of these tenants, each once."""
+    """Export records of the models of these tenants, each once."""
     return [check(study, model) for model in dict.fromkeys(tenant.model for tenant in of)]
 
 
 def checks(study: Study, ceiling: str) -> list[str]:
-    """Those of all models whose requests a ceiling of the client is of."""
+    """Export records of all models whose requests a ceiling covers."""
     names = {
         tenant.model
         for scenario in study.scenarios.values()
         if of_ceiling(scenario.server.name) == ceiling and not scenario.is_survey
-        for tenant in study.brought(scenario)
+        for tenant in study.deployed(scenario)
     }
     return [check(study, name) for name in sorted(names)]
 
 
 def pictures(study: Study, model: str) -> str:
-    """Pictures as files, with torch's answers to them."""
+    """Pictures as files, with torch's responses to them."""
     return f"{results(study)}/models/{model}/pictures.npz"
 
 
 def references(study: Study, of: Scenario) -> list[str]:
-    """torch's answers, of each tenant's model that is brought to the server."""
+    """Reference responses for the model of each deployed tenant."""
     return [
         pictures(study, tenant.model)
         if tenant.preprocessing
         else f"{results(study)}/models/{tenant.model}/reference.npz"
-        for tenant in study.brought(of)
+        for tenant in study.deployed(of)
     ]
 
 
@@ -216,28 +217,28 @@ def references(study: Study, of: Scenario) -> list[str]:
 
 
 def weights(study: Study, model: str) -> list[str]:
-    """The file of a model's weights, if they are one."""
+    """The file of a model's weights, if there is one."""
     file = study.models[model].weights_file
     return [file] if file else []
 
 
 def samples(study: Study, model: str) -> list[str]:
-    """The file of examples of one's own, if there is one."""
+    """The file of the user's examples, if there is one."""
     file = study.models[model].inputs
     return [file] if file else []
 
 
 def trace(study: Study) -> list[str]:
-    """The file of a trace of arrivals, if there is one."""
+    """The file of the arrivals' trace, if there is one."""
     source = study.definition.measurement.arrivals.trace
     return [source.file] if source else []
 
 
 def experiment_files(of: Cell) -> list[str]:
-    """Those that a cell's experiment reads, in its order."""
+    """Files that a cell's experiment reads, in their order."""
     return list(of.run.files)
 
 
 def image(server: Server) -> list[str]:
-    """The file of a server's container, if it is one: it may be built anew under its name."""
+    """The file of a server's container, if there is one: it may change under its name."""
     return [server.image_file] if server.image_file else []

@@ -1,4 +1,4 @@
-"""Fingerprints of code: what a job runs, told apart from what is only written about it.
+"""Fingerprints of the code that a job runs, without comments and docstrings.
 
 A script's fingerprint is that of its syntax tree and of the modules of Perseus that it imports,
 directly or not, found without running them. Comments, docstrings, formatting, and descriptions of
@@ -60,7 +60,7 @@ class _Source:
 
 
 class Sources:
-    """The Python files below a folder, which are read once, however many jobs ask.
+    """Python files below a folder, each read once for all jobs.
 
     `folder` has the entry scripts, and the package beside them.
     """
@@ -73,7 +73,7 @@ class Sources:
         self._find = cache(self._found)
 
     def fingerprint(self, paths: Collection[str], modules: Collection[str] = ()) -> str:
-        """Of files of the folder, of modules, and of all that they import.
+        """Fingerprint of files and modules, with all that they import.
 
         A file that is not Python counts as it is. Raises ModuleNotFoundError for a module that is
         missing, FileNotFoundError for a file, SyntaxError for one that is no Python.
@@ -81,7 +81,7 @@ class Sources:
         return self._fingerprint(frozenset(paths), frozenset(modules))
 
     def modules(self, paths: Collection[str], modules: Collection[str] = ()) -> set[str]:
-        """The modules that go into a fingerprint."""
+        """The modules in a fingerprint."""
         found: set[str] = set()
         todo = {name for path in paths for name in self._source(path).imports}.union(modules)
         while todo:
@@ -95,11 +95,11 @@ class Sources:
         return found
 
     def children(self, package: str) -> list[str]:
-        """The modules of a package; none where there is no such package."""
+        """The modules of a package; none without such a package."""
         return self._children(package)
 
     def files(self, folder: str) -> list[str]:
-        """The paths of the files in a folder of the folder."""
+        """Paths of the files in a subfolder."""
         found = (self._folder / folder).iterdir()
         return sorted(f"{folder}/{path.name}" for path in found if path.is_file())
 
@@ -113,7 +113,7 @@ class Sources:
         return sorted(f"{package}.{path.stem}" for path in folder.glob("[!_]*.py"))
 
     def _found(self, module: str) -> str | None:
-        """The path of a module's file, from the folder."""
+        """Path of a module's file, relative to the folder."""
         path = module.replace(".", "/")
         found = (each for each in (f"{path}.py", f"{path}/__init__.py") if self._is_file(each))
         return next(found, None)
@@ -143,7 +143,7 @@ class Sources:
     def _imports(
         self, node: ast.Import | ast.ImportFrom, package: tuple[str, ...]
     ) -> Iterator[str]:
-        """The modules of Perseus that a statement in a package imports."""
+        """Modules of Perseus that a statement imports."""
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if _ours(alias.name))
             return
@@ -161,7 +161,7 @@ def _is_left_out(name: str) -> bool:
 
 
 def _name(statement: ast.stmt) -> str:
-    """What a statement of a module defines, where that is one class or value."""
+    """The class or variable that a statement defines, if it is exactly one."""
     match statement:
         case ast.ClassDef(name=name):
             return name
@@ -185,7 +185,8 @@ def _is_named(node: ast.expr, name: str) -> bool:
 
 
 def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
-    """A tree as nested lists without what does not run, the same in all versions of Python.
+    """A syntax tree as nested lists without code that does not run, equal in all versions of
+    Python.
 
     Positions are no fields of a node. Fields that are absent or empty are left out: later versions
     of Python have more of them. The statements that import are added to `imports`.
@@ -212,7 +213,7 @@ def _code(node: Any, imports: list[ast.Import | ast.ImportFrom]) -> Any:
 
 
 def _is_text(node: Any) -> bool:
-    """Whether a node of a list is a docstring."""
+    """Whether a node is a docstring."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)

@@ -1,5 +1,5 @@
-"""config/schema.json and config/README.md, made from the definition of a study:
-`make config/schema.json config/README.md`."""
+"""Generate config/schema.json and config/README.md from the definition: `make config/schema.json
+config/README.md`."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def schema() -> dict[str, Any]:
 
 
 def schema_json() -> str:
-    """The text of config/schema.json: of a file that is laid over config/config.yaml, which has all
-    that must be there."""
+    """The text of config/schema.json, for a file that is merged over config/config.yaml and so
+    needs no key."""
     made = {key: part for key, part in schema().items() if key != "required"}
     return json.dumps(made, indent=1) + "\n"
 
@@ -148,7 +148,8 @@ def readme() -> str:
 
 
 def _resolved(part: Schema, root: Schema) -> Schema:
-    """Without a reference, and without null beside the only other choice; its own words stay."""
+    """The part without references and without null as the only alternative; its own description
+    stays."""
     choices = [each for each in part.get("anyOf", []) if each.get("type") != "null"]
     inner = choices[0] if len(choices) == 1 else part
     if "$ref" in inner:
@@ -157,8 +158,7 @@ def _resolved(part: Schema, root: Schema) -> Schema:
 
 
 def _objects(part: Schema, root: Schema) -> list[Schema]:
-    """The mappings that a part is, or may be, or a list of; several where they are told apart by
-    kind."""
+    """The mappings that a part is or may contain; several if their `kind` distinguishes them."""
     part = _resolved(part, root)
     if part.get("type") == "array":
         return _objects(part["items"], root)
@@ -172,7 +172,7 @@ def _object(part: Schema, root: Schema) -> bool:
 
 
 def _section(name: str, part: Schema, root: Schema) -> Iterator[str]:
-    """A heading and a table, then the same for each list of mappings inside."""
+    """A heading and a table, and the same for each nested list of mappings."""
     part = _resolved(part, root)
     is_list = part.get("type") == "array"
     yield f"## {name}\n"
@@ -196,7 +196,7 @@ def _table(rows: Iterator[tuple[str, str, str, str]]) -> str:
 
 
 def _rows(part: Schema, root: Schema, prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
-    """(key, type, default, meaning); the keys of a mapping follow it with dots."""
+    """(key, type, default, meaning); keys of nested mappings have a dotted prefix."""
     for key, child in part["properties"].items():
         child = _resolved(child, root)
         default = "required" if key in part.get("required", []) else _default(child)

@@ -1,4 +1,4 @@
-"""A grid: settings of a scenario that are varied, all with all or one at a time."""
+"""A grid: settings of a scenario that are varied, in all combinations or one at a time."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Values = Annotated[tuple[T, ...], Field(min_length=1), Different]
 
 
 def _of(what: str) -> Any:
-    """A field that is not varied unless it is given."""
+    """An optional list of values."""
     return Field(default=(), description=what, json_schema_extra={"uniqueItems": True})
 
 
 class Vary(Part):
-    """Lists of values; what is left out stays as the scenario has it."""
+    """Lists of values; keys that are left out stay as the scenario has them."""
 
     runtime: Values[RuntimeName] = _of("Of the servers.")
     cores: Values[Cores] = _of(
@@ -53,12 +53,12 @@ class Vary(Part):
 
     @property
     def lists(self) -> dict[str, tuple[Value, ...]]:
-        """The values of the keys that are varied."""
+        """Values of the varied keys."""
         return {key: values for key, values in self if values}
 
 
 class AtMost(Part):
-    """Bounds that a setting must keep, besides the SLA, to be recommended. Never re-measures."""
+    """Bounds besides the SLA that a recommended setting must keep. A change never re-measures."""
 
     p95_ms: Bound | None = Field(
         default=None, description="p95 of every tenant at the certified rate, in milliseconds."
@@ -75,15 +75,15 @@ class AtMost(Part):
 
     @property
     def given(self) -> dict[str, float]:
-        """Those that are given, by the column of the table `grid` that they bound."""
+        """The given bounds, by column of the table `grid`."""
         return {key: float(value) for key, value in self if value is not None}
 
 
 class Grid(Part):
-    """The scenario with other settings, each measured as the scenario itself would be."""
+    """Variants of a scenario, each measured like the scenario itself."""
 
     vary: Vary = Field(
-        description="Which settings, and the values of each.", examples=[{"instances": [1, 2]}]
+        description="The keys to vary, and the values of each.", examples=[{"instances": [1, 2]}]
     )
     design: Literal["full", "one_at_a_time"] = Field(
         default="full",
@@ -91,19 +91,19 @@ class Grid(Part):
         " lists together, and each other value with the first ones of the other lists.",
     )
     at_most: AtMost = Field(
-        default=AtMost(), description="Bounds that a recommended setting must keep."
+        default=AtMost(), description="Limits that a recommended setting must keep."
     )
 
     @property
     def size(self) -> int:
-        """How many settings it has, on each server."""
+        """Number of settings on each server."""
         lengths = [len(values) for values in self.vary.lists.values()]
         if self.design == "full":
             return math.prod(lengths)
         return 1 + sum(length - 1 for length in lengths)
 
     def settings(self) -> Iterator[Setting]:
-        """The first has the first value of each list."""
+        """All settings; the first has the first value of each list."""
         lists = self.vary.lists
         if self.design == "full":
             for values in itertools.product(*lists.values()):

@@ -1,4 +1,4 @@
-"""Hints at what was probably meant."""
+"""Hints about the word that was probably meant."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 
 def meant_or_known(word: str, known: Sequence[str]) -> str:
-    """The same or, if none is close, all of them."""
+    """The same, or if no word is close, all known words."""
     return did_you_mean(word, known) or f" (known: {', '.join(known)})"

@@ -1,4 +1,4 @@
-"""The images that a model is asked about: their sizes, and the files of a folder."""
+"""Example images of a model: their sizes, and the files of a folder."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 MIN_INPUT_PX: Final = 32
 MAX_INPUT_PX: Final = 1024
-"""Of height and width of what a network gets."""
+"""Least and largest height and width of an input."""
 
 MIN_IMAGES: Final = 4  # the check of an export compares answers to different images
 
@@ -15,7 +15,7 @@ MIN_IMAGES: Final = 4  # the check of an export compares answers to different im
 MAX_IMAGES: Final = 8
 
 MAX_EXAMPLES: Final = 32
-"""Of a user's file, that are asked: each is computed for its reference."""
+"""Largest number of examples of a user's file; each needs a reference response."""
 
 
 SUFFIXES: Final = {".png", ".jpg", ".jpeg"}

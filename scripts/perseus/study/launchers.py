@@ -1,4 +1,4 @@
-"""The launchers: how a server is had, and what follows from it.
+"""Launchers: ways to get a server, and their properties.
 
 A new one is an entry here and a module of its name in `serving/launchers`.
 """
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Launcher:
-    """How a server is had.
+    """A way to get a server.
 
     `container` says that it comes from an image; `image_schemes` are those that an image's name may
     begin with, where it may be a file, too; `shares_memory` that the server sees this host's
@@ -25,7 +25,7 @@ class Launcher:
 
     @property
     def runs_our_backends(self) -> bool:
-        """Whether the server is that of the wheel, which has no backends but the Python ones."""
+        """Whether the server is that of the wheel, which has no other backends than Python ones."""
         return not (self.container or self.elsewhere)
 
 
@@ -38,4 +38,4 @@ LAUNCHERS: Final[dict[str, Launcher]] = {
     ),
     "remote": Launcher(elsewhere=True),
 }
-"""By the name in the configuration."""
+"""Launchers by their name in the configuration."""

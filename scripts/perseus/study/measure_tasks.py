@@ -1,5 +1,4 @@
-"""The tasks of a study's cells, and what else their jobs depend on: what the repeats of one have in
-common is made once."""
+"""Tasks of a study's cells with code and versions; parts that repeats share are made once."""
 
 from __future__ import annotations
 
@@ -13,8 +12,8 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class MeasureTasks:
-    """By the id of a cell; values are those of `planning` and `provenance`, and none is to be
-    changed: jobs share them."""
+    """Tasks by the id of a cell, as `planning` and `provenance` make them. Jobs share the
+    values, so do not change them."""
 
     def __init__(self, study: Study, sources: Sources) -> None:
         self._study = study
@@ -37,14 +36,14 @@ class MeasureTasks:
         return self._code(self._study.cells[cell].repeated)
 
     def versions(self, cell: str) -> dict[str, str]:
-        """Of what serves and asks in its job."""
+        """Versions of the software that serves and sends requests."""
         return self._versions(self._study.cells[cell].repeated)
 
     def _of_first(self, repeated: str) -> MeasureTask:
-        """Of the first repeat."""
+        """Values of the first repeat."""
         return planning.measure_task(self._study, self._study.cells[f"{repeated}.r1"])
 
 
 def _of_repeat(of: Cell) -> dict[str, Any]:
-    """What is not the same for all repeats."""
+    """Values that differ between repeats."""
     return {"cell": of.id, "repeat": of.repeat}

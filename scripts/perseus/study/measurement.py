@@ -1,4 +1,4 @@
-"""How much evidence a study collects, and how requests come and travel."""
+"""Settings of the measurement: evidence, arrivals and client."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ClientSettings(Part):
     """How requests reach the server."""
 
     protocol: Literal["grpc", "http"] = Field(
-        default="grpc", description="What requests are sent over."
+        default="grpc", description="Protocol of the requests."
     )
     shared_memory: Flag = Field(
         default=False,

@@ -1,4 +1,4 @@
-"""A model of a study: a CNN with its weights, or one that a server has; its arithmetic and SLA."""
+"""A model of a study: a network with its weights, or a served model; its precision and SLA."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ValueRange(Part):
 
 
 class Model(Part):
-    """A CNN of torchvision's, one of your own, or one that a server has, with its SLA."""
+    """A network of torchvision, an ONNX file, or a served model, with its SLA."""
 
     name: Name = Field(description="The name of the model in this study.", examples=["resnet50"])
     architecture: Text = Field(
@@ -83,16 +83,17 @@ class Model(Part):
     )
     scale: Real = Field(
         default=1.0,
-        description="What each pixel, 0 to 255, of an `onnx` file's `images` is multiplied by, such"
-        " as 0.00392157.",
+        description="The factor for each pixel (0 to 255) of an `onnx` file's `images`, such as"
+        " 0.00392157.",
     )
     mean: tuple[Real, ...] | Real = Field(
         default=0.0,
-        description="What is then subtracted: one number, or one for each channel (red, green,"
-        " blue).",
+        description="The number that is then subtracted: one, or one for each channel (red,"
+        " green, blue).",
     )
     std: tuple[Positive, ...] | Positive = Field(
-        default=1.0, description="What is then divided by: one number, or one for each channel."
+        default=1.0,
+        description="The number that is then the divisor: one, or one for each channel.",
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
@@ -115,8 +116,9 @@ class Model(Part):
     )
     deterministic: Flag = Field(
         default=True,
-        description="`false` measures an `onnx` file that answers otherwise from call to call, as a"
-        " network with random operators does. Its answers are not checked, and the report says so.",
+        description="`false` measures an `onnx` file that gives different responses to the same"
+        " request, such as a network with random operators. Its answers are not checked, and the"
+        " report says so.",
     )
     precision: Precision = Field(
         default="fp32",
@@ -130,16 +132,16 @@ class Model(Part):
 
     @property
     def of_torchvision(self) -> bool:
-        """Whether it is built by torchvision, and so known to torch."""
+        """Whether torchvision builds it."""
         return self.onnx is None and not self.is_served
 
     @property
     def is_served(self) -> bool:
-        """Whether servers have it already, so that it is neither exported nor loaded."""
+        """Whether servers already have it, so that it is neither exported nor loaded."""
         return self.served_model is not None
 
     @property
     def weights_file(self) -> str | None:
-        """The state_dict file, if the weights are one rather than a choice of torchvision's."""
+        """The state_dict file, if the weights are a file."""
         chosen = self.weights == "random" or re.fullmatch(r"[A-Z][A-Z0-9_]*", self.weights)
         return None if chosen else self.weights

@@ -1,4 +1,4 @@
-"""The task of each job of a study: all that can change its output, and nothing else."""
+"""The task of each job: all settings that can change its output, and no others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.study.model import Model
 from perseus.study.presets import PRESETS, SearchSettings
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.server import Server
-from perseus.study.setting import configured, in_words, of_ceiling
+from perseus.study.setting import configured, describe, of_ceiling
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
 from perseus.study.tasks.check import CheckTask
 from perseus.study.tasks.export import ExportTask
@@ -68,7 +68,7 @@ def own_onnx_task(study: Study, model: str) -> OwnOnnxTask:
 
 
 def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
-    """What a user's own model is asked; `images` are the files in its folder."""
+    """Examples for a user's own model; `images` are the files in its folder."""
     return OwnExamples(
         inputs=of.inputs,
         images=tuple(images),
@@ -84,9 +84,9 @@ def own_examples(of: Model, images: Sequence[str]) -> OwnExamples:
 
 def repository_task(study: Study, scenario_id: str) -> RepositoryTask:
     scenario = study.scenarios[scenario_id]
-    brought = study.brought(scenario)
+    deployed = study.deployed(scenario)
     return RepositoryTask(
-        tenants=tuple(_served_tenant(study, scenario.server, tenant) for tenant in brought),
+        tenants=tuple(_served_tenant(study, scenario.server, tenant) for tenant in deployed),
         is_survey=scenario.is_survey,
     )
 
@@ -171,7 +171,8 @@ def measure_task(study: Study, of: Cell) -> MeasureTask:
 
 
 def _search(study: Study, of: Cell) -> SearchSettings:
-    """The preset's; the wanted width of sharing ratios concerns cells of several tenants only."""
+    """Search settings of the preset; the target width of sharing ratios matters for several
+    tenants only."""
     settings = PRESETS[of.preset].settings
     wanted = study.definition.measurement.ratio_within
     if wanted is None or len(of.scenario.tenants) < 2:
@@ -245,7 +246,7 @@ def ceiling_task(study: Study, ceiling: str) -> CeilingTask:
 
 
 def _coarse(sla_ms: float) -> float:
-    """The largest of 50, 100, 200, 500, 1000, ... that is no more; 50 ms also below."""
+    """The largest of 50, 100, 200, 500, 1000, ... that is not larger; at least 50 ms."""
     power = 10.0 ** math.floor(math.log10(sla_ms))
     return max(50.0, *(step * power for step in (1, 2, 5) if step * power <= sla_ms))
 
@@ -280,7 +281,7 @@ def check_task(study: Study) -> CheckTask:
 
 
 def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
-    """At three levels, or at one where the demand is the same at all of them."""
+    """Three levels, or one if all are equal."""
     rates = study.demand_rps
     is_constant = all(len(set(three)) == 1 for three in rates.values())
     return FleetDemand(
@@ -300,7 +301,7 @@ def _fleet_demand(study: Study, demand: Demand) -> FleetDemand:
 
 
 def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
-    """Of each tenant alone, and of all load lines that its experiments ask for.
+    """Questions of each tenant alone, and of all load lines of the experiments.
 
     Not of those that results decide on: they are others with another setting.
     """
@@ -321,7 +322,7 @@ def _questions(study: Study, of: ScenarioGrid) -> Iterator[GridQuestion]:
 def _question(
     of: ScenarioGrid, tenants: tuple[str, ...], load_line: str, cells: Sequence[tuple[str, str]]
 ) -> GridQuestion:
-    """`cells`: names of the scenario and of the load line, of each variant."""
+    """A question; `cells` has the names of scenario and load line of each variant."""
     return GridQuestion(
         grid=of.scenario.name,
         tenants=tenants,
@@ -330,7 +331,7 @@ def _question(
         settings=tuple(
             GridSetting(
                 values=dict(variant.setting),
-                words=in_words(variant.setting),
+                description=describe(variant.setting),
                 server=variant.server.name,
                 scenario=f"{variant.server.name}.{scenario}",
                 load_line=line,
@@ -353,7 +354,7 @@ def figure_task(study: Study) -> FigureTask:
 
 
 def track_task(study: Study) -> TrackTask | None:
-    """None where the study logs to no store."""
+    """The task; None without a store."""
     definition = study.definition
     if definition.track.mlflow is None:
         return None
@@ -362,7 +363,7 @@ def track_task(study: Study) -> TrackTask | None:
 
 
 def report_task(study: Study, traces: Sequence[str] = ()) -> ReportTask:
-    """Of grids, what each variant is served with. `traces`: what its traces were read as."""
+    """The task; for grids, with the settings of each variant. `traces` say how traces were read."""
     tenants = [tenant for scenario in study.scenarios.values() for tenant in scenario.tenants]
     used = {tenant.model for tenant in tenants}
     return ReportTask(

@@ -1,4 +1,4 @@
-"""How results are priced and drawn; nothing of it is measured."""
+"""Settings of prices and figures; a change never re-measures."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Costs(Part):
     )
     usd_per_currency_unit: Annotated[Real, Field(gt=0)] | None = Field(
         default=None,
-        description="What one unit of that currency is worth in USD, in which results are;"
-        " required where `currency` is another.",
+        description="Value of one unit of that currency in USD, the currency of the results;"
+        " required if `currency` is another.",
     )
     priced_on: Annotated[Text, Field(pattern=DATE)] | None = Field(
         default=None,

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Effort:
-    """How long a window counts: until the slowest tenant has `requests`, but at most `max_s`, of
-    slow models longer (`perseus.peak.durations`).
+    """How long a window counts: until the slowest tenant has `requests`, at most `max_s`; longer
+    for slow models (`perseus.peak.durations`).
 
-    Its verdict is looked at `looks` times, evenly spread, and it ends as soon as that is clear.
+    Its verdict is examined `looks` times, evenly spaced, and the window ends as soon as the
+    verdict is clear.
     """
 
     requests: int

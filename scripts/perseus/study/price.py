@@ -1,4 +1,4 @@
-"""What a server stands for in a price list: a row of it, or a machine at rates of one's own."""
+"""The price of a server: a row of the price list, or a custom machine with its own rates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NotNegative = Annotated[Real, Field(ge=0)]
 
 
 class Rates(Part):
-    """What each part of a machine costs in an hour."""
+    """Hourly rates of the parts of a machine."""
 
     usd_per_vcpu_hour: Annotated[Real, Field(gt=0)] = Field(
         description="USD per vCPU.", examples=[0.033174]
@@ -24,7 +24,7 @@ class Rates(Part):
 
 
 class CustomMachine(Part):
-    """A machine that is in no price list: so many vCPUs and so much memory, at rates in USD."""
+    """A machine that is in no price list, with vCPUs and memory at rates in USD."""
 
     vcpus: Annotated[Whole, Field(ge=1)] = Field(description="vCPUs.", examples=[6])
     memory_gib: NotNegative = Field(default=0.0, description="Memory in GiB.", examples=[12.0])
@@ -37,7 +37,7 @@ class CustomMachine(Part):
 
 
 class PriceRow(Part):
-    """The row of the price list that a server stands for."""
+    """A row of the price list, for a server."""
 
     instance: Text = Field(
         description="InstanceType in the price list (`costs.prices`); with `custom` any name.",
@@ -51,16 +51,17 @@ class PriceRow(Part):
     )
     accelerator: Annotated[Text, Field(pattern=ACCELERATORS)] | None = Field(
         default=None,
-        description="What is priced apart from the machine, as GPUs are on GCP: AcceleratorName and"
-        " how many, such as T4:1, of a row without an instance; its price is added.",
+        description="Accelerators with a price of their own, as GPUs on GCP: AcceleratorName and"
+        " count, such as T4:1, of a row without an instance. Their price is added to that of the"
+        " machine.",
     )
     share: Annotated[Real, Field(gt=0, le=1)] | None = Field(
         default=None,
-        description="The share of the instance that the server has, and pays for: 0.25 where three"
-        " like it have the rest, 1 where nobody does. To be stated where the instance has other"
-        " vCPUs than the server has `cores`, or other accelerators than it has `gpus`.",
+        description="The share of the instance that the server uses and pays for: 0.25 if three"
+        " such servers use the rest, 1 if nobody does. Required if the number of vCPUs of the"
+        " instance differs from `cores`, or its accelerators from `gpus`.",
     )
     custom: CustomMachine | None = Field(
         default=None,
-        description="A machine of one's own make in place of a row, such as GCP's custom types.",
+        description="A custom machine type instead of a row, as GCP has them.",
     )

@@ -1,4 +1,4 @@
-"""A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud, as it is.
+"""A price list: a CSV file with the columns of SkyPilot's catalogues, of any cloud.
 
 The clouds' files differ in the order of columns, and in those that they have besides. A row without
 an instance prices accelerators alone, as on GCP. Empty lines and those that begin with # are left
@@ -19,17 +19,17 @@ from typing import Final, NamedTuple
 from perseus.study.problems import ConfigError
 
 NEEDED: Final = ("InstanceType", "Region", "Price")
-MOST_SAID: Final = 20
+MAX_LISTED: Final = 20
 PRICES: Final = {"on_demand": "Price", "spot": "SpotPrice", "committed": "CommittedPrice"}
 """The column of each pricing. CommittedPrice, Source and Date are ours: SkyPilot has none."""
 MISSING: Final = frozenset({"", "-", "na", "n/a", "#n/a", "nan", "null", "none"})
-"""What tools write in place of a number that they do not have, in small letters."""
+"""Spellings of a missing number, in lower case."""
 
 
 class ListedPrice(NamedTuple):
-    """A row of the file; numbers that it does not have are None. `prices` are per hour, by pricing,
-    in the file's currency; `line` is counted from 1. `problem` says why a row cannot be used, and
-    is empty for a good row."""
+    """A row of the file; missing numbers are None. `prices` are per hour, by pricing, in the
+    file's currency; `line` counts from 1. `problem` says why a row cannot be used; it is empty
+    for a good row."""
 
     line: int
     instance: str
@@ -46,19 +46,19 @@ class ListedPrice(NamedTuple):
 
 @dataclass(frozen=True)
 class PriceList:
-    """All rows; `name` is the file's, for people."""
+    """All rows; `name` is the name of the file for messages."""
 
     name: str
     rows: tuple[ListedPrice, ...]
 
     @cached_property
     def machines(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """By instance."""
+        """Rows by instance."""
         return _grouped((row.instance, row) for row in self.rows if row.instance)
 
     @cached_property
     def accelerators(self) -> Mapping[str, Sequence[ListedPrice]]:
-        """Those that are priced apart from machines, by name."""
+        """Rows of separately priced accelerators, by name."""
         return _grouped((row.accelerator, row) for row in self.rows if not row.instance)
 
 
@@ -70,7 +70,7 @@ def _grouped(pairs: Iterator[tuple[str, ListedPrice]]) -> Mapping[str, Sequence[
 
 
 def read_price_list(path: Path, name: str) -> PriceList:
-    """Returns all rows, those that cannot be used with their `problem`.
+    """Read all rows; unusable rows have a `problem`.
 
     Raises ConfigError with all that is wrong with the file: it is not there, it has other columns,
     or rows have more or fewer fields than the header.
@@ -80,7 +80,7 @@ def read_price_list(path: Path, name: str) -> PriceList:
             reader = csv.reader(file)
             lines = [(reader.line_num, row) for row in reader if not _is_left_out(row)]
     except (OSError, ValueError, csv.Error) as error:
-        why = getattr(error, "strerror", None) or "it is no CSV file in UTF-8"
+        why = getattr(error, "strerror", None) or "it is not a CSV file in UTF-8"
         hint = "costs.prices: a CSV file with SkyPilot's columns"
         raise ConfigError([f"{name}: {why} ({hint})"]) from None
     columns = lines[0][1] if lines else []
@@ -91,12 +91,12 @@ def read_price_list(path: Path, name: str) -> PriceList:
     for line, cells in lines[1:]:
         if len(cells) != len(columns):
             fields = f"has {len(cells)} fields, and the header {len(columns)}"
-            problems.append(f"{name} line {line}: {fields} (mend or delete the line)")
+            problems.append(f"{name} line {line}: {fields} (correct or delete the line)")
             continue
         rows.append(_row(line, dict(zip(columns, cells, strict=True)), name))
     if problems:
-        more = len(problems) - MOST_SAID
-        problems[MOST_SAID:] = [f"{name}: and {more} lines more"] if more > 0 else []
+        more = len(problems) - MAX_LISTED
+        problems[MAX_LISTED:] = [f"{name}: and {more} lines more"] if more > 0 else []
         raise ConfigError(problems)
     return PriceList(name, tuple(rows))
 
@@ -130,7 +130,7 @@ def _row(line: int, cells: Mapping[str, str], name: str) -> ListedPrice:
 
 
 def _number(cells: Mapping[str, str], column: str) -> float | None:
-    """None where there is none, or 0, which is no price, and no number of vCPUs, either.
+    """The number; None if it is missing or 0.
 
     Raises ValueError with what is wrong in words.
     """
@@ -140,7 +140,7 @@ def _number(cells: Mapping[str, str], column: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        raise ValueError(f"{column} {text!r} is no number") from None
+        raise ValueError(f"{column} {text!r} is not a number") from None
     if value < 0 or not math.isfinite(value):
         raise ValueError(f"{column} must not be {text}")
     return value or None
@@ -152,4 +152,4 @@ def _date(text: str) -> str | None:
     try:
         return datetime.date.fromisoformat(text).isoformat()
     except ValueError:
-        raise ValueError(f"Date {text!r} is no day such as 2026-09-01") from None
+        raise ValueError(f"Date {text!r} is not a date such as 2026-09-01") from None

@@ -1,11 +1,11 @@
-"""The price of each server of a study: its share of what is bought, and what is doubtful about it
-(docs/method.md, "Sharing, cost and saving")."""
+"""The price of each server of a study: its share of the machine, and doubts about it
+(docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from perseus.study.bought import Bought, UnpricedError, bought, usable_pricings
+from perseus.study.machine_price import MachinePrice, UnpricedError, machine_price, usable_pricings
 from perseus.study.presentation import Costs
 from perseus.study.price import PriceRow
 from perseus.study.price_list import PriceList
@@ -14,8 +14,8 @@ from perseus.study.tasks.tables import Price
 
 
 def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) -> Price:
-    """What the server costs by one of its prices. Raises UnpricedError."""
-    parts = bought(wanted, prices, costs)
+    """The price of the server. Raises UnpricedError."""
+    parts = machine_price(wanted, prices, costs)
     share = _share(server, wanted, parts)
     price = Price(
         instance=wanted.instance,
@@ -43,29 +43,29 @@ def price_of(server: Server, wanted: PriceRow, prices: PriceList, costs: Costs) 
     return price.model_copy(update={"doubts": tuple(doubts)})
 
 
-def said(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
-    """Lines for the terminal: what is doubtful about the prices, by the name of the server."""
+def price_messages(prices: Mapping[str, Sequence[Price]]) -> Iterator[str]:
+    """Lines for the terminal: doubts about the prices, by server."""
     for server, offers in prices.items():
         for price in offers:
             for doubt in price.doubts:
                 yield f"Price of {server!r} ({price.instance} in {price.region}): {doubt}"
 
 
-def _usd(parts: Sequence[Bought], pricing: str, share: float) -> float | None:
-    """None where a part has no such price."""
+def _usd(parts: Sequence[MachinePrice], pricing: str, share: float) -> float | None:
+    """The sum of the parts; None if one has no such price."""
     each = [part.usd_per_hour[pricing] for part in parts]
     known = [usd for usd in each if usd is not None]
     return share * sum(known) if len(known) == len(each) else None
 
 
-def _date(parts: Sequence[Bought]) -> str | None:
-    """The day of the oldest price; None where that of one is not known."""
+def _date(parts: Sequence[MachinePrice]) -> str | None:
+    """The oldest date of the prices; None if one is unknown."""
     days = [part.date or "" for part in parts]
     return min(days) or None
 
 
-def _share(server: Server, wanted: PriceRow, parts: Sequence[Bought]) -> float:
-    """The stated one, or 1 where the server has all of the instance.
+def _share(server: Server, wanted: PriceRow, parts: Sequence[MachinePrice]) -> float:
+    """The stated share, or 1 if the server uses the whole instance.
 
     Raises UnpricedError where neither holds, and where the instance has less than the server.
     """

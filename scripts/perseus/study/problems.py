@@ -1,18 +1,18 @@
-"""What is wrong with a configuration, as one error that people can read."""
+"""Problems of a configuration, collected into one error."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 Place = tuple[str | int, ...]
-"""Where something stands in a configuration: keys, and indices of lists."""
+"""A place in a configuration: keys, and indices of lists."""
 
 Problem = tuple[Place, str]
 Problems = Iterator[Problem]
 
 
 def path(place: Place) -> str:
-    """servers[0].remote.host"""
+    """A place as text, such as servers[0].remote.host."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -20,7 +20,7 @@ def path(place: Place) -> str:
 
 
 def duplicates(key: str, names: Sequence[str]) -> Problems:
-    """An item of the section `key` that is named like one before it."""
+    """Items of the section `key` with the name of an earlier one."""
     for i, name in enumerate(names):
         first = names.index(name)
         if first < i:

@@ -1,4 +1,4 @@
-"""What requests are sent over, and how many of them a client process may have in flight."""
+"""Protocols of requests, and how many a client process may have in flight."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ MOST_IN_FLIGHT: Final[Mapping[str, int]] = {
     # Each has a connection: a process may commonly open 1024 files, here and in the server.
     "http": 500,
 }
-"""By protocol."""
+"""Largest number of requests in flight of a client process, by protocol."""

@@ -1,4 +1,4 @@
-"""What a job depends on besides its task and the files that it reads: code and versions.
+"""Code and software versions that a job depends on, besides its task and files.
 
 Modules that are found by name at run time, by kind of experiment, launcher, runtime or protocol,
 are named here for the jobs that use them, and for no other.
@@ -27,7 +27,7 @@ _TENSORS = "backends/perseus_tensors.py"  # which the backends import
 
 
 def measure_code(sources: Sources, task: MeasureTask) -> str:
-    """Without the procedures of other experiments, other launchers and the other protocol."""
+    """Code of a measurement, without other experiments, launchers and protocols."""
     kind, server = task.run.kind, task.server
     return sources.fingerprint(
         ["measure.py", *_backend(server)],
@@ -41,20 +41,20 @@ def measure_code(sources: Sources, task: MeasureTask) -> str:
 
 
 def ceiling_code(sources: Sources, task: CeilingTask) -> str:
-    """With the model that answers at once."""
+    """Code of a ceiling, with the null model."""
     paths = ["ceiling.py", "backends/null/model.py", _TENSORS]
     return sources.fingerprint(paths, [_transport(task.client)])
 
 
 def repository_code(sources: Sources, task: RepositoryTask) -> str:
-    """Of the runtime that serves it; where pictures are sent, with what is before the networks."""
+    """Code of the served runtime, and of the preprocessing if pictures are sent."""
     runtimes = {f"perseus.models.runtimes.{tenant.runtime}" for tenant in task.tenants}
     before = {"perseus.models.ensemble"} if any(t.ensemble for t in task.tenants) else set()
     return sources.fingerprint(["repository.py"], [*runtimes, *before])
 
 
 def tables_code(sources: Sources, script: str, tables: Sequence[str]) -> str:
-    """Of the script that makes these tables, without the others."""
+    """Code of the script that makes these tables."""
     modules = [f"perseus.results.tables.{name}" for name in tables]
     return sources.fingerprint([script], [*modules, *_experiments(sources)])
 
@@ -70,7 +70,7 @@ def figure_code(sources: Sources, figure: str) -> str:
 
 
 def report_code(sources: Sources) -> str:
-    """With the parts of the page, and all figures and tables, which say how it shows them."""
+    """Code of the page, and of all figures and tables, which define how they are shown."""
     shown = [
         *sources.children("perseus.report.figures"),
         *sources.children("perseus.results.tables"),
@@ -80,18 +80,18 @@ def report_code(sources: Sources) -> str:
 
 
 def compare_code(sources: Sources) -> str:
-    """With the parts of the page."""
+    """Code of a comparison and its page."""
     parts = sources.files("perseus/report/templates")
     return sources.fingerprint(["compare.py", *parts], _experiments(sources))
 
 
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
-    """Of what exports a model, and of what reads a user's images of it, if there are any."""
+    """Versions of the packages that export a model and read a user's images."""
     return versions([*packages, *(["pillow"] if images else [])])
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:
-    """Of what serves and of what asks; an image's name is in the task."""
+    """Versions of the server's and the client's packages; the name of an image is in the task."""
     ours = LAUNCHERS[task.server.launcher].runs_our_backends
     serving = ["nvidia-pytriton", *RUNTIMES[task.server.runtime].packages] if ours else []
     preprocessing = ["pillow"] if any(tenant.preprocessing for tenant in task.tenants) else []
@@ -103,12 +103,12 @@ def ceiling_versions(task: CeilingTask) -> dict[str, str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """By package; "none" for one that is not installed."""
+    """Versions by package; "none" if it is not installed."""
     return {package: _version(package) for package in sorted(packages)}
 
 
 def _backend(server: MeasuredServer) -> list[str]:
-    """Our Python backend, where it serves: the embedded server has no other, containers may."""
+    """Our Python backend, if the server uses it."""
     runtime, launcher = RUNTIMES[server.runtime], LAUNCHERS[server.launcher]
     native = launcher.container and runtime.native_backend
     if launcher.elsewhere or native or not runtime.python_backend:
@@ -117,7 +117,7 @@ def _backend(server: MeasuredServer) -> list[str]:
 
 
 def _experiments(sources: Sources) -> list[str]:
-    """What reads the tasks in the records of all cells."""
+    """Code that reads the tasks in the records of all cells."""
     return sources.children("perseus.study.experiments")
 
 
@@ -126,7 +126,7 @@ def _transport(client: MeasuredClient) -> str:
 
 
 def _client(client: MeasuredClient) -> list[str]:
-    """grpcio controls models and reads the server's counters, whatever carries the requests."""
+    """grpcio controls models and reads statistics, whatever protocol carries the requests."""
     return ["tritonclient", "numpy", "grpcio", "aiohttp" if client.protocol == "http" else "hpack"]
 
 

@@ -1,4 +1,4 @@
-"""What lies in the folder of a cell's raw results.
+"""Files in the folder of a cell's raw results.
 
 Not in `files`, which knows all kinds of experiments: a measurement depends on its own alone.
 """

@@ -14,7 +14,6 @@ from perseus.study.checks import all_problems
 from perseus.study.definition import Definition
 from perseus.study.demand import Demand, levels_rps
 from perseus.study.expansion import expanded
-from perseus.study.form import read_form
 from perseus.study.image_files import image_files
 from perseus.study.presets import PRESETS
 from perseus.study.price_list import PriceList, read_price_list
@@ -24,6 +23,7 @@ from perseus.study.server import Server
 from perseus.study.setting import configured
 from perseus.study.stand_ins import may_follow
 from perseus.study.tasks.tables import Price
+from perseus.study.validation import validated
 
 RENAMED = {("measurement", "precision"): "preset"}
 """Keys that were called otherwise before, and still may be where they name a preset: precision is
@@ -33,7 +33,7 @@ arithmetic today."""
 def read_study(
     raw: Mapping[str, Any], *, prices: Path, folder: Path, most_cores: int | None = None
 ) -> Study:
-    """The study that a configuration describes.
+    """Read the study that a configuration describes.
 
     prices: the price list, unless it names another. folder: where paths in the configuration start
     from. most_cores: that a server may have where it is measured, None where that is not known;
@@ -45,7 +45,7 @@ def read_study(
         plain = _plain(_with_new_names(raw))
     except RecursionError:
         raise ConfigError(["the configuration: an anchor (&) contains itself"]) from None
-    definition, problems, stand_ins = read_form(plain)
+    definition, problems, stand_ins = validated(plain)
     listed = None
     if definition is not None:
         of_many = [f"{path(at)}: {text}" for at, text in each_architecture.problems(definition)]
@@ -73,7 +73,7 @@ def read_study(
     }
 
     def priced(server: Server) -> tuple[Price, ...]:
-        """A variant's price is in proportion to that of the server that it is a variant of."""
+        """The price of a variant, in proportion to that of its base server."""
         name = configured(server.name)
         return tuple(price.in_proportion(server.cores, cores[name]) for price in offers[name])
 
@@ -100,15 +100,14 @@ def _demand_rps(demand: Demand | None, folder: Path) -> dict[str, tuple[float, .
 
 
 def _price_list(study: Definition, default: Path, folder: Path) -> PriceList:
-    """The one that the study names, or the default. Raises ConfigError."""
+    """The price list of the study, or the default one. Raises ConfigError."""
     if study.costs.prices is not None:
         return read_price_list(folder / study.costs.prices, study.costs.prices)
     return read_price_list(default, f"{default.parent.name}/{default.name}")
 
 
 def _plain(value: Any) -> Any:
-    """8 for 8.0, which YAML tells apart and its writers do not (a `Real` takes both), and the text
-    of a date, which YAML takes for one without quotes."""
+    """8 for 8.0, since `Real` accepts both; and the text of an unquoted date."""
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -119,7 +118,8 @@ def _plain(value: Any) -> Any:
 
 
 def _with_new_names(raw: Any) -> Any:
-    """What stands under an old name is moved, and wins: it was set by who uses it."""
+    """The configuration with old keys moved to their new names; the old key wins, since its user
+    set it."""
     raw = copy.deepcopy(raw)
     for (section, old), new in RENAMED.items():
         part = raw.get(section) if isinstance(raw, Mapping) else None

@@ -105,7 +105,7 @@ class Trace:
     understood: Understood
     form: str
 
-    def said(self, name: str) -> str:
+    def message(self, name: str) -> str:
         """One line: what is in the file, how long it lasts, and how many requests come."""
         count, length_s = int(self.recorded.counts.sum()), self.recorded.length_s
         unit, column = self.understood.unit, self.understood.column

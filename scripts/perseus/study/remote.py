@@ -1,4 +1,4 @@
-"""A server that runs elsewhere: its addresses, and how it is spoken to."""
+"""A remote server: its addresses and protocol settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Address = Annotated[Text, Field(pattern=ADDRESS)]
 
 
 def one_name(host: str) -> str:
-    """One way to write a name or address; localhost for all that are this host's own."""
+    """A canonical name or address; localhost for all names of this host."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -44,12 +44,12 @@ class SecretHeader(Part):
         examples=["TOKEN"],
     )
     prefix: Annotated[Text, Field(pattern=r"^[ -~]*$")] = Field(
-        default="", description='What stands before the value, such as "Bearer ".'
+        default="", description='Prefix of the value, such as "Bearer ".'
     )
 
 
 class Remote(Part):
-    """Where a server is that runs elsewhere. `client_cores` are of the host that measures."""
+    """Addresses of a remote server. `client_cores` are cores of the measuring host."""
 
     host: Annotated[Text, Field(pattern=HOST, max_length=253)] = Field(
         description="Name or IP address. A machine never measures two servers of the same name"
@@ -78,14 +78,14 @@ class Remote(Part):
     )
     foreign_models: Literal["refuse", "allow"] = Field(
         default="refuse",
-        description="What to do when the server holds loaded models that are not the study's.",
+        description="What to do if the server has loaded models that are not in the study.",
     )
     client_cores: Annotated[Whole, Field(ge=1)] = Field(
         default=1,
-        description="Cores of this host that the client has, for all tenants together.",
+        description="Cores of this host for the client, for all tenants together.",
     )
 
     @property
     def slot(self) -> str:
-        """The name, as Snakemake's resource, of what one cell at a time may use."""
+        """The Snakemake resource that only one cell at a time may use."""
         return "remote_" + re.sub(r"[^a-z0-9]", "_", one_name(self.host))

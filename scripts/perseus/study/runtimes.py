@@ -1,4 +1,4 @@
-"""The runtimes: what executes networks inside Triton, and what each of them needs.
+"""Runtimes: backends that execute networks inside Triton, and their requirements.
 
 A new one is an entry here, a module of its name in `models/runtimes` (what stands in its
 config.pbtxt), and a folder of its name in `scripts/backends`, if a Python backend serves it.
@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from typing import Final
 
 ONNX, PROGRAM, PLAN = "model.onnx", "model.pt2", "model.plan"
-"""What is served: an ONNX file, a program of torch.export, a plan of TensorRT."""
+"""Kind of the served file: an ONNX file, a program of torch.export, or a TensorRT plan."""
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """What executes networks.
+    """A backend that executes networks.
 
     `precisions` are those offered, by device. `python_backend` says that scripts/backends has a
-    backend of this name, which the embedded server runs; `native_backend` that NVIDIA's images have
-    one of their own, which is the `platform` of that name where it is not called as the runtime.
-    `packages` are those whose version changes what the Python backend does.
+    backend of this name, which the embedded server runs; `native_backend` that NVIDIA's images
+    have one of their own, which is the `platform` of that name where it is not called as the
+    runtime. `packages` are packages whose version changes the Python backend.
     """
 
     title: str
@@ -34,7 +34,7 @@ class Runtime:
 
     @property
     def all_precisions(self) -> set[str]:
-        """Those offered on any device."""
+        """Precisions on any device."""
         return {precision for offered in self.precisions.values() for precision in offered}
 
 
@@ -72,4 +72,4 @@ RUNTIMES: Final[dict[str, Runtime]] = {
         platform="tensorrt_plan",
     ),
 }
-"""By the name in the configuration."""
+"""Runtimes by their name in the configuration."""

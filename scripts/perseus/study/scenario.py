@@ -1,4 +1,4 @@
-"""Which models share a server, and what is measured there."""
+"""A scenario: models that share a server, and the experiments on it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 
 class ScenarioSettings(Part):
-    """Models that are served together, on each of some servers: one scenario on each."""
+    """Models that are served together, and their servers: one scenario on each."""
 
     name: Name = Field(
         description="The name of the scenario. Files and tables name a scenario of one tenant after"
@@ -44,18 +44,18 @@ class ScenarioSettings(Part):
     )
     preset: PresetName | None = Field(
         default=None,
-        description="How much evidence, also of the dedicated peaks of its tenants that it is held"
-        " against: they are measured apart. Default, that of measurement.",
+        description="Amount of evidence. It also applies to the dedicated peaks with which the"
+        " scenario is compared: these are measured separately. Default, the preset of"
+        " measurement.",
     )
     grid: Grid | None = Field(
         default=None,
-        description="Settings to vary. All that the scenario asks for, and the dedicated peaks of"
-        " its tenants, is measured with each of them, and the report recommends one for each model"
-        " and mix.",
+        description="Settings to vary. Perseus measures all experiments of the scenario, and the"
+        " dedicated peaks of its tenants, with each setting. The report recommends one setting"
+        " for each model and mix.",
     )
 
     @property
     def result_name(self) -> str:
-        """Its name in files and tables. A scenario of one tenant is the dedicated scenario of that
-        tenant, and has the tenant's name."""
+        """Its name in files and tables. A scenario of one tenant has the name of its tenant."""
         return self.tenants[0].name if len(self.tenants) == 1 else self.name

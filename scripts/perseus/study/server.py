@@ -1,4 +1,4 @@
-"""A server of a study: hardware, launcher and runtime, and the cloud instance it stands for."""
+"""A server of a study: hardware, launcher and runtime, and its cloud instance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Cores = Annotated[Whole, Field(ge=1)]
 
 
 class Server(Part):
-    """Hardware, launcher and runtime. `tasks.measure.MeasuredServer` is what a cell needs of it."""
+    """Hardware, launcher and runtime. A cell uses `tasks.measure.MeasuredServer`."""
 
     name: Name = Field(description="The name of the server in this study.", examples=["cpu1"])
     device: Device = Field(default="cpu", description="What computes (docs/how-to/gpu.md).")
@@ -49,17 +49,17 @@ class Server(Part):
     )
     runtime: RuntimeName = Field(
         default="onnxruntime",
-        description="What executes the networks inside Triton. openvino is for CPUs, tensorrt for"
-        " GPUs in a container.",
+        description="The backend that executes the networks inside Triton. openvino is for CPUs,"
+        " tensorrt for GPUs in a container.",
     )
     cores: Cores = Field(
-        description="CPU cores that the server is pinned to; at least one more is left to the"
-        " client. Of a remote server: the cores that it has.",
+        description="Number of CPU cores that the server is pinned to; the client needs at least"
+        " one more. For a remote server: the number of its cores.",
         examples=[1],
     )
     remote: Remote | None = Field(
         default=None,
-        description="Where the server of the launcher `remote` is, and how it is spoken to.",
+        description="Address and protocol settings of a server with the launcher `remote`.",
     )
     price: PriceRow | None = Field(
         default=None,
@@ -69,8 +69,8 @@ class Server(Part):
     )
     other_prices: Annotated[tuple[PriceRow, ...], Different] = Field(
         default=(),
-        description="Other rows that it may stand for, too: other regions or clouds, say. They have"
-        " a table of costs of their own; all else is by `price`.",
+        description="Other rows of the price list that this server may stand for, such as other"
+        " regions or clouds. The table other_costs has their costs; everything else uses `price`.",
     )
 
     @property
@@ -80,17 +80,17 @@ class Server(Part):
 
     @property
     def image_file(self) -> str | None:
-        """The image, where it is a file of this host."""
+        """The image, if it is a file of this host."""
         may_be = LAUNCHERS[self.launcher].image_schemes and "://" not in (self.image or "")
         return self.image if may_be else None
 
     @property
     def gpus_here(self) -> tuple[int, ...]:
-        """Those that this host must have."""
+        """GPUs that this host must have."""
         return () if self.remote else self.gpus or ()
 
     @property
     def served_gpus(self) -> tuple[int, ...]:
-        """As the server itself numbers them: from 0 on when it was given them here."""
+        """GPUs as the server numbers them: from 0 on if this host passes them to it."""
         gpus = self.gpus or ()
         return gpus if self.remote else tuple(range(len(gpus)))

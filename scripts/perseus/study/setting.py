@@ -1,4 +1,4 @@
-"""A setting of a grid: a value for each key that is varied; how it stands in names and in words."""
+"""A setting of a grid: one value for each varied key; its form in names and texts."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ SHORT: Final = {
     "preferred_batch_sizes": "preferred",
     "intra_op_threads": "threads",
 }
-"""Of keys with which names would grow too long."""
+"""Short forms of long keys in names."""
 
 
 def suffix(setting: Setting) -> str:
-    """~runtime-openvino~instances-2; nothing where nothing is set."""
+    """The suffix of names, such as ~runtime-openvino~instances-2; empty for no setting."""
     return "".join(f"{MARK}{_word(key)}-{text(value)}" for key, value in setting.items())
 
 
-def in_words(setting: Setting) -> str:
-    """runtime openvino, instances 2"""
+def describe(setting: Setting) -> str:
+    """The text, such as "runtime openvino, instances 2"."""
     return ", ".join(f"{_word(key)} {text(value)}" for key, value in setting.items())
 
 
 def text(value: Value) -> str:
-    """4-8 of a list, "none" of an empty one."""
+    """The text of a value: 4-8 for a list, "none" for an empty one."""
     return ("-".join(map(str, value)) or "none") if isinstance(value, tuple) else str(value)
 
 
 def configured(name: str) -> str:
-    """The name in the configuration, of which this one is a variant or the same."""
+    """The name in the configuration that a name or variant name stands for."""
     return name.partition(MARK)[0]
 
 
 def is_variant(name: str) -> bool:
-    """Whether a server, a tenant or a scenario has another setting than in the configuration."""
+    """Whether a name is that of a variant."""
     return MARK in name
 
 
 def of_ceiling(server: str) -> str:
-    """The name of the client's ceiling beside a server, whatever its runtime: a model that answers
-    at once is served there."""
+    """The name of the client's ceiling beside a server; runtimes share it, since a null model is
+    served."""
     name, *parts = server.split(MARK)
     return MARK.join([name, *(part for part in parts if not part.startswith("runtime-"))])
 

@@ -1,4 +1,4 @@
-"""What a cell takes of a machine, so that nothing disturbs it: threads and slots of Snakemake's."""
+"""Snakemake threads and resources of a cell, so that measurements do not disturb each other."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ LOCAL: Final = "local_server"
 
 
 def threads(of: Cell) -> int:
-    """All cores for a server on this host; a remote server's client has its own."""
+    """All cores for a server on this host; the client cores of a remote server."""
     remote = of.scenario.server.remote
     return remote.client_cores if remote else ALL_THREADS
 
 
 def slots(study: Study) -> list[str]:
-    """What only one measurement at a time may use: this host, and each host of remote servers."""
+    """Resources that only one measurement at a time may use: this host, and each remote host."""
     remotes = [server.remote for server in study.servers.values() if server.remote]
     return [LOCAL, *sorted({remote.slot for remote in remotes})]
 

@@ -1,7 +1,8 @@
-"""What stands in a configuration for what is wrong there, and what it makes other parts say.
+"""Valid values that stand in for invalid ones, so that other checks can run; and the problems that
+they may cause.
 
-A stand-in is the place of a value that was replaced. What a check says at or below it is said of
-something that nobody has written, and so is what it says elsewhere for want of what was there.
+A stand-in is the place of a value that was replaced. A problem at or below a stand-in is about a
+value that nobody wrote; so may be problems elsewhere that miss the invalid value.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ _FOLLOWING: Final = re.compile(
     r"|scenarios\[(?P<k>\d+)\]\.experiments\[(?P<e>\d+)\]\.process"
     r" scenarios\[(?P=k)\]\.experiments\[(?P=e)\](\..*)?"
 )
-"""A stand-in, and the place of a problem that may follow from it alone."""
+"""Pairs of a stand-in and the place of a problem that it alone may cause."""
 
 
 def stands_in(place: Place, stand_ins: Sequence[Place]) -> bool:
-    """Whether something at or around the place was replaced."""
+    """Whether a value at or around the place was replaced."""
     return any(place[: len(each)] == each for each in stand_ins)
 
 
 def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
-    """Whether a problem of parts with each other may be one of what stands in alone: it is told
-    once that is mended."""
+    """Whether a stand-in may be the only cause of a problem; it is then reported after the first
+    correction."""
     return stands_in(place, stand_ins) or any(
         _asks_for(place, text, each) or _FOLLOWING.fullmatch(f"{path(each)} {path(place)}")
         for each in stand_ins
@@ -56,5 +57,5 @@ def may_follow(place: Place, text: str, stand_ins: Sequence[Place]) -> bool:
 
 
 def _asks_for(place: Place, text: str, stand_in: Place) -> bool:
-    """Whether a mapping is said to lack a key that it has, and that is wrong."""
+    """Whether a problem says that a mapping lacks a key that is there but invalid."""
     return place == stand_in[:-1] and f"{stand_in[-1]}:" in text

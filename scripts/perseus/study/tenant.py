@@ -21,15 +21,15 @@ class DynamicBatching(Part):
     """Triton joins waiting requests into batches."""
 
     max_queue_delay_us: QueueDelay = Field(
-        default=0, description="How long a request may wait for others, in microseconds."
+        default=0, description="How long a request may wait for further requests, in microseconds."
     )
     preferred_batch_sizes: tuple[BatchSize, ...] = Field(
-        default=(), description="Batch sizes that are sent to the network at once."
+        default=(), description="Batch sizes that are passed to the network without waiting."
     )
 
 
 class Tenant(Part):
-    """One model as it is served. Its name stands for one set of settings in the whole study."""
+    """A model as it is served. Its name stands for the same settings in the whole study."""
 
     model: Text = Field(description="The name of a model.", examples=["resnet50"])
     name: Name = Field(
@@ -77,10 +77,10 @@ class Tenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The Triton models that its requests pass, where it is not one of its own name."""
+        """Triton models that a request passes, if they are several."""
         return steps(self.name, self.preprocessing)
 
     @property
     def network(self) -> str:
-        """The Triton model that is its network."""
+        """The Triton model of its network."""
         return self.steps[-1] if self.steps else self.name

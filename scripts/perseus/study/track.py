@@ -1,4 +1,4 @@
-"""Where a study logs its results beside its own folder; nothing of it is measured."""
+"""A store for results outside the study's folder; a change never re-measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Triton models that a tenant is served as, and its files in a repository.
+"""Names of the Triton models of a tenant, and of its files in a repository.
 
 One of the tenant's own name, which is its network; or, where the server preprocesses, an ensemble
 of that name and its two steps. Tenants' names have no dot, so that a step is never another tenant.
@@ -19,7 +19,7 @@ and in that of a model that preprocesses."""
 
 
 def steps(tenant: str, preprocessing: PreprocessedBy | None) -> tuple[str, ...]:
-    """The Triton models that its requests pass one after the other; none where it is only one."""
+    """Triton models that a request passes one after another; empty if there is only one."""
     return (f"{tenant}.preprocess", f"{tenant}.network") if preprocessing == "server" else ()
 
 
@@ -29,7 +29,7 @@ def tenant_of(model: str) -> str:
 
 
 def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str) -> list[str]:
-    """All that it has in a repository, from there on; its network loads the `model_file`."""
+    """All files of the tenant, relative to the repository; its network loads `model_file`."""
     names = steps(tenant, preprocessing)
     before = {tenant: ENSEMBLE_FILE, names[0]: PREPROCESS_FILE} if names else {}
     loaded = {**before, names[-1] if names else tenant: model_file}
@@ -38,6 +38,6 @@ def files_of(tenant: str, preprocessing: PreprocessedBy | None, model_file: str)
 
 
 def answers_file(tenant: str) -> str:
-    """What torch answers to the images or pictures that it is sent. It lies in the repository
-    itself, where Triton looks at folders only."""
+    """File of the reference responses. It is in the root of the repository, where Triton reads
+    folders only."""
     return f"{tenant}.reference.npz"

@@ -1,8 +1,8 @@
-"""The variants of a scenario that has a grid: each is an ordinary scenario, on an ordinary server.
+"""Variants of a scenario with a grid: each is an ordinary scenario on an ordinary server.
 
 Servers, tenants and scenarios keep their names, and those with another setting than in the
 configuration have it behind them: cpu1~runtime-openvino, squeezenet1_1~instances-2. So a name
-stands for the same settings, whatever else a grid varies, and nothing is measured twice.
+stands for the same settings in all grids, and nothing is measured twice.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from perseus.study.grid import NO_BATCHING, Grid
 from perseus.study.model import Model
 from perseus.study.scenario import ScenarioSettings
 from perseus.study.server import Server
-from perseus.study.setting import Setting, Value, in_words, suffix
+from perseus.study.setting import Setting, Value, describe, suffix
 from perseus.study.tenant import DynamicBatching, Tenant
 
 BATCHING = ("max_queue_delay_us", "preferred_batch_sizes")
-MOST_SAID = 5
+MAX_LISTED = 5
 
 
 @dataclass(frozen=True)
@@ -42,23 +42,23 @@ class ScenarioGrid:
     grid: Grid
     variants: tuple[Variant, ...]
 
-    def said(self) -> Iterator[str]:
+    def messages(self) -> Iterator[str]:
         """Lines for the terminal: how many settings are measured, which are left out, and why."""
         left_out: dict[str, list[str]] = {}
         for variant in self.variants:
             if variant.why_not:
-                left_out.setdefault(variant.why_not, []).append(in_words(variant.setting))
+                left_out.setdefault(variant.why_not, []).append(describe(variant.setting))
         measured = sum(not variant.why_not for variant in self.variants)
         yield f"Grid of {self.scenario.name!r}: {measured} of {len(self.variants)} settings."
         for why, settings in left_out.items():
-            more = f" and {len(settings) - MOST_SAID} more" if len(settings) > MOST_SAID else ""
-            yield f"  left out: {'; '.join(settings[:MOST_SAID])}{more} ({why})"
+            more = f" and {len(settings) - MAX_LISTED} more" if len(settings) > MAX_LISTED else ""
+            yield f"  left out: {'; '.join(settings[:MAX_LISTED])}{more} ({why})"
 
 
 def variants(
     item: ScenarioSettings, grid: Grid, servers: Sequence[Server], models: Mapping[str, Model]
 ) -> Iterator[Variant]:
-    """All of a scenario on its servers, whether they can be measured or not."""
+    """All variants of a scenario on its servers, also those that cannot be measured."""
     for server in servers:
         for setting in grid.settings():
             made = _variant(item, setting, server, models)
@@ -90,7 +90,7 @@ def _variant(
 
 
 def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
-    """What a tenant has without a grid."""
+    """Settings of a tenant without the grid."""
     batching = tenant.dynamic_batching
     return {
         "precision": tenant.precision or model.precision,
@@ -103,7 +103,7 @@ def _own(tenant: Tenant, model: Model, server: Server) -> Setting:
 
 
 def _changed(setting: Setting, own: Setting) -> dict[str, Value]:
-    """What a setting has otherwise."""
+    """Keys that a setting changes."""
     return {key: value for key, value in setting.items() if own.get(key, value) != value}
 
 

@@ -61,7 +61,7 @@ class Arrivals:
 def _replayed(
     gaps: NDArray[np.float64], duration: float, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Times in [0, duration) of a trace that is a circle, from a random time of it on.
+    """Times in [0, duration) of a cyclic trace, from a random time on.
 
     The mean gap is the unit of time, also that of the result; one such gap closes the circle.
     """

@@ -1,4 +1,4 @@
-"""A tenant's load client: processes of its own, pinned away from the server.
+"""The load client of a tenant: its own processes, pinned to other cores than the server.
 
 `sender` is what runs in a process; it keeps only four arrays per window, and whoever asks gets a
 copy of them, in mid-window too.
@@ -37,7 +37,7 @@ class ClientError(RuntimeError):
 
 
 def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float64]:
-    """Latencies of up to `count` requests sent one after another: the server without load.
+    """Latencies of up to `count` requests that are sent one after another, without other load.
 
     Raises ClientError when one fails.
     """
@@ -50,12 +50,12 @@ def sequential_ms(route: Route, count: int, limit_s: float) -> NDArray[np.float6
                 transport.infer(len(latencies), timeout_s=60)
                 latencies.append((time.monotonic_ns() - start_ns) / 1e6)
     except RequestFailedError as error:
-        raise ClientError(f"a request without load failed: {error}") from error
+        raise ClientError(f"a single request before the load failed: {error}") from error
     return np.array(latencies)
 
 
 def processes_each(chosen: int | None, cores: Sequence[int], tenants: int) -> int:
-    """Client processes of each tenant; None of the configuration stands for as many as have a core.
+    """Number of client processes of each tenant; None means one per core.
 
     More would only take turns on it, and a tenant that needs more than a core could not get it from
     one process.
@@ -100,13 +100,13 @@ class Client:
         self._stack.close()
 
     def start(self, start_ns: int, offsets_s: NDArray[np.float64]) -> None:
-        """Begin an open-loop window: requests are to be sent at start_ns + offsets_s."""
+        """Start an open-loop window: send requests at start_ns + offsets_s."""
         intended_ns = start_ns + np.round(offsets_s * 1e9).astype(np.int64)
         for i, process in enumerate(self._processes):
             process.send("open", intended_ns[i :: len(self._processes)])
 
     def start_closed(self, start_ns: int, seconds: float, concurrency: int) -> None:
-        """Begin a closed-loop window: `concurrency` requests in flight for `seconds`.
+        """Start a closed-loop window: `concurrency` requests in flight for `seconds`.
 
         A request is intended when it is sent.
         """
@@ -115,7 +115,7 @@ class Client:
             process.send("closed", start_ns, end_ns, len(range(i, concurrency, count)))
 
     def look(self, until_ns: int) -> Snapshot:
-        """The requests intended before `until_ns`, as they are now."""
+        """The current state of the requests intended before `until_ns`."""
         for process in self._processes:
             process.send("look", until_ns)
         seen: list[Snapshot] = [process.receive() for process in self._processes]
@@ -125,7 +125,7 @@ class Client:
         )
 
     def silent_s(self) -> float:
-        """How long the server has owed an answer without giving any."""
+        """Seconds since the last response, while requests are in flight."""
         for process in self._processes:
             process.send("silence")
         return max(process.receive() for process in self._processes)
@@ -138,7 +138,7 @@ class Client:
         self._stop_s = patience_s + idle_s
 
     def result(self) -> Result:
-        """What `stop` ended with."""
+        """The result of the stopped window."""
         results: list[Result] = [process.receive(self._stop_s) for process in self._processes]
         errors: dict[str, str] = {}
         for each in reversed(results):
@@ -152,7 +152,7 @@ class Client:
 
 
 def _module_folders() -> list[str]:
-    """Where a sender finds modules: our own first, then where this process was told to look."""
+    """Module folders for a sender: our own first, then those of this process."""
     theirs = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     return [str(Path(__file__).parents[2]), *filter(None, theirs)]
 
@@ -218,7 +218,7 @@ class _Process:
 
 
 def _merged(parts: Sequence[Requests]) -> Requests:
-    """The requests of several senders in the order of their intended times."""
+    """Requests of several senders in the order of their intended times."""
     columns = [
         np.concatenate([getattr(part, name) for part in parts])
         for name in ("intended_ns", "sent_ns", "done_ns", "status")

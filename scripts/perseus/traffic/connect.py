@@ -1,4 +1,4 @@
-"""Open the transport that a route asks for: the module of its protocol, which no other imports."""
+"""Open the transport of a route; imports only the module of its protocol."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from perseus.traffic.transport import Transport
 
 
 def connect(route: Route) -> Transport:
-    """A transport, to be entered. That raises RequestFailedError without a connection in 5 s."""
+    """Return a transport as a context manager. Entering it raises RequestFailedError without a
+    connection in 5 s."""
     module = import_module(f"perseus.traffic.{route.protocol}_transport")
     return cast(Transport, module.TRANSPORT(route))

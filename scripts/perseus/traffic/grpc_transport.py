@@ -1,4 +1,5 @@
-"""Requests over gRPC. Bytes go in and come out: protobuf is left out of every request.
+"""Requests over gRPC. Requests are serialised in advance, so that protobuf costs nothing per
+request.
 
 The client of HTTP/2 is our own: calls of grpcio from Python took about twice the CPU time, and its
 threads kept sends waiting (docs/explanation/benchmarks.md, "The client").
@@ -141,7 +142,7 @@ TRANSPORT: Final = GrpcTransport
 
 
 def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
-    """What became of a call, as gRPC names it."""
+    """Outcome of a call, in terms of gRPC."""
     if how is not End.ANSWERED:
         return _ENDS[how], why
     if call.reset_code is not None:
@@ -153,17 +154,16 @@ def outcome(call: Call, how: End, why: str) -> tuple[StatusCode, str]:
         return StatusCode.OK, ""
     if said is None:
         status = call.fields.get(":status", "")
-        return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"no gRPC, but HTTP {status}"
+        return _CODES_OF_HTTP.get(status, StatusCode.UNKNOWN), f"not gRPC, but HTTP {status}"
     code = _CODES.get(said, StatusCode.UNKNOWN)
     if code is StatusCode.OK:
-        return StatusCode.INTERNAL, "the answer is not one whole message"
+        return StatusCode.INTERNAL, "the response is not one complete message"
     message = unquote(call.fields.get("grpc-message", ""))
     return code, too_large(message) if code is StatusCode.RESOURCE_EXHAUSTED else message
 
 
 def too_large(message: str) -> str:
-    """What a server says of a message that is too large for it, in a sentence with both sizes; else
-    what it says."""
+    """The message for a request that is too large, with both sizes; else the server's message."""
     if sizes := re.search(r"larger than max \((\d+) vs\.? (\d+)\)", message):
         has, most = map(int, sizes.groups())
         return (
@@ -174,13 +174,13 @@ def too_large(message: str) -> str:
 
 
 def _is_message(body: bytes) -> bool:
-    """Whether it is one, not compressed."""
+    """Whether the body is one uncompressed message."""
     length = len(body) - PREFIX_BYTES
     return length >= 0 and body[:PREFIX_BYTES] == b"\0" + length.to_bytes(4, "big")
 
 
 def serialise(model: str, inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> bytes:
-    """A ModelInferRequest."""
+    """Serialise a ModelInferRequest."""
     request = service_pb2.ModelInferRequest(model_name=model)
     for each in inputs:
         described = request.inputs.add(name=each.name, datatype=each.datatype, shape=each.shape)
@@ -207,4 +207,4 @@ def decode(answer: bytes) -> dict[str, Tensor]:
             for each, data in pairs
         }
     except (DecodeError, LookupError, ValueError) as error:
-        raise RequestFailedError(f"the answer is not one of a model: {error}") from error
+        raise RequestFailedError(f"the response is not that of a model: {error}") from error

@@ -46,7 +46,7 @@ _SETTING = struct.Struct(">HL")
 
 
 class Http2Error(RuntimeError):
-    """What the server sent is no HTTP/2."""
+    """The bytes of the server are not valid HTTP/2."""
 
 
 @dataclass(eq=False, slots=True)
@@ -64,7 +64,7 @@ class Stream:
     fields: dict[str, str] = field(default_factory=dict)
     """Header fields and trailers of the answer."""
     parts: list[bytes] = field(default_factory=list)
-    """Of the answer's body."""
+    """Parts of the response body."""
     refusals: int = 0
     reset_code: int | None = None
     """Why the server ended it before its end."""
@@ -134,14 +134,14 @@ class Http2(Generic[S]):
         return False
 
     def end_all(self) -> list[S]:
-        """Those that have not ended: on this connection they will not."""
+        """Requests that have not ended, and will not end on this connection."""
         streams = [*self._ended, *self.calls()]
         self._open, self._uploads, self._ended = {}, [], []
         self._waiting.clear()
         return streams
 
     def calls(self) -> list[S]:
-        """Those that have not ended, in the order in which they were sent."""
+        """Requests that have not ended, in the order in which they were sent."""
         return [*self._open.values(), *self._waiting]
 
     @property
@@ -150,12 +150,12 @@ class Http2(Generic[S]):
         return bool(self._open)
 
     def to_send(self) -> list[Buffer]:
-        """What is to be sent next; nothing where there is nothing that the server takes now."""
+        """The bytes to send next; empty if the server accepts nothing now."""
         if not (self._to_say or self._waiting or self._uploads):  # as mostly after an answer
             return []
         parts, self._to_say = self._to_say, []
         if self._next > MOST:
-            self.leaving = "no numbers for streams are left"
+            self.leaving = "no stream numbers are left"
         while self._waiting and self._has_room():
             stream = self._waiting.popleft()
             stream.number, self._next = self._next, self._next + 2
@@ -225,9 +225,9 @@ class Http2(Generic[S]):
 
     def _receive_frame(self, kind: int, flags: int, number: int, payload: bytes) -> None:
         if self._block is not None and kind != CONTINUATION:
-            raise Http2Error("header fields that do not go on")
+            raise Http2Error("a header block without its continuation")
         if not self.greeted and kind != SETTINGS:
-            raise Http2Error("a connection that does not begin with settings")
+            raise Http2Error("a connection without initial settings")
         if kind == DATA:
             self._data(flags, number, payload)
         elif kind == HEADERS:
@@ -235,7 +235,7 @@ class Http2(Generic[S]):
             self._headers(flags, flags, number, block)
         elif kind == CONTINUATION:
             if self._block is None or self._block[0] != number:
-                raise Http2Error("header fields that have not begun")
+                raise Http2Error("a continuation without a header block")
             _, first_flags, block = self._block
             self._headers(flags, first_flags, number, block + payload)
         elif kind == WINDOW_UPDATE:
@@ -251,7 +251,7 @@ class Http2(Generic[S]):
         elif kind == GOAWAY:
             self._goaway(payload)
         elif kind == PUSH_PROMISE:
-            raise Http2Error("a push, which was not wanted")
+            raise Http2Error("an unexpected push")
 
     def _data(self, flags: int, number: int, payload: bytes) -> None:
         self._received_bytes += len(payload)
@@ -281,8 +281,8 @@ class Http2(Generic[S]):
         self._ended.append(stream)
 
     def _was_reset(self, stream: S, code: int) -> None:
-        """What a server refuses it has not looked at. Some count a stream that has just ended, so
-        that no more is sent until another one has."""
+        """A refused request was not processed. Some count a stream that has just ended, so that
+        no more is sent until another one has."""
         if code == REFUSED_STREAM and stream.refusals < MOST_REFUSALS:
             stream.refusals += 1
             self._refuses = True
@@ -307,7 +307,7 @@ class Http2(Generic[S]):
         if flags & ACK:
             return
         if len(payload) % _SETTING.size:
-            raise Http2Error("settings that are cut off")
+            raise Http2Error("truncated settings")
         for name, value in _SETTING.iter_unpack(payload):
             if name == MAX_CONCURRENT_STREAMS:
                 self._most_open = value
@@ -323,7 +323,7 @@ class Http2(Generic[S]):
         self._to_say += _frame(SETTINGS, ACK, 0, b"")
 
     def _goaway(self, payload: bytes) -> None:
-        """What the server has not looked at waits for another connection."""
+        """Requests that the server has not processed wait for another connection."""
         last, code, said = _whole(payload[:4]) & MOST, _whole(payload[4:8]), payload[8:]
         self.leaving = f"the server ends the connection (code {code} {said[:200]!r})"
         for stream in [each for number, each in self._open.items() if number > last][::-1]:
@@ -337,7 +337,7 @@ def _frame(kind: int, flags: int, number: int, payload: Buffer) -> tuple[Buffer,
 
 def _whole(payload: bytes) -> int:
     if len(payload) != 4:
-        raise Http2Error("a frame that is cut off")
+        raise Http2Error("a truncated frame")
     return int.from_bytes(payload, "big")
 
 
@@ -345,5 +345,5 @@ def _unpadded(flags: int, payload: bytes) -> bytes:
     if not flags & PADDED:
         return payload
     if not payload or payload[0] >= len(payload):
-        raise Http2Error("a frame of more padding than it has room for")
+        raise Http2Error("a frame with more padding than payload")
     return payload[1 : len(payload) - payload[0]]

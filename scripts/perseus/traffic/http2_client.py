@@ -42,15 +42,15 @@ class End(Enum):
 
 
 def _nobody(call: Call, done_ns: int, how: End, why: str) -> None:
-    """Nobody waits for it."""
+    """A callback that does nothing."""
 
 
 @dataclass(eq=False, slots=True)
 class Call(Stream):
-    """A request under way."""
+    """A request in flight."""
 
     deadline_s: float = 0.0
-    """Of the monotonic clock."""
+    """Deadline on the monotonic clock."""
     ended: Callable[[Call, int, End, str], None] = _nobody
     """Called once, with the time in ns of the monotonic clock, how it ended, and why, if not by an
     answer: by the client's thread, or by whoever cancels."""
@@ -83,13 +83,13 @@ class Http2Client:
         os.close(self._wake)
 
     def send(self, call: Call) -> None:
-        """Send a request, without waiting for its answer."""
+        """Send a request without waiting for its response."""
         with self._lock:
             self._http2.send(call)
             self._write_first()
 
     def cancel(self, call: Call) -> None:
-        """End a request that is still under way."""
+        """End a request in flight."""
         self._end(call, End.CANCELLED, "")
 
     def _end(self, call: Call, how: End, why: str) -> None:
@@ -119,7 +119,7 @@ class Http2Client:
         return connected, http2
 
     def _write_first(self) -> None:
-        """Write, unless there is something that the thread is about to; it goes on."""
+        """Write, unless the thread is about to write; it then continues."""
         if not self._unwritten:
             self._write()
             if self._unwritten:
@@ -163,7 +163,7 @@ class Http2Client:
         self._tell(self._disconnect(), End.CANCELLED, "")
 
     def _refuse(self) -> None:
-        """What is under way, or was sent since."""
+        """Refuse requests that are in flight or were sent since."""
         self._tell(self._disconnect(), End.LOST, self._lost)
 
     def _connect_again(self) -> None:
@@ -226,7 +226,7 @@ class Http2Client:
             self._end(call, End.LATE, "no answer in time")
 
     def _disconnect(self) -> list[Call]:
-        """What was under way; from now on requests wait for another connection."""
+        """Requests in flight; from now on, requests wait for another connection."""
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -235,7 +235,7 @@ class Http2Client:
         return calls
 
     def _send_again(self, calls: Iterable[Call]) -> None:
-        """Of which nothing has been sent."""
+        """Send requests again of which nothing was sent."""
         for call in calls:
             self.send(call)
 
@@ -246,7 +246,7 @@ class Http2Client:
 
 
 def _read(connected: socket.socket) -> bytes:
-    """What there is now. Raises OSError when there will be no more."""
+    """Read what is available. Raises OSError at the end of the connection."""
     try:
         data = connected.recv(READ_BYTES)
     except _NOT_NOW:
@@ -257,7 +257,7 @@ def _read(connected: socket.socket) -> bytes:
 
 
 def _after(buffers: Sequence[Buffer], written: int) -> list[Buffer]:
-    """What is left of buffers of which so many bytes are written."""
+    """Buffers without the bytes that are written."""
     for i, each in enumerate(buffers):
         if written < len(each):
             return [memoryview(each)[written:], *buffers[i + 1 :]]

@@ -38,7 +38,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of a request; `body` is that of an answer, `json_bytes` the part before data."""
+    """The response to a request; `body` is its body, `json_bytes` the length of its JSON part."""
 
     done_ns: int
     status: Status
@@ -137,7 +137,7 @@ class HttpTransport:
         return asyncio.run_coroutine_threadsafe(what, self._loop).result()
 
     async def _exchange(self, number: int, timeout_s: float) -> Reply:
-        """Post one request. Never raises, unless it is cancelled."""
+        """Post one request. Raises only if it is cancelled."""
         body, json_bytes = self._requests[number % len(self._requests)]
         headers = {HEADER_LENGTH: str(json_bytes)} if self._has_binary else JSON
         try:
@@ -170,7 +170,9 @@ def _reply(answer: aiohttp.ClientResponse, body: bytes) -> Reply:
         if 0 < json_bytes <= len(body) and body.startswith(b"{"):
             return Reply(done_ns, Status.OK, "", body, json_bytes)
     status = Status.REFUSED if answer.status in NOT_TAKEN else Status.ERROR
-    said = f"HTTP {answer.status}{', but no answer of a model' if answer.status == 200 else ''}"
+    said = (
+        f"HTTP {answer.status}{', but not the response of a model' if answer.status == 200 else ''}"
+    )
     return Reply(done_ns, status, f"{said}: {body[:500].decode(errors='replace')}")
 
 
@@ -194,7 +196,7 @@ def serialise(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes
 
 
 def serialise_json(inputs: Inputs, outputs: Sequence[str] = (OUTPUT,)) -> tuple[bytes, int]:
-    """The body of a request whose tensors are JSON, and its length."""
+    """The body of a request with tensors as JSON, and its length."""
     described = {
         "inputs": [
             {
@@ -223,12 +225,12 @@ def _place(of: Input) -> dict[str, str | int]:
 
 
 def decode(reply: Reply) -> dict[str, Tensor]:
-    """The outputs that an answer carries. Raises RequestFailedError when it carries none."""
+    """Outputs of a response. Raises RequestFailedError if it has none."""
     try:
         outputs = json.loads(reply.body[: reply.json_bytes])["outputs"]
         return dict(_outputs(outputs, reply.body[reply.json_bytes :]))
     except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
-        raise RequestFailedError(f"the answer is not one of a model: {error}") from error
+        raise RequestFailedError(f"the response is not that of a model: {error}") from error
 
 
 def _outputs(described: Sequence[Any], data: bytes) -> Iterator[tuple[str, Tensor]]:

@@ -1,4 +1,5 @@
-"""The loops that send the requests of one window: open, at times drawn beforehand, or closed."""
+"""Loops that send the requests of a window: open loop, with send times drawn in advance, or
+closed loop."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ LONGEST_BACK_OFF_NS: Final = 1_000_000_000
 
 
 class LoadLoop:
-    """The requests of one window: the sender and the transport write them, anybody reads them."""
+    """Requests of one window. The sender and the transport write them; any thread may read them."""
 
     def __init__(self, intended_ns: NDArray[np.int64]) -> None:
         n = len(intended_ns)
@@ -48,12 +49,13 @@ class LoadLoop:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Send no more. Call it from another thread; the sender has left the loop then."""
+        """Stop sending. Call it from another thread; the sender has left the loop when it
+        returns."""
         self._stopped.set()
         self._left.wait()
 
     def requests(self, until_ns: int) -> Requests:
-        """A copy of the requests intended before `until_ns`, as they are now."""
+        """A copy of the requests intended before `until_ns`, in their current state."""
         part = slice(int(np.searchsorted(self._known(), until_ns)))
         # The status first: it is written last, so that an answer never lacks its time.
         status = self._status[part].copy()
@@ -69,7 +71,7 @@ class LoadLoop:
         return self._intended_ns
 
     def _wait_until(self, time_ns: int) -> bool:
-        """Whether that time has come, rather than the end of the window."""
+        """Wait for a time; return False if the window ended first."""
         while (wait_ns := time_ns - time.monotonic_ns()) > 0:
             if self._stopped.is_set():
                 return False
@@ -85,7 +87,7 @@ class LoadLoop:
 
 
 def silent_s(requests: Requests, now_ns: int) -> float:
-    """How long the server has owed an answer without giving any; 0 if it owes none.
+    """Seconds since the last response, while requests are in flight; 0 without any.
 
     A request that timed out after the last answer is still owed one.
     """
@@ -98,9 +100,9 @@ def silent_s(requests: Requests, now_ns: int) -> float:
 
 
 class OpenLoop(LoadLoop):
-    """Every request is sent at its intended time, whatever became of the ones before it.
+    """Sends every request at its intended time, regardless of earlier ones.
 
-    Beyond `limit` in flight requests stay unsent, and the window is spoilt.
+    Beyond `limit` in flight requests stay unsent, and the window is invalid.
     """
 
     def __init__(self, limit: int, intended_ns: Sequence[int] | NDArray[np.int64]) -> None:
@@ -119,7 +121,7 @@ class OpenLoop(LoadLoop):
 
 
 class ClosedLoop(LoadLoop):
-    """`concurrency` requests are in flight from start to end; each answer sends the next request.
+    """Keeps `concurrency` requests in flight; each response triggers the next request.
 
     A request is intended when it is sent. After a refusal the next request waits: a full queue
     refuses at once, and would be asked thousands of times a second. The wait doubles with each
@@ -145,7 +147,7 @@ class ClosedLoop(LoadLoop):
             self._send_after_refusals(transport)
 
     def _send_after_refusals(self, transport: Transport) -> None:
-        """Until the end of the window."""
+        """Send again after refusals, until the end of the window."""
         waiting: list[tuple[int, int]] = []
         while (now_ns := time.monotonic_ns()) < self._end_ns and not self._stopped.is_set():
             if waiting and waiting[0][0] <= now_ns:
@@ -159,7 +161,7 @@ class ClosedLoop(LoadLoop):
                 continue
 
     def _send(self, transport: Transport, refusals: int = 0) -> None:
-        """The next request, after so many that were refused in a row."""
+        """Send the next request, after a number of successive refusals."""
         with self._turn:  # so that requests stand in the order of their times
             i, now_ns = self._count, time.monotonic_ns()
             if now_ns >= self._end_ns or self._stopped.is_set() or i == len(self._intended_ns):

@@ -1,4 +1,4 @@
-"""Markov-modulated Poisson arrivals of two states: bursts, and the quiet between them.
+"""Markov-modulated Poisson arrivals with two states: bursts, and pauses between them.
 
 In each state requests come as a Poisson process; how long a state lasts is exponential (Heffes and
 Lucantoni, IEEE JSAC 4, 1986, for its index of dispersion).
@@ -25,7 +25,7 @@ class Mmpp:
     burst_share: float
 
     def rates_rps(self, mean_rps: float) -> tuple[float, float]:
-        """Between bursts and in a burst, so that the mean over time is `mean_rps`."""
+        """Rates between bursts and in bursts, so that the mean over time is `mean_rps`."""
         quiet_rps = mean_rps / (1 + self.burst_share * (self.burst_factor - 1))
         return quiet_rps, self.burst_factor * quiet_rps
 
@@ -44,7 +44,8 @@ class Mmpp:
     def _states(
         self, duration_s: float, rng: np.random.Generator
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """When states begin, and the last ends, shape (n + 1,); whether each is a burst, (n,)."""
+        """Start times of states and end of the last, shape (n + 1,); whether each is a burst,
+        (n,)."""
         quiet_s = self.burst_s * (1 - self.burst_share) / self.burst_share
         edges_s, in_burst = [0.0], [bool(rng.random() < self.burst_share)]
         while True:

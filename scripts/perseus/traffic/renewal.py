@@ -1,4 +1,4 @@
-"""Gamma gaps between arrivals: the more they vary, the more requests come at once."""
+"""Arrivals with gamma-distributed gaps; a larger variation makes them burstier."""
 
 from __future__ import annotations
 

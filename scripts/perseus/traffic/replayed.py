@@ -1,4 +1,4 @@
-"""Recorded arrivals, offered again: scaled in time, and in rate to the mean that is asked."""
+"""Replay recorded arrivals, scaled in time, and in rate to the requested mean."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Replayed:
     time_scale: float = 1.0
 
     def rate_rps(self, duration_s: float) -> float:
-        """The mean rate of the recording in the part that so many seconds offer."""
+        """Mean rate of the replayed part of the recording."""
         return float(self._expected(duration_s).sum()) / duration_s
 
     def times_s(self, rate_rps: float, duration_s: float, rng: np.random.Generator) -> Floats:
-        """Send times in [0, duration_s), ascending, of that mean rate.
+        """Send times in [0, duration_s), ascending, with that mean rate.
 
         Below the recorded rate each arrival is kept with the probability of their ratio (thinning).
         Above it further copies are laid over the first, each turned by a random time as if the part
@@ -47,5 +47,5 @@ class Replayed:
         return np.sort(turned_s[inside])
 
     def _expected(self, duration_s: float) -> Floats:
-        """Arrivals of each interval of the recording that lie in the part, on average."""
+        """Mean number of arrivals of each interval of the recording in the replayed part."""
         return self.recorded.expected(self.begin_s, self.begin_s + duration_s / self.time_scale)

@@ -1,4 +1,4 @@
-"""The requests of a window: when each was due, was sent and was answered, and what became of it."""
+"""Requests of a window: intended and actual send times, response times, and outcomes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MS = 1e6  # nanoseconds
 
 
 class Status(IntEnum):
-    """What became of a request."""
+    """The outcome of a request."""
 
     PENDING = 0
     OK = 1
@@ -39,7 +39,7 @@ class Requests:
         return len(self.intended_ns)
 
     def between(self, start_ns: int, end_ns: int) -> Requests:
-        """Those intended in [start_ns, end_ns)."""
+        """Requests intended in [start_ns, end_ns)."""
         low, high = np.searchsorted(self.intended_ns, [start_ns, end_ns])
         part = slice(int(low), int(high))
         return Requests(
@@ -47,7 +47,7 @@ class Requests:
         )
 
     def count(self, status: Status) -> int:
-        """How many have that status."""
+        """Number of requests with that status."""
         return int(np.sum(self.status == status))
 
     @property
@@ -55,7 +55,7 @@ class Requests:
         return self.status == Status.OK
 
     def latency_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """Time from the *intended* send to the answer (docs/explanation/load.md).
+        """Time from the *intended* send to the response (docs/explanation/load.md).
 
         A pending request counts with its age at `now_ns`, a failed one as infinitely late.
         """
@@ -64,7 +64,7 @@ class Requests:
         return np.where(self.status > Status.OK, np.inf, latency)
 
     def send_lag_ms(self, now_ns: int) -> NDArray[np.float64]:
-        """How late each request was sent; one that is still to be sent counts with its age.
+        """Send lag of each request; a request that is not sent yet counts with its age.
 
         Left out are those that were given up because too many were in flight.
         """

@@ -1,4 +1,4 @@
-"""What a tenant's requests carry and how they reach the server."""
+"""Contents of a tenant's requests, and their way to the server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # each sender imports this module, and needs no definition of
 
 Images = NDArray[np.float32]  # (images, 3, height, width)
 Batch = Images | Mapping[str, Tensor]
-"""What a request carries: tensors by name; images are the one input of every model of ours."""
+"""Tensors of a request, by name; for models that the study deploys, images are the only input."""
 
 INPUT, OUTPUT = "input", "output"
 """The names that the tensors of our models have."""
@@ -37,12 +37,12 @@ MOST_INPUTS = 8
 
 
 class RouteError(RuntimeError):
-    """The inputs cannot be laid into shared memory, or the server does not take them from there."""
+    """Inputs do not fit into shared memory, or the server does not read it."""
 
 
 @dataclass(frozen=True)
 class SharedSlice:
-    """Where an input lies in a region of shared memory that the server knows by name."""
+    """Place of an input in a shared-memory region that the server knows by name."""
 
     region: str
     offset_bytes: int
@@ -51,7 +51,7 @@ class SharedSlice:
 
 @dataclass(frozen=True)
 class Input:
-    """An input tensor of a request: its own bytes, or where the server finds them.
+    """An input tensor of a request: its bytes, or its place in shared memory.
 
     `datatype` is Triton's name of its type.
     """
@@ -63,17 +63,17 @@ class Input:
 
     @property
     def size_bytes(self) -> int:
-        """Of what travels with a request."""
+        """Bytes that travel with a request."""
         return len(self.data) if isinstance(self.data, bytes) else 0
 
 
 Inputs = tuple[Input, ...]
-"""Those of one request."""
+"""Inputs of one request."""
 
 
 @dataclass(frozen=True)
 class Route:
-    """Requests of a model: request i carries inputs i modulo their number, and asks for `outputs`.
+    """Requests of a model: request i has inputs i modulo their number, and asks for `outputs`.
 
     `address` is that of the `protocol`, "grpc" or "http". A request without an answer after
     `timeout_s` has timed out. `has_binary` says whether the server takes binary tensors over HTTP.
@@ -103,7 +103,7 @@ def _inputs(batch: Batch) -> Inputs:
 
 
 def request_images(images: int, batch_size: int) -> list[list[int]]:
-    """The images of each input that requests take turns with: as many in a row as fit a request.
+    """Images of each input that requests send in turn: as many in a row as fit a request.
 
     At most MOST_INPUTS inputs; an image comes again when there are fewer than a request carries.
     """
@@ -141,7 +141,7 @@ def route_to(
 
 @contextmanager
 def shared(batches: Sequence[Batch], grpc_address: str) -> Iterator[tuple[Inputs, ...]]:
-    """Inputs in system shared memory, one region for all: requests in flight share what they read.
+    """Inputs in one region of system shared memory; requests in flight share them.
 
     The region's name tells its owner, so that it is swept if this process is killed before the
     server has mapped it (`orphans`).
@@ -167,11 +167,12 @@ def _register(server: triton.InferenceServerClient, path: Path) -> None:
             path.name, f"/{path.name}", size_bytes, client_timeout=REGISTER_S
         )
     except InferenceServerException as error:
-        raise RouteError(f"the server takes no inputs from shared memory: {error}") from error
+        raise RouteError(f"the server accepts no inputs from shared memory: {error}") from error
 
 
 def _unregister(server: triton.InferenceServerClient, region: str) -> None:
-    """Asked again while a request reads the region: Triton refuses so long, or does it later."""
+    """Unregister a region, again if a request still reads it: Triton refuses it or delays it
+    then."""
     deadline_s = time.monotonic() + UNREGISTER_S
     with contextlib.suppress(InferenceServerException):  # the server may be gone
         while region in server.get_system_shared_memory_status(client_timeout=REGISTER_S).regions:
@@ -195,7 +196,7 @@ def _lay_out(batches: Sequence[Batch], path: Path) -> tuple[Inputs, ...]:
 
 
 def _written(of: Input, region: str, file: BinaryIO) -> Input:
-    """The input in a region's file instead of with its request."""
+    """Write the input to the region's file."""
     assert isinstance(of.data, bytes)
     place = SharedSlice(region, file.tell(), len(of.data))
     file.write(of.data)

@@ -1,4 +1,4 @@
-"""The sender: a process that sends a tenant's requests, driven over a pipe by `client.Client`."""
+"""The sender: a process that sends a tenant's requests; `client.Client` controls it over a pipe."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBE_S = 0.1  # between questions whether a server that has refused one takes r
 
 @dataclass(frozen=True)
 class Setup:
-    """What a sender is told when it starts."""
+    """Settings of a sender."""
 
     route: Route
     cores: Sequence[int]
@@ -34,7 +34,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state of a window: the requests intended so far, and each process's CPU time."""
+    """State of a window: requests intended so far, and CPU time of the process."""
 
     requests: Requests
     cpu_s: tuple[float, ...]
@@ -42,7 +42,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Result:
-    """A window that has ended: its requests, and the first message of each kind of error.
+    """Result of an ended window: requests, and the first message of each kind of error.
 
     `idle` tells that the server had worked off its queue; `cpu_s` is the CPU time until then.
     """
@@ -78,7 +78,7 @@ def main(pipe: Connection) -> None:
 
 
 def _run_promptly() -> bool:
-    """Let this process run as soon as it has something to do; whether the system permits it.
+    """Ask the system to schedule this process promptly; return whether it permits it.
 
     It needs little CPU time, but on a shared core one that wakes up waits for the time slices of
     others (3 ms each on current kernels): of other tenants' clients, or of whatever else runs.
@@ -135,7 +135,7 @@ def _obey(
 
 
 def _drain(loop: LoadLoop, transport: Transport, patience_s: float, idle_s: float) -> bool:
-    """Stop sending, wait for answers, cancel the rest; whether the server is idle then."""
+    """Stop sending, wait for responses, cancel the rest; return whether the server is idle."""
     loop.stop()
     end_s = time.monotonic() + patience_s
     while transport.in_flight and time.monotonic() < end_s:

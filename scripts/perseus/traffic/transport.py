@@ -1,4 +1,4 @@
-"""The way a request takes, gRPC or HTTP: what both offer to those who send."""
+"""The interface of transports, over gRPC or HTTP."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ error's message; PENDING stands for a request that was cancelled."""
 
 
 class RequestFailedError(RuntimeError):
-    """A request was answered with an error, or not in time."""
+    """The response to a request is an error, or is late."""
 
 
 class Transport(Protocol):
-    """A connection that is ready; every request was serialised when it was opened."""
+    """An open connection; all requests are serialised in advance."""
 
     most_in_flight: int
     """Requests that it can carry at a time."""
 
     @property
     def in_flight(self) -> int:
-        """Requests sent that have not been called back."""
+        """Number of requests in flight."""
 
     def send(self, number: int, answered: Answered) -> None:
-        """Send request `number` (unique among those in flight) without waiting for its answer.
+        """Send request `number` (unique among those in flight) without waiting for its response.
 
         `answered` is called exactly once, in a thread of the transport or in that of who cancels;
         it may send.
         """
 
     def cancel(self) -> None:
-        """Cancel what is in flight, and wait until all of it has been called back."""
+        """Cancel all requests in flight, and wait until their callbacks have run."""
 
     def infer(self, number: int, timeout_s: float) -> dict[str, Tensor]:
-        """The outputs of one request by name, waited for. Raises RequestFailedError."""
+        """Outputs of one request by name, after waiting for it. Raises RequestFailedError."""
 
     def __enter__(self) -> Self: ...
 

@@ -9,7 +9,7 @@ import pytest
 from measure_tasks import measure_task, tenant
 
 from perseus.measurement.experiments import aa
-from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.aa import Run
 
@@ -46,16 +46,18 @@ class Servers:
     def closed_loop(self, task, system, phase, concurrency, tolerance):
         self.tolerances.append(tolerance)
         if system.number == self.dies:
-            raise ServerError("the server died in mid-run")
+            raise ServerError("the server ended during the measurement")
         rate = 10.0 + len(self.loops)
         invalid = len(self.loops) in self.spoilt
         self.loops.append((system.number, phase, concurrency))
         slow = "too slow for its SLA"
         good = SimpleNamespace(verdict=Verdict.FAIL, reason=slow, offered_rps=rate)
         bad = SimpleNamespace(verdict=Verdict.INVALID, reason="why", disturbed=self.by_host)
-        spoilt = (bad,) if invalid else ()
-        tenants = (good, *spoilt, good)[:2]
-        window = SimpleNamespace(elapsed_s=2.0, tenants=tenants, spoilt=spoilt, crowded_out=False)
+        bad_ones = (bad,) if invalid else ()
+        tenants = (good, *bad_ones, good)[:2]
+        window = SimpleNamespace(
+            elapsed_s=2.0, tenants=tenants, invalid_tenants=bad_ones, host_is_busy=False
+        )
         return window, [SimpleNamespace(answered_rps=rate)] * 2
 
 
@@ -77,7 +79,7 @@ def test_a_spoilt_window_is_tried_again_at_last_where_there_is_no_quiet(monkeypa
     servers = Servers(monkeypatch, spoilt=(1, 2))
     record = measured()
     assert record["outcome"] == "ok" and record["capacities_rps"][0] == [26.0, 28.0]
-    assert servers.tolerances[:4] == [QUIET, QUIET, QUIET, NO_QUIET]
+    assert servers.tolerances[:4] == [ON_IDLE_HOST, ON_IDLE_HOST, ON_IDLE_HOST, ON_BUSY_HOST]
 
 
 @pytest.mark.parametrize("by_host, outcome", [(True, "disturbed"), (False, "client_limited")])

@@ -17,13 +17,13 @@ from perseus.measurement.ceiling import (
     Open,
     Shape,
     describe,
+    disturbed_loads,
     highest_valid,
     judged,
     strictest,
-    what_disturbed,
 )
 from perseus.models.tensors import TensorSpec
-from perseus.peak.verdict import NO_QUIET, QUIET, Verdict
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Verdict
 from perseus.results.records import Ceiling
 from perseus.study.sla import Sla
 from perseus.study.tasks.ceiling import CeilingTask, RequestOfModel
@@ -77,7 +77,7 @@ def client_up_to(
     return window
 
 
-def tried_with(client, tolerance=QUIET, sla=STRICT) -> list[Open]:
+def tried_with(client, tolerance=ON_IDLE_HOST, sla=STRICT) -> list[Open]:
     """The rates that are tried with a client that 2000 requests/s are too fast for at all."""
     return highest_valid(2000, lambda rate_rps: judged(client(rate_rps), sla, tolerance))
 
@@ -140,10 +140,10 @@ def loops(foreign_cpu: float) -> list[Closed]:
 
 
 def test_what_others_disturbed_is_said():
-    assert "used 45% of the cores in a closed loop" in what_disturbed(loops(0.45), [])
-    lost = what_disturbed(loops(0.1), windows(900, 900))
+    assert "used 45% of the cores in a closed loop" in disturbed_loads(loops(0.45), [])
+    lost = disturbed_loads(loops(0.1), windows(900, 900))
     assert lost == "900 requests/s: other processes used 34% of the server's cores"
-    assert what_disturbed(loops(0.1), windows(900) + windows(900, disturbed=False)) == ""
+    assert disturbed_loads(loops(0.1), windows(900) + windows(900, disturbed=False)) == ""
 
 
 def test_a_closed_loop_that_others_disturbed_is_tried_again(monkeypatch):
@@ -194,7 +194,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
     monkeypatch.setattr(ceiling.os, "sched_setaffinity", lambda *_: None)
     shapes = {of_image(224): ["resnet18"], of_image(64): ["resnet34"]}
     ceiling.measure(TASK, shapes, None, tmp_path / "ceiling.json", tmp_path / "log", print)
-    assert asked == [QUIET, NO_QUIET, QUIET]
+    assert asked == [ON_IDLE_HOST, ON_BUSY_HOST, ON_IDLE_HOST]
     found = Ceiling.read(tmp_path / "ceiling.json").shapes
     assert [bool(shape.disturbed) for shape in found] == [True, False]
     assert [shape.longest_lag_ms for shape in found] == [10, 10]  # 20 % of 50 ms, 2 % of 500 ms
@@ -207,7 +207,7 @@ def test_a_ceiling_that_others_disturbed_is_looked_for_once_more_with_more_toler
 def test_late_sends_that_are_put_up_with_do_not_spoil_a_ceiling():
     slow = client_up_to(1000, beyond=Verdict.PASS)  # 3 ms late beyond
     assert ceiling_rps(tried_with(slow)) < 1000
-    assert ceiling_rps(tried_with(slow, NO_QUIET)) == pytest.approx(0.9 * 2000)
+    assert ceiling_rps(tried_with(slow, ON_BUSY_HOST)) == pytest.approx(0.9 * 2000)
 
 
 def test_how_late_sends_may_be_follows_from_the_sla_of_the_models_that_are_sent_so():

@@ -66,4 +66,4 @@ def test_without_metrics_it_is_as_configured(server):
 def test_another_precision_than_was_asked_for_is_a_doubt():
     tenants = [tenant("a", precision="bf16"), tenant("b"), tenant("c", precision=None)]
     (doubt,) = warnings(tenants, {"a": "fp32", "b": "fp32", "c": None})
-    assert doubt.startswith("a was to be computed in bf16, and the runtime computes in fp32")
+    assert doubt.startswith("a is configured for bf16, but the runtime computes in fp32")

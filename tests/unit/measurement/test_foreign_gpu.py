@@ -19,7 +19,7 @@ from perseus.measurement.clients import under_load
 from perseus.measurement.open_loop import open_loop
 from perseus.measurement.raw_results import RequestsWriter, write_windows
 from perseus.measurement.windows import as_rows
-from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Tolerance
 from perseus.serving.running_server import RunningServer
 from perseus.serving.statistics import ServerTimes
 from perseus.traffic.requests import Requests, Status
@@ -67,7 +67,7 @@ def nvml(monkeypatch) -> FakeNvml:
     return fake_nvml.install(monkeypatch, FakeNvml())
 
 
-def row(tmp_path, tolerance: Tolerance = QUIET, **of_server: Any) -> dict[str, Any]:
+def row(tmp_path, tolerance: Tolerance = ON_IDLE_HOST, **of_server: Any) -> dict[str, Any]:
     """Of windows.parquet, for a window on a server that is this process."""
     task = measure_task(tenant("a"), server=server(**of_server))
     with RequestsWriter(tmp_path / "requests.parquet") as writer:
@@ -93,7 +93,7 @@ def test_other_work_on_a_gpu_of_the_server_spoils_its_windows(nvml, tmp_path):
     spoilt = row(tmp_path, device="gpu", gpus=(0,))
     assert (spoilt["verdict"], spoilt["foreign_gpu"]) == ("invalid", 0.4)
     assert spoilt["reason"] == "other processes used 40% of the server's GPU"
-    assert row(tmp_path, NO_QUIET, device="gpu", gpus=(0,))["verdict"] != "invalid"
+    assert row(tmp_path, ON_BUSY_HOST, device="gpu", gpus=(0,))["verdict"] != "invalid"
     assert nvml.opened == 0
 
 

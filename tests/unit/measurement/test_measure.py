@@ -109,8 +109,8 @@ def test_answers_that_are_too_fast_are_a_warning_of_the_attempt_that_stands(
     said = []
     record = json.loads(run(monkeypatch, tmp_path, measured, said.append).record.read_text())
     expected = [
-        "a answered 551 requests/s, but its instances can answer only 48 by the time that single"
-        " requests take: check whether a cache answers in place of the model"
+        "a answered 551 requests/s, but its instances can answer only 48, judging by the latency"
+        " of single requests: check whether a cache answers instead of the model"
     ]
     assert record["warnings"] == (expected if warned else [])
     assert said == [f"warning: {each}" for each in record["warnings"]]
@@ -145,7 +145,7 @@ def test_a_cpu_quota_that_stopped_the_server_is_its_outcome_and_a_warning(
         outputs = run(monkeypatch, tmp_path, lambda cell, found=found: Findings(found))
         record = json.loads(outputs.record.read_text())
         assert (record["outcome"], record["reason"], record["throttled"]) == (outcome, reason, told)
-        assert record["warnings"] == [f"{told}: limits are those of the quota"]
+        assert record["warnings"] == [f"{told}: the measured limits are those of the quota"]
         assert len(record["attempts"]) == (2 if outcome == "throttled" else 1)
 
 
@@ -231,7 +231,7 @@ def test_trouble_that_may_pass_is_measured_once_more_on_a_fresh_server(
     endings = [(each["outcome"], each["reason"].split(";")[0]) for each in record["attempts"]]
     assert endings == [(trouble, f"why {trouble}"), (then, f"why {then}")]
     assert [(row["attempt"], row["window"]) for row in windows] == [(1, 0), (2, 1)]
-    once_more = f"{trouble}: {record['attempts'][0]['reason']}; once more, with a fresh server"
+    once_more = f"{trouble}: {record['attempts'][0]['reason']}; measuring again on a fresh server"
     assert once_more in said
     assert record["requests"] == 100
 
@@ -267,7 +267,7 @@ def test_what_another_attempt_would_not_change_is_measured_once(
 ):
     record, _, said = attempts_at(monkeypatch, tmp_path, outcome)
     assert (record["attempt"], len(record["attempts"]), len(launched)) == (1, 1, 1)
-    assert not any("once more" in line for line in said)
+    assert not any("measuring again" in line for line in said)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_server_that_does_not_start_is_started_once_more(tmp_path, monkeypatch
         {"outcome": "failed", "reason": "it did not start"},
         {"outcome": "ok", "reason": "why ok"},
     ]
-    assert "failed: it did not start; once more, with a fresh server" in said
+    assert "failed: it did not start; measuring again on a fresh server" in said
 
 
 def test_what_another_server_would_not_change_is_said_at_once(tmp_path, monkeypatch, launched):

@@ -10,7 +10,7 @@ from perseus.host.files import write_json
 from perseus.measurement.experiments.frontier import next_mix
 from perseus.measurement.peaks.measured_mixes import measured_mixes
 from perseus.measurement.peaks.wanted_peak import wanted_peak
-from perseus.measurement.progress.words import describe_mix
+from perseus.measurement.progress.messages import describe_mix
 from perseus.study.experiments.frontier import Run
 from perseus.study.tasks.measure import MeasureTask
 

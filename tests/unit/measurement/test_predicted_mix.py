@@ -99,8 +99,8 @@ def test_a_mix_that_others_predict_needs_no_server(cell_of, searched):
     cell = cell_of(*records())
     found = frontier.measure(cell)
     record = found.record
-    assert found.outcome is Outcome.PREDICTED and not found.outcome.may_pass
-    assert found.outcome.is_answer
+    assert found.outcome is Outcome.PREDICTED and not found.outcome.is_temporary
+    assert found.outcome.is_result
     assert record["estimate_scale"] == pytest.approx(synthetic.TRUTH.gain, rel=0.05)
     low, high = np.quantile(record["posterior_scales"], [0.05, 0.95])
     assert 0.9 < low / record["estimate_scale"] < 1 < high / record["estimate_scale"] < 1.1
@@ -154,7 +154,7 @@ def test_where_a_mix_carried_nothing_others_are_measured(cell_of, searched, infe
     if measured:
         with pytest.raises(searched):
             frontier.measure(cell)
-        assert "1 of the mixes before it carried nothing" in cell.said[-1]
+        assert "1 of the mixes before it kept no SLA" in cell.said[-1]
     else:
         assert frontier.measure(cell).outcome is Outcome.PREDICTED
 

@@ -15,7 +15,7 @@ import yaml
 from measure_tasks import client, measure_task, server, tenant
 
 from perseus.host.files import write_json
-from perseus.measurement.advice import what_would_help
+from perseus.measurement.advice import advice_for
 from perseus.measurement.cell import BlockedError
 from perseus.measurement.closed_loop import answered_rps
 from perseus.measurement.experiments import peak, procedure
@@ -76,7 +76,7 @@ def test_repeats_in_one_file_are_read_as_their_own_records_are(tmp_path):
 
 def test_an_sla_that_fails_without_load_is_infeasible():
     why = infeasible([Sla(latency_ms=4.0)], ["a"], {"a": 5.0})
-    assert why == "a takes 5.0 ms (median) without any load, its SLA is 4 ms"
+    assert why == "a takes 5.0 ms (median) without load, longer than its SLA of 4 ms"
     assert infeasible([Sla(latency_ms=5.0)], ["a"], {"a": 5.0}) == ""
 
 
@@ -148,7 +148,7 @@ def test_the_certified_window_has_its_number_in_the_files(monkeypatch, in_search
 def test_what_the_preset_left_uncertified_names_one_that_would_not():
     task = measure_task(tenant("a", sla=Sla(latency_ms=50.0, percentile=99)), preset="quick")
     cell, line = SimpleNamespace(task=task), LoadLine((0.0,), (1.0,))
-    found = no_peak(Outcome.UNCERTIFIED, "no rate passed with confidence")
+    found = no_peak(Outcome.UNCERTIFIED, "no rate was certified")
     slow, fast = replace(found, estimate=4.0), replace(found, estimate=3000.0)
     reason = with_advice(slow, cell, line).reason
     assert reason.startswith(found.reason) and "publication certifies p99 from" in reason
@@ -190,7 +190,7 @@ def test_a_slow_model_is_told_of_before_it_is_measured(monkeypatch, p50_ms, warn
     ],
 )
 def test_a_client_that_limits_says_what_the_study_does_not_use_yet(used, of_server, said):
-    ways = what_would_help(used, of_server, client_cores=2).split(", ")
+    ways = advice_for(used, of_server, client_cores=2).split(", ")
     assert len(ways) == len(said)
     for way, word in zip(ways, said, strict=True):
         assert word in way

@@ -30,8 +30,8 @@ class Client:
         return 0.0
 
     def look(self, now_ns: int) -> SimpleNamespace:
-        nothing = np.empty(0, np.int64)
-        requests = Requests(nothing, nothing, nothing, np.empty(0, np.uint8))
+        empty_record = np.empty(0, np.int64)
+        requests = Requests(empty_record, empty_record, empty_record, np.empty(0, np.uint8))
         return SimpleNamespace(requests=requests, cpu_s=(0.0,))
 
 

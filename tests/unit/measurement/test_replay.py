@@ -44,7 +44,7 @@ class OneWorker:
         self.others_leave, self.waited_for = others_leave, []
         self.offered, self.ended, self.looks, self.starts = [], [], [], 0
 
-    def until_quiet(self, foreign):
+    def wait_until_idle(self, foreign):
         self.waited_for.append(foreign)
         return self.others_leave
 
@@ -53,7 +53,7 @@ class OneWorker:
         number = len(self.offered)
         self.offered.append([each.tolist() for each in times_s])
         if number == self.dies:
-            raise ServerError("the server died in mid-run")
+            raise ServerError("the server ended during the measurement")
         lag_s = ([*self.lags_s] + [0.0] * (number + 1))[number]
         owner = np.concatenate([np.full(len(each), i) for i, each in enumerate(times_s)])
         arrival_s = np.concatenate(times_s)
@@ -246,7 +246,10 @@ def test_a_client_that_is_late_is_not_the_servers_fault(measured):
 
 def test_a_server_that_dies_keeps_the_phases_before_it(measured):
     record = measured(OneWorker(dies=1))
-    assert (record["outcome"], record["reason"]) == ("failed", "the server died in mid-run")
+    assert (record["outcome"], record["reason"]) == (
+        "failed",
+        "the server ended during the measurement",
+    )
     assert len({each["window"] for each in record["offered"]}) == 1
 
 

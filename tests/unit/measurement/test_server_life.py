@@ -29,7 +29,10 @@ def test_a_refused_connection_of_a_dying_server_is_told_as_its_death(process):
     server = RunningServer(NOBODY_LISTENS, NOBODY_LISTENS, "", process.pid)
     dies_later = threading.Timer(0.3, process.kill)
     dies_later.start()
-    with pytest.raises(ServerError, match="the server died in mid-run"), naming_death(server):
+    with (
+        pytest.raises(ServerError, match="the server ended during the measurement"),
+        naming_death(server),
+    ):
         server_times(server, "tenant")
 
 
@@ -38,7 +41,10 @@ def test_a_client_that_finds_nobody_is_told_as_the_death_of_its_server(process):
     with pytest.raises(ClientError), naming_death(server):
         raise ClientError("the client of tenant died")
     process.kill()
-    with pytest.raises(ServerError, match="the server died in mid-run"), naming_death(server):
+    with (
+        pytest.raises(ServerError, match="the server ended during the measurement"),
+        naming_death(server),
+    ):
         raise ClientError("the client of tenant died")
 
 
@@ -65,5 +71,5 @@ def test_a_server_far_behind_is_not_silent_while_it_works_on_what_was_given_up(
     if len(served) == 2:
         life.require()
         time.sleep(0.3)
-    with pytest.raises(ServerError, match="answered nothing for 0 s"):
+    with pytest.raises(ServerError, match="answered no request for 0 s"):
         life.require()

@@ -36,7 +36,7 @@ class System(SimulatedServer):
         self.foreign_cpu = foreign_cpu
         self.starts = 0
 
-    def until_quiet(self, foreign):
+    def wait_until_idle(self, foreign):
         """Whether others, who are waited for, leave the host: those that use over four fifths."""
         if self.foreign_cpu > 0.8:
             self.foreign_cpu = 0.0
@@ -47,7 +47,7 @@ class System(SimulatedServer):
         number = len(self.offers)
         self.offers.append(tuple(rates_rps))
         if number == self.dies:
-            raise ServerError("the server died in mid-run")
+            raise ServerError("the server ended during the measurement")
         with super().offer(rates_rps, duration_s) as load:
             busy = (0.95,) * len(rates_rps) if number in self.spoilt else (0.1,) * len(rates_rps)
             others = {"client_cpu": busy, "foreign_cpu": self.foreign_cpu}
@@ -165,7 +165,10 @@ def test_where_no_pair_could_be_measured_the_cell_says_why(monkeypatch):
 
 def test_a_server_that_dies_leaves_the_steps_before(monkeypatch):
     found, _ = measured(monkeypatch, System(dies=4))
-    assert (found["outcome"], found["reason"]) == ("failed", "the server died in mid-run")
+    assert (found["outcome"], found["reason"]) == (
+        "failed",
+        "the server ended during the measurement",
+    )
     assert len(found["steps"]) == 4
 
 

@@ -11,7 +11,7 @@ from measure_tasks import measure_task, tenant
 
 from perseus.measurement.cell import BlockedError
 from perseus.measurement.experiments import soak
-from perseus.peak.verdict import NO_QUIET, Verdict
+from perseus.peak.verdict import ON_BUSY_HOST, Verdict
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.soak import Run
 
@@ -46,10 +46,10 @@ class Server:
         yield SimpleNamespace(record={"startup_s": 1.0}, under_load=under_load, server=server)
 
     def open_loop(self, task, system, phase, rates_rps, elapsed_s, tolerance):
-        assert (system, phase, tolerance) == (self, "soak", NO_QUIET)
+        assert (system, phase, tolerance) == (self, "soak", ON_BUSY_HOST)
         assert elapsed_s == pytest.approx(ELAPSED_S)
         if len(self.offered) == self.dies:
-            raise ServerError("the server died in mid-run")
+            raise ServerError("the server ended during the measurement")
         invalid = len(self.offered) in self.spoilt
         self.offered.append(tuple(rates_rps))
         good = SimpleNamespace(verdict=Verdict.PASS, reason="within the SLA")
@@ -105,15 +105,18 @@ def test_what_a_server_that_is_not_here_holds_is_unknown(monkeypatch, pid):
 def test_a_server_that_dies_under_the_load_is_an_answer(monkeypatch):
     server = Server(monkeypatch, pid=os.getpid(), dies=3)
     record = measured()
-    assert record["outcome"] == "infeasible" and not soak.Outcome("infeasible").may_pass
-    assert record["reason"] == "the server died in mid-run, after 0.0092 h of the load"
+    assert record["outcome"] == "infeasible" and not soak.Outcome("infeasible").is_temporary
+    assert record["reason"] == "the server ended during the measurement, after 0.0092 h of load"
     assert len(record["readings"]) == len(server.kept) == 3
 
 
 def test_one_that_dies_at_once_is_trouble_that_may_pass(monkeypatch):
     Server(monkeypatch, dies=0)
     record = measured()
-    assert (record["outcome"], record["reason"]) == ("failed", "the server died in mid-run")
+    assert (record["outcome"], record["reason"]) == (
+        "failed",
+        "the server ended during the measurement",
+    )
 
 
 @pytest.mark.parametrize(("spoilt", "outcome"), [((0, 1), "ok"), ((0, 1, 4), "disturbed")])
@@ -122,4 +125,4 @@ def test_most_windows_must_say_something_of_the_server(monkeypatch, spoilt, outc
     record = measured()
     assert record["outcome"] == outcome
     if spoilt[-1] == 4:
-        assert record["reason"] == "3 of 5 windows were spoilt, the last: other processes, 5"
+        assert record["reason"] == "3 of 5 windows are invalid, the last: other processes, 5"

@@ -71,6 +71,6 @@ def test_beside_a_remote_server_it_is_the_clients_quota(group):
 
 
 def test_trouble_by_a_quota_may_pass_and_a_limit_in_spite_of_it_is_one():
-    assert Outcome.THROTTLED.may_pass and not Outcome.THROTTLED.is_answer
+    assert Outcome.THROTTLED.is_temporary and not Outcome.THROTTLED.is_result
     found = Findings({"outcome": "throttled", "estimate_scale": 1.0, "posterior_scales": [1.0]})
     assert found.has_limit

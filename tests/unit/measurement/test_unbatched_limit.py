@@ -6,8 +6,8 @@ from perseus.measurement.unbatched_limit import warnings
 
 SLEEPER = {"sleeper": 48.0}
 SAID = (
-    "sleeper answered 551 requests/s, but its instances can answer only 48 by the time that single"
-    " requests take: check whether a cache answers in place of the model"
+    "sleeper answered 551 requests/s, but its instances can answer only 48, judging by the"
+    " latency of single requests: check whether a cache answers instead of the model"
 )
 
 

@@ -139,7 +139,7 @@ def test_answers_that_change_from_call_to_call_are_taken_if_the_study_says_so(mo
     errors = asked_twice(monkeypatch, replace(random, settings=settings), other)
     assert errors == {"a": None}
     (said,) = verify.unchecked({**errors, "b": 0.0})
-    assert said.startswith("a answers otherwise from call to call (deterministic: false)")
+    assert said.startswith("a gives different responses to the same request (deterministic: false)")
 
 
 def test_a_brought_model_of_several_tensors_is_held_against_all_of_them(monkeypatch, tmp_path):
@@ -149,9 +149,9 @@ def test_a_brought_model_of_several_tensors_is_held_against_all_of_them(monkeypa
     Reference(inputs, answers, has_batches=False).write(tmp_path / "reference.npz")
     task = measure_task(tenant("a", max_batch_size=8, request_batch_size=1))
     nobody = RunningServer("", "", "", None)
-    (brought,) = tenants_on(nobody, task, {"a": tmp_path / "reference.npz"})
-    assert brought.max_batch_size == 1 and brought.outputs == ("boxes", "n")
-    (sent,) = brought.batches([[2]])
+    (deployed,) = tenants_on(nobody, task, {"a": tmp_path / "reference.npz"})
+    assert deployed.max_batch_size == 1 and deployed.outputs == ("boxes", "n")
+    (sent,) = deployed.batches([[2]])
     # Triton knows no tensor without dimensions: neither in requests nor in answers.
     assert {name: each.shape for name, each in sent.items()} == {"image:0": (1, 2), "limit": (1,)}
 
@@ -166,10 +166,10 @@ def test_a_brought_model_of_several_tensors_is_held_against_all_of_them(monkeypa
         return of_parts
 
     monkeypatch.setattr(verify, "_answers", answer(()))
-    assert verify.verify([brought]) == {"a": 0}
+    assert verify.verify([deployed]) == {"a": 0}
     monkeypatch.setattr(verify, "_answers", answer((3,)))
     with pytest.raises(verify.VerificationError, match="differ from the original network's"):
-        verify.verify([brought])
+        verify.verify([deployed])
 
 
 def test_an_output_that_is_not_answered_is_named(monkeypatch):

@@ -350,9 +350,13 @@ def without_outputs():
 @pytest.mark.parametrize(
     ("model", "asked", "why"),
     [
-        (of_text(), {}, "its input 'x' is of type STRING, and numbers are needed"),
-        (of_unknown_type(), {}, "its input 'x' is of type 77, and numbers are needed"),
-        (of_sequences(), {}, "its output 'scores' is of type sequence, and numbers are needed"),
+        (of_text(), {}, "its input 'x' is of type STRING, but only numbers are supported"),
+        (of_unknown_type(), {}, "its input 'x' is of type 77, but only numbers are supported"),
+        (
+            of_sequences(),
+            {},
+            "its output 'scores' is of type sequence, but only numbers are supported",
+        ),
         (without_outputs(), {}, "it has no outputs"),
         (
             network(pixels=("h", "w")),

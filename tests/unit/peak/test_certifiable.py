@@ -23,7 +23,7 @@ def test_at_the_lowest_rate_the_longest_window_mostly_has_the_fewest_requests(sl
     """Not only in the mean: arrivals are random."""
     for settings in (QUICK, STANDARD, PUBLICATION):
         lowest, fewest = lowest_rps(settings, sla), fewest_requests(sla.allowed)
-        lasts_s = counted_s(Phase.CONFIRM, settings, [sla], [lowest])
+        lasts_s = counted_s(Phase.CERTIFY, settings, [sla], [lowest])
         assert lasts_s == settings.slow_confirm_s
         assert poisson.sf(fewest - 1, lowest * lasts_s) > 0.95
         if sla is P95:  # of the many requests of p99 fewer than 1.2 times as many would do
@@ -36,17 +36,17 @@ def test_a_window_that_certifies_waits_for_three_times_as_many_within_two_minute
     slow_rps = 3 * fewest / 119
     for rates_rps in ([slow_rps], [slow_rps, 50 * slow_rps], [0.0, slow_rps]):
         slas = [sla] * len(rates_rps)
-        assert counted_s(Phase.CONFIRM, QUICK, slas, rates_rps) == pytest.approx(119)
-        assert counted_s(Phase.ROOT, QUICK, slas, rates_rps) < 20
-    assert counted_s(Phase.CONFIRM, QUICK, [sla], [slow_rps / 2]) == 120
-    assert counted_s(Phase.CONFIRM, QUICK, [sla], [1000.0]) == 4  # it has its 4,000 requests
+        assert counted_s(Phase.CERTIFY, QUICK, slas, rates_rps) == pytest.approx(119)
+        assert counted_s(Phase.NEAR_LIMIT, QUICK, slas, rates_rps) < 20
+    assert counted_s(Phase.CERTIFY, QUICK, [sla], [slow_rps / 2]) == 120
+    assert counted_s(Phase.CERTIFY, QUICK, [sla], [1000.0]) == 4  # it has its 4,000 requests
 
 
 def test_a_window_waits_for_the_tenant_that_needs_most():
     """100 requests/s at p99 beside 10 requests/s at p90: three times 662 are there after 20 s."""
     p90 = Sla(latency_ms=100, percentile=90)
-    assert counted_s(Phase.CONFIRM, QUICK, [P99, p90], [100.0, 10.0]) == pytest.approx(19.86)
-    assert counted_s(Phase.CONFIRM, QUICK, [p90, P99], [100.0, 10.0]) == 120
+    assert counted_s(Phase.CERTIFY, QUICK, [P99, p90], [100.0, 10.0]) == pytest.approx(19.86)
+    assert counted_s(Phase.CERTIFY, QUICK, [p90, P99], [100.0, 10.0]) == 120
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_a_window_waits_for_the_tenant_that_needs_most():
 )
 def test_what_cannot_be_certified_is_not_waited_for(settings, sla, rate_rps, lasts_s):
     assert rate_rps < lowest_rps(settings, sla)
-    assert counted_s(Phase.CONFIRM, settings, [sla], [rate_rps]) == lasts_s
-    beside = counted_s(Phase.CONFIRM, settings, [sla, P95], [rate_rps, 1000.0])
+    assert counted_s(Phase.CERTIFY, settings, [sla], [rate_rps]) == lasts_s
+    beside = counted_s(Phase.CERTIFY, settings, [sla, P95], [rate_rps, 1000.0])
     assert beside == lasts_s
 
 

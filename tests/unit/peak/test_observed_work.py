@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.simulation import batching, processor_sharing, workers
 from perseus.peak.lindley import departures_s
-from perseus.peak.observed_work import luck_of_work, observed_work
+from perseus.peak.observed_work import observed_work, work_error
 
 N = 3000
 
@@ -100,7 +100,7 @@ def test_few_requests_that_waited_are_not_enough(rng):
 def test_the_luck_of_work_is_as_large_as_theory_says(rng):
     """M/M/1: the limit at a fixed decay rate moves one to one with the service rate."""
     n, rate_rps = 5000, 140.0
-    luck = luck_of_work(rng.exponential(0.005, n), rate_rps, 4000, rng)
+    luck = work_error(rng.exponential(0.005, n), rate_rps, 4000, rng)
     # The decay rate is 60/s; by the delta method on rate = theta / (E exp(theta work) - 1).
     theta, mean = 60.0, 0.005
     moment = 1 / (1 - theta * mean)
@@ -108,4 +108,4 @@ def test_the_luck_of_work_is_as_large_as_theory_says(rng):
     expected = np.sqrt(variance / n) / (moment - 1)
     assert luck.std() == pytest.approx(expected, rel=0.35)
     assert np.mean(luck) == pytest.approx(1, abs=0.01)
-    assert np.all(luck_of_work(np.full(n, 0.005), rate_rps, 10, rng) == pytest.approx(1))
+    assert np.all(work_error(np.full(n, 0.005), rate_rps, 10, rng) == pytest.approx(1))

@@ -184,7 +184,7 @@ def test_more_evidence_gives_a_better_estimate():
 def test_the_certified_window_is_a_fresh_one_that_passed():
     peak = search(1)
     window = peak.windows[peak.certified_window]
-    assert (window.phase, window.verdict, window.scale) == (Phase.CONFIRM, "pass", peak.certified)
+    assert (window.phase, window.verdict, window.scale) == (Phase.CERTIFY, "pass", peak.certified)
 
 
 def test_an_sla_below_the_service_time_is_infeasible():
@@ -211,8 +211,8 @@ def test_what_few_requests_leave_undecided_is_not_infeasible():
     assert peak.outcome is Outcome.UNCERTIFIED
     assert np.isnan(peak.estimate) and not len(peak.posterior)
     assert peak.reason == (
-        "no rate passed, and the lowest did not surely fail: tenant, at 0.7/s, answered 100.0% and"
-        " had its p95 at 500.0 ms (57 requests, p95 needs 130)"
+        "no rate passed, and the lowest rate is undecided: tenant, at 0.7/s, answered 100.0% of"
+        " its requests, with a p95 of 500.0 ms (57 requests, p95 needs 130)"
     )
 
 
@@ -399,7 +399,7 @@ def begun(seed: int, service, **server) -> _Search:
 
 def confirmed_at_the_limit(seed: int) -> Verdict:
     """The verdict of one window that certifies, exactly where the SLA is just kept."""
-    return begun(seed, exponential(0.005))._measure(Phase.CONFIRM, MM1_LIMIT_RPS).verdict
+    return begun(seed, exponential(0.005))._measure(Phase.CERTIFY, MM1_LIMIT_RPS).verdict
 
 
 def test_a_window_at_the_limit_passes_as_seldom_as_the_confidence_says():
@@ -417,7 +417,7 @@ def test_several_looks_share_the_confidence(monkeypatch):
 
     monkeypatch.setattr("perseus.peak.search.judge", judged)
     found = begun(2, exponential(0.005))
-    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.ROOT, QUICK.root.looks)):
+    for phase, looks in ((Phase.BRACKET, QUICK.coarse.looks), (Phase.NEAR_LIMIT, QUICK.root.looks)):
         asked.clear()
         found._measure(phase, MM1_LIMIT_RPS)
         assert set(asked) == {1 - (1 - QUICK.confidence) / looks}
@@ -426,7 +426,7 @@ def test_several_looks_share_the_confidence(monkeypatch):
 
 def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
     on_the_way = begun(8, deterministic(0.005))
-    on_the_way._measure(Phase.ROOT, 165.0)
+    on_the_way._measure(Phase.NEAR_LIMIT, 165.0)
     estimate, posterior = on_the_way.estimate(165.0 / 1.3)
     assert 100 < estimate < 250 and np.ptp(posterior) > 0.01 * estimate
 
@@ -439,7 +439,7 @@ def test_windows_far_above_where_they_lead_still_give_an_interval(monkeypatch):
 
 def test_a_spoilt_search_has_no_interval():
     spoilt = begun(9, deterministic(0.005), send_lag_s=0.02)
-    spoilt._measure(Phase.ROOT, 165.0)
+    spoilt._measure(Phase.NEAR_LIMIT, 165.0)
     estimate, posterior = spoilt.estimate(160.0)
     assert estimate == 160.0 and len(posterior) == 0
 
@@ -482,13 +482,13 @@ def test_a_search_is_reproducible():
 def test_a_search_is_bounded_when_the_server_never_fails():
     settings = replace(QUICK, max_windows=6)
     peak = search(1, deterministic(1e-9), settings=settings)
-    most = {Phase.WARM_UP: 2, Phase.BRACKET: 6, Phase.SPEED: 4, Phase.CONFIRM: 1}
+    most = {Phase.WARM_UP: 2, Phase.BRACKET: 6, Phase.PROBE: 4, Phase.CERTIFY: 1}
     assert all(sum(w.phase is phase for w in peak.windows) <= n for phase, n in most.items())
     assert {window.phase for window in peak.windows} == set(most)
     # Nobody would use an estimate without its uncertainty: it is none, and not said to be one.
     assert peak.outcome is Outcome.UNCERTIFIED and len(peak.posterior) == 0
     highest = max(window.scale for window in peak.windows if window.on_the_line)
-    assert f"tenant at {highest:.1f}/s: the limit lies above" in peak.reason
+    assert f"tenant at {highest:.1f}/s: the limit is higher" in peak.reason
     assert peak.certified == highest
 
 
@@ -544,7 +544,7 @@ def test_every_fresh_window_must_pass_when_several_are_asked_for():
     settings = replace(QUICK, confirmations=3)
     peak = search(2, settings=settings)
     last = peak.windows[peak.certified_window - 2 : peak.certified_window + 1]
-    assert [w.phase for w in last] == [Phase.CONFIRM] * 3
+    assert [w.phase for w in last] == [Phase.CERTIFY] * 3
     assert {(w.scale, str(w.verdict)) for w in last} == {(peak.certified, "pass")}
 
 
@@ -608,7 +608,7 @@ def test_windows_in_which_something_took_half_of_the_server_are_tried_again():
     assert len(slow) > 8 and all(w.tenants[0].slowed == pytest.approx(2, rel=0.3) for w in slow)
     spoilt = [window for window in slow if window.verdict is Verdict.INVALID]
     assert len(spoilt) > 8 and all(window.tenants[0].disturbed for window in spoilt)
-    certifying = [window for window in windows if window.phase is Phase.CONFIRM]
+    certifying = [window for window in windows if window.phase is Phase.CERTIFY]
     assert Verdict.INVALID not in {window.verdict for window in certifying}
     assert {window.tenants[0].slowed for window in certifying} == {1.0}
 
@@ -696,7 +696,7 @@ class Others(SimulatedServer):
         with super().offer(rates_rps, duration_s) as load:
             yield BesideOthers(load, share)
 
-    def until_quiet(self, foreign):
+    def wait_until_idle(self, foreign):
         if self.leave:
             self.foreign_cpu = 0.0
         return self.foreign_cpu <= foreign
@@ -718,8 +718,8 @@ def test_other_processes_that_never_rest_are_put_up_with_to_a_degree():
     assert first[:2] == [Verdict.INVALID] * 2 and first[2] is not Verdict.INVALID
     assert put_up_with.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
     used = "other processes used 20% of the server's cores, among them make (process 7)"
-    assert put_up_with.others == used
-    assert search(1, deterministic(0.005), kind=Others, foreign_cpu=0.05).others == ""
+    assert put_up_with.other_load == used
+    assert search(1, deterministic(0.005), kind=Others, foreign_cpu=0.05).other_load == ""
     too_much = search(1, deterministic(0.005), kind=Others, foreign_cpu=0.6)
     assert np.isnan(too_much.certified)
     said = "other processes used 60% of the server's cores, among them make (process 7)"
@@ -741,7 +741,7 @@ def test_others_who_come_late_leave_an_estimate_that_nothing_certifies(come_at):
     assert found.outcome is Outcome.DISTURBED and "other processes used 60%" in found.reason
     assert found.reason.startswith("there is an estimate")
     assert found_limit(found.outcome, found.estimate, found.posterior)
-    confirming = [window for window in found.windows if window.phase is Phase.CONFIRM]
+    confirming = [window for window in found.windows if window.phase is Phase.CERTIFY]
     assert len({window.scale for window in confirming}) == 1
 
 
@@ -753,8 +753,8 @@ def test_others_who_leave_when_they_are_waited_for_cost_no_answer(come_at):
     assert len(spoilt) == 3 and len({window.scale for window in spoilt}) == 1
     assert found.outcome is Outcome.OK
     after = found.windows[found.windows.index(spoilt[-1]) + 1 :]
-    assert after[0].phase is Phase.SPEED  # those before were seen beside others
-    assert len(found.speeds_rps[0]) == sum(window.phase is Phase.SPEED for window in after)
+    assert after[0].phase is Phase.PROBE  # those before were seen beside others
+    assert len(found.speeds_rps[0]) == sum(window.phase is Phase.PROBE for window in after)
     assert found.estimate == pytest.approx(MD1_LIMIT_RPS, rel=0.05)
 
 
@@ -795,4 +795,4 @@ def test_the_worst_tenant_decides_a_window():
 
 def test_where_no_window_is_valid_the_search_still_says_where_it_stands():
     late = begun(9, deterministic(0.005), send_lag_s=0.02)
-    assert 80 < late.near_root(80.0, 320.0) < 320
+    assert 80 < late.near_limit_windows(80.0, 320.0) < 320

@@ -11,7 +11,7 @@ import pytest
 from perseus.peak.evidence import Evidence
 from perseus.peak.stats import Exceedances
 from perseus.peak.system import Observation
-from perseus.peak.verdict import NO_QUIET, QUIET, TenantWindow, Tolerance, counted, judge
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, TenantWindow, Tolerance, counted, judge
 from perseus.peak.window import Phase, Window
 from perseus.study.sla import Sla
 from perseus.traffic.requests import Requests, Status
@@ -40,7 +40,7 @@ def verdict(
     sla: Sla = SLA,
     foreign_gpu: float | None = None,
     slowed: float = 1.0,
-    tolerance: Tolerance = QUIET,
+    tolerance: Tolerance = ON_IDLE_HOST,
 ) -> TenantWindow:
     """The verdict on all of them, one second after the last."""
     start_ns = int(part.intended_ns[0])
@@ -117,8 +117,8 @@ def test_other_work_on_the_servers_gpu_spoils_it_as_that_on_its_cores_does():
     assert both.reason == "other processes used 50% of the server's cores"
     for share in (0.1, 0.0, None):
         assert verdict(requests(), foreign_gpu=share).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.4, tolerance=NO_QUIET).verdict == "pass"
-    assert verdict(requests(), foreign_gpu=0.6, tolerance=NO_QUIET).verdict == "invalid"
+    assert verdict(requests(), foreign_gpu=0.4, tolerance=ON_BUSY_HOST).verdict == "pass"
+    assert verdict(requests(), foreign_gpu=0.6, tolerance=ON_BUSY_HOST).verdict == "invalid"
 
 
 def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
@@ -130,22 +130,25 @@ def test_a_server_that_something_slowed_is_not_blamed_for_late_answers():
     assert verdict(late(requests(), 0.05), slowed=1.4).verdict == "undecided"
     assert verdict(late(requests(), 0.05), slowed=1.6).verdict == "invalid"
     assert verdict(requests(), slowed=2.1).verdict == "pass"
-    assert verdict(some_late, slowed=2.1, tolerance=NO_QUIET).verdict == "invalid"
-    assert verdict(some_late, slowed=2.1, tolerance=replace(QUIET, slowed=np.inf)).verdict == "fail"
+    assert verdict(some_late, slowed=2.1, tolerance=ON_BUSY_HOST).verdict == "invalid"
+    assert (
+        verdict(some_late, slowed=2.1, tolerance=replace(ON_IDLE_HOST, slowed=np.inf)).verdict
+        == "fail"
+    )
 
 
 def test_what_else_ran_on_the_host_is_told_from_what_the_client_did():
     foreign, idle = verdict(requests(), foreign=0.34), verdict(sent_late(requests(), 5), cpu=0.05)
     for seen in (foreign, idle):
         assert seen.verdict == "invalid" and seen.disturbed
-    assert "only 5% of its core: the host held it up" in idle.reason
+    assert "only 5% of its core: the host delayed it" in idle.reason
     for seen in (
         verdict(requests()),
         verdict(requests(), cpu=0.9),
         verdict(sent_late(requests(), 5), cpu=0.4),
         verdict(late(requests(), 0.2), foreign=0.05),
     ):
-        assert not seen.disturbed and "held it up" not in seen.reason
+        assert not seen.disturbed and "delayed it" not in seen.reason
 
 
 def test_a_client_that_stalls_for_half_a_window_does_not_make_the_server_fail():
@@ -194,7 +197,7 @@ def test_requests_that_were_never_sent_are_not_late():
 def test_nor_do_they_bear_on_the_limit():
     part, sla = few_unsent(), Sla(latency_ms=100, percentile=99.9)
     seen = Observation(int(part.intended_ns[0]), 5000 / RATE_RPS + 1, (part,), (0.1,))
-    window = Window(Phase.ROOT, 1.0, 0.0, 1.0, (verdict(part, sla=sla),), seen)
+    window = Window(Phase.NEAR_LIMIT, 1.0, 0.0, 1.0, (verdict(part, sla=sla),), seen)
     assert not Evidence.of(window, 0, sla, grace_s=0.0).late.any()
 
 
@@ -318,11 +321,11 @@ def test_the_longest_lag_is_that_of_any_tenant():
 @pytest.mark.parametrize(
     ("latency_ms", "cpu", "tolerance", "found"),
     [
-        (90, 0.1, QUIET, "invalid"),
-        (90, 0.1, NO_QUIET, "pass"),
-        (90, 0.5, NO_QUIET, "invalid"),  # the client's own work may be what makes it late
-        (120, 0.1, NO_QUIET, "invalid"),  # on time it might have been within the SLA
-        (300, 0.1, NO_QUIET, "fail"),
+        (90, 0.1, ON_IDLE_HOST, "invalid"),
+        (90, 0.1, ON_BUSY_HOST, "pass"),
+        (90, 0.5, ON_BUSY_HOST, "invalid"),  # the client's own work may be what makes it late
+        (120, 0.1, ON_BUSY_HOST, "invalid"),  # on time it might have been within the SLA
+        (300, 0.1, ON_BUSY_HOST, "fail"),
     ],
 )
 def test_sends_held_up_for_long_spoil_no_answers_within_the_sla_where_there_is_no_quiet(
@@ -343,7 +346,7 @@ def test_a_tenant_whose_client_was_punctual_is_not_told_that_it_was_held_up():
         ).reason
         for i in range(2)
     ]
-    assert "the host held it up" in reasons[0]
+    assert "the host delayed it" in reasons[0]
     assert "of another tenant" in reasons[1] and "held" not in reasons[1]
 
 

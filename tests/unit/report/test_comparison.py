@@ -17,7 +17,7 @@ import synthetic_files
 
 from perseus.peak.stats import Interval
 from perseus.report import headline
-from perseus.report.comparison import files, page, text, words
+from perseus.report.comparison import files, page, sentences, text
 from perseus.report.comparison.changes import changes
 from perseus.report.comparison.figure import draw
 from perseus.report.style import drawing, save
@@ -158,37 +158,37 @@ def test_an_unknown_noise_is_said(sources):
     alone = [replace(sources[name], records=tuple(r for r in sources[name].records
                                                   if r.task.repeat == 1))
              for name in ("base", "slower")]  # fmt: skip
-    assert "The noise of the host is not known" in words.noise(compare(*alone, 200))
+    assert "The noise of the host is not known" in sentences.noise(compare(*alone, 200))
 
 
 def test_intervals_of_repeats_in_tables_are_no_unknown_noise(sources):
     told = {"records": (), "without_records": "it has not all of its records"}
     base, new = (replace(sources[name], **told) for name in ("base", "slower"))
-    said = words.noise(compare(base, new, 200))
+    said = sentences.noise(compare(base, new, 200))
     assert "the variation between its repeats" in said and "nothing was repeated" not in said
     assert "single measurements" not in said
     peaks = base.tables["peaks"]
     once = peaks.assign(repeats_used=peaks["repeats_used"].where(peaks["kind"] == "mix", 1))
     mixed = replace(base, tables={**base.tables, "peaks": once})
-    said = words.noise(compare(mixed, new, 200))
+    said = sentences.noise(compare(mixed, new, 200))
     assert "single measurements and of p95 allow for the usual changes in a host's speed." in said
 
 
 def test_the_noise_of_the_quietest_and_of_the_noisiest_server_is_said(found):
     deviations = {"a": np.full(3, 0.02), "b": np.full(3, 0.01), "c": np.full(3, 0.08)}
     noise = replace(found["slower"].noise, deviations=deviations)
-    said = words.noise(replace(found["slower"], noise=noise))
+    said = sentences.noise(replace(found["slower"], noise=noise))
     assert "the variation between repeats: 1.0 % to 8.0 %, by server." in said
 
 
 def test_a_change_is_signed_and_an_open_end_said():
-    assert words.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
+    assert sentences.change(Interval(1.072, 1.021, 1.12)) == "+7.2 % (+2.1 % to +12 %)"
     for low, high in ((0.0, np.inf), (0.08, 2800.0)):
-        said = words.change(Interval(0.9, low, high))
+        said = sentences.change(Interval(0.9, low, high))
         assert said == "\N{MINUS SIGN}10 % (no bound to no bound)"
     # The end that a verdict rests on is always said.
-    assert words.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
-    assert words.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
+    assert sentences.change(Interval(20.0, 1.8, 30.0)) == "+1900 % (+80 % to +2900 %)"
+    assert sentences.change(Interval(0.05, 0.04, 0.6)).endswith("to \N{MINUS SIGN}40 %)")
 
 
 def test_hosts_versions_settings_and_prices_that_differ_are_listed(sources):
@@ -228,16 +228,18 @@ SVG = b'<svg xmlns="http://www.w3.org/2000/svg"/>'
 def test_the_page_answers_in_one_sentence(found, sources):
     same = compare(sources["base"], sources["base"], 200)
     slower = "8 of 13 compared values got worse; the others show no difference."
-    assert words.answer(found["slower"]) == slower
-    assert re.fullmatch(r"None of \d+ compared values shows a difference .*", words.answer(same))
+    assert sentences.answer(found["slower"]) == slower
+    assert re.fullmatch(
+        r"None of \d+ compared values shows a difference .*", sentences.answer(same)
+    )
     nothing = replace(same, judged=())
-    assert words.answer(nothing) == "Nothing in these two studies can be compared."
+    assert sentences.answer(nothing) == "Nothing in these two studies can be compared."
     faster = compare(sources["slower"], sources["base"], 200)
-    assert re.fullmatch(r"\d of \d+ compared values got better; .*", words.answer(faster))
+    assert re.fullmatch(r"\d of \d+ compared values got better; .*", sentences.answer(faster))
     both = replace(same, judged=(*found["slower"].judged, *faster.judged))
-    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", words.answer(both))
+    assert re.fullmatch(r"Of \d+ .*, 8 got worse and \d got better.", sentences.answer(both))
     for each in (found["slower"], same, nothing, faster, both):
-        assert headline.words(words.answer(each)) <= headline.MOST_WORDS
+        assert headline.word_count(sentences.answer(each)) <= headline.MOST_WORDS
 
 
 def test_the_page_has_key_figures_a_picture_to_look_into_and_every_value(found):

@@ -14,7 +14,7 @@ from perseus.report import configuration, evidence, links, main_tables
 from perseus.report import page as report_page
 from perseus.report.evidence import PageEvidence
 from perseus.report.figure_data import FigureData
-from perseus.report.shown import BELOW, MOST_ROWS
+from perseus.report.shown_tables import BELOW, MOST_ROWS
 from perseus.results import tables
 from perseus.results.study_results import StudyResults
 from perseus.study.demand import Demand, ModelDemand

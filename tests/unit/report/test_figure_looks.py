@@ -13,7 +13,7 @@ from drawn import STYLE, figure_of
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from perseus.report import drawing, marks, style, who_shares
+from perseus.report import drawing, plot_marks, sharing_labels, style
 from perseus.report.figure_data import COLOURS, DASHES, HATCHES, MARKERS, FigureData
 from perseus.report.figures import (
     data_of,
@@ -122,7 +122,7 @@ def test_quantities_without_samples_have_no_panels(failed):
     ],
 )
 def test_an_interval_that_goes_on_ends_in_an_arrow(ends, limit, reach, arrow):
-    for put, axis in ((marks.interval, 0), (marks.upright, 1)):
+    for put, axis in ((plot_marks.interval, 0), (plot_marks.upright, 1)):
         axes = Figure().subplots()
         put(axes, 0.0, ends, limit, color="black")
         (bar,) = axes.collections
@@ -208,7 +208,7 @@ def test_who_shares_stands_beside_the_ratios_of_three_tenants_the_best_on_top():
     sizes = {row: [0.0] * 3 for row in rows}
     for text in panel.texts:
         if text.get_text() in ("●", "○"):
-            row, column = rows[int(text.xy[1])], round(text.xyann[0] / who_shares.COLUMN_PT) - 1
+            row, column = rows[int(text.xy[1])], round(text.xyann[0] / sharing_labels.COLUMN_PT) - 1
             seen[row][column], sizes[row][column] = text.get_text(), text.get_fontsize()
     assert seen == {
         "mix 1 : 1 : 1": ["●", "●", "●"],

@@ -300,7 +300,7 @@ def test_without_a_ceiling_of_the_client_its_figure_says_so(study):
     frames = {name: pd.read_parquet(path) for name, path in study[0].items()}
     frames["ceilings"] = frames["ceilings"].head(0)
     (axes,) = figure_of("ceilings", FigureData(frames)).axes
-    assert [text.get_text() for text in axes.texts] == ["no ceiling of the client was looked for"]
+    assert [text.get_text() for text in axes.texts] == ["no ceiling of the client was measured"]
 
 
 def test_a_tenant_has_one_colour_everywhere(study):

@@ -36,7 +36,7 @@ from test_sentences import (
 
 from perseus.report import headline as headlines
 from perseus.report import page as report_page
-from perseus.report.headline import MOST_WORDS, headline, words
+from perseus.report.headline import MOST_WORDS, headline, word_count
 from perseus.report.key_figures import MOST_CARDS, Card, cards
 from perseus.results.study_results import StudyResults
 from perseus.study.experiments import OTHER_KINDS
@@ -47,7 +47,10 @@ NOTHING = {"estimate_rps": None, "ci_low_rps": None, "ci_high_rps": None, "certi
 
 # A headline, tables that make it true, and tables that make it false.
 HEADLINES = {
-    "This run shows that everything works; it is too short for an answer.": (study(*SMOKE), SURE),
+    "This run only shows that everything works; it is too short for a result.": (
+        study(*SMOKE),
+        SURE,
+    ),
     "No combination of the measured servers carries the demand.": (fleet(together=NO_FLEET), ASKED),
     "The demand is zero: no server is needed.": (
         fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
@@ -95,9 +98,9 @@ HEADLINES = {
         DEAR,
     ),
     "On full servers, sharing saves at most 11 % and costs at most 11 % more.": (CLOSE, SURE),
-    "Too close to tell whether sharing saves money on full servers (saving: \N{MINUS SIGN}32 % to"
-    " 27 %).": (UNSURE_AT_ALL, CLOSE),
-    "Too close to tell whether sharing saves money on full servers (saving: no bound).": (
+    "The data do not show whether sharing saves money on full servers (saving: \N{MINUS SIGN}32"
+    " % to 27 %).": (UNSURE_AT_ALL, CLOSE),
+    "The data do not show whether sharing saves money on full servers (saving: no bound).": (
         study(savings(OPEN)),
         CLOSE,
     ),
@@ -127,7 +130,7 @@ HEADLINES = {
 @pytest.mark.parametrize("text", HEADLINES)
 def test_the_answer_is_one_sentence_of_twenty_words_that_is_true(text):
     true, false = HEADLINES[text]
-    assert headline(true).text == text and words(text) <= MOST_WORDS
+    assert headline(true).text == text and word_count(text) <= MOST_WORDS
     assert headline(false).text != text
 
 
@@ -150,7 +153,7 @@ def test_a_study_of_another_kind_begins_with_what_it_found(kind, tmp_path):
         name: table.to_pandas() for name, table in synthetic_files.all_tables(results).items()
     }
     found = headline(tables)
-    assert words(found.text) <= MOST_WORDS and "did not succeed" not in found.text
+    assert word_count(found.text) <= MOST_WORDS and "did not succeed" not in found.text
 
 
 def test_key_figures_are_peaks_alone_and_together_and_what_sharing_saves_and_costs():

@@ -53,7 +53,7 @@ def test_an_answer_is_as_sure_as_its_verdict(frames):
     assert kinds == ["yes"] * 3
     close = frames["recommendations"].assign(verdict="too close to tell")
     (first, *_) = answers({"recommendations": close})
-    assert first.kind == "unclear" and first.headline.endswith(", but it is too close to tell")
+    assert first.kind == "unclear" and first.headline.endswith(", but the data do not confirm it")
     nothing = frames["recommendations"].assign(verdict="none", setting=None)
     (first, *_) = answers({"recommendations": nothing})
     assert (first.kind, first.headline) == ("no", "resnet18: no setting is to be recommended")

@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from perseus.report import drawing
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import by_server
+from perseus.report.plot_marks import by_server
 from perseus.report.style import few, short
 from perseus.results.study_results import StudyResults
 
@@ -212,7 +212,7 @@ def grid_of(keys, broken):
     for question in task.grids:
         for i, setting in enumerate(question.settings):
             words = [f"key_{n}{'_long' * broken} {i + n}" for n in range(keys)]
-            object.__setattr__(setting, "words", ", ".join(words))
+            object.__setattr__(setting, "description", ", ".join(words))
     return laid_out("grid", results_of(synthetic.grid_records(factors), task))
 
 

@@ -37,16 +37,17 @@ def test_pairs_that_were_not_measured_are_told_with_their_error_and_the_best_and
         row("b 1 : c 1", np.nan, 1.1),
     )
     assert (
-        answer.headline == "On cpu1, 2 pairs need no measuring at an error of 9.0 % (nine of ten)"
+        answer.headline == "On cpu1, 2 pairs need no measurement if an error of 9.0 % is"
+        " acceptable (for nine in ten predictions)"
     )
     assert answer.sentences[0].startswith("B2 predicts them from 6 mixes")
-    assert "b 1 : c 1 shares best, 1.10" in answer.sentences[1]
+    assert "The highest sharing ratio is 1.10 (b 1 : c 1)" in answer.sentences[1]
     assert "a 1 : c 1 worst, 0.70" in answer.sentences[1]
 
 
 def test_one_pair_is_one():
     (answer,) = said(MEASURED, row("a 1 : c 1", np.nan, 0.7))
-    assert "one pair needs no measuring" in answer.headline
+    assert "one pair needs no measurement" in answer.headline
     assert "B2 predicts it from 6 mixes that were measured." in answer.sentences
     assert not any("best" in sentence or "worst" in sentence for sentence in answer.sentences)
 
@@ -65,9 +66,10 @@ def test_pairs_that_measuring_would_tell_better_are_not_said_to_need_none():
     """However many they are: an error of 275 % spares nobody a measurement."""
     far = [row(f"a 1 : {name} 1", np.nan, 0.7, within=2.75, enough=False) for name in "cd"]
     near, told = said(row("a 1 : e 1", np.nan, 0.7), *far)
-    assert near.headline.startswith("On cpu1, one pair needs no measuring")
+    assert near.headline.startswith("On cpu1, one pair needs no measurement")
     assert told.headline == (
-        "On cpu1, 2 pairs are predicted within 275 % (nine of ten): measure those that matter"
+        "On cpu1, 2 pairs are predicted within 275 % (for nine in ten predictions): measure"
+        " those that matter to you"
     )
     assert told.kind == "unclear"
 
@@ -82,14 +84,14 @@ def test_each_preset_of_a_server_is_told_apart_and_a_smoke_run_tells_nothing():
 
 
 def test_what_was_measured_in_one_run_is_said_to_be():
-    once, foretold = PEAK | {"mix": "b", "repeats_used": 1}, PEAK | {"verdict": "predicted"}
+    once, predicted_record = PEAK | {"mix": "b", "repeats_used": 1}, PEAK | {"verdict": "predicted"}
 
     def caveats(*peaks):
         (answer,) = said(row("a 1 : b 1", np.nan, 0.8), peaks=peaks)
         return [each for each in answer.sentences if "measured in one run" in each]
 
-    assert not caveats(PEAK) and not caveats(PEAK, foretold | {"repeats_used": 1})
-    assert caveats(once, foretold)[0].startswith("All of it was measured in one run: ")
-    assert caveats(PEAK, once)[0].startswith("Of it, b was measured in one run: ")
+    assert not caveats(PEAK) and not caveats(PEAK, predicted_record | {"repeats_used": 1})
+    assert caveats(once, predicted_record)[0].startswith("Each mix was measured in one run: ")
+    assert caveats(PEAK, once)[0].startswith("b was measured in one run: ")
     two = caveats(PEAK, once, once | {"mix": "c"})
-    assert two[0].startswith("Of it, b and c were measured in one run: ")
+    assert two[0].startswith("b and c were measured in one run: ")

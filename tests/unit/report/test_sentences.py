@@ -27,7 +27,7 @@ OF_LINES = [
     SHARED,
 ]
 PEAK = {"certified_rps": 90.0, "estimate_rps": 100.0, "ci_low_rps": 95.0, "ci_high_rps": 105.0}
-PEAK |= {"others": "", "measured_s": 100.0}
+PEAK |= {"other_load": "", "measured_s": 100.0}
 SAVED = {
     **{"saving": 0.2, "ci_low": 0.15, "ci_high": 0.25, "probability_of_saving": 0.98},
     **{"ci_simultaneous_low": 0.14, "ci_simultaneous_high": 0.26, "lines_compared": 1},
@@ -194,12 +194,12 @@ OF_SHARING = {
         study(savings(OPEN | {"ci_simultaneous_low": -0.05})),
         study(savings(OPEN)),
     ),
-    "Too close to tell whether on full servers a and b should share: the saving is": (
+    "The data do not show whether on full servers a and b should share: the saving is": (
         UNSURE_AT_ALL,
         CLOSE,
     ),
     # The interval of the best mix does not contain 0, but another's does.
-    "Too close to tell whether on full servers a and b should share One shared": (
+    "The data do not show whether on full servers a and b should share One shared": (
         study(savings(LOST, MIX), savings=[OTHER | WIDE | {"saving": -0.4}]),
         UNSURE_AT_ALL,
     ),
@@ -243,20 +243,20 @@ OF_SHARING = {
         of_three("0 : 1 : 1", "1 : 0 : 1", rates=(100.0, 90.0)),
         of_three("1 : 1 : 1", "0 : 1 : 1"),
     ),
-    "No rate of a and b together was certified on one cpu1 server: a 1 : 1 b (client limited); make"
-    " again measures a 1 : 1 b once more": (
+    "No rate of a and b together was certified on one cpu1 server: a 1 : 1 b (client limited);"
+    " to measure a 1 : 1 b again, run `make again`": (
         study(*all_end("client_limited")),
         study(*all_end("client_limited"), peaks({"certified_rps": 90.0}, MIX)),
     ),
-    "a 1 : 1 b (disturbed), a 3 : 1 b (failed); make again measures a 1 : 1 b and a 3 : 1 b once": (
+    "a 1 : 1 b (disturbed), a 3 : 1 b (failed); to measure a 1 : 1 b and a 3 : 1 b again, run": (
         study(*all_end("disturbed"), savings=[FAILED], peaks=[OTHER | DIED]),
         study(*all_end("disturbed")),
     ),
-    "a 1 : 1 b (infeasible), a 3 : 1 b (failed); make again measures a 3 : 1 b once more": (
+    "a 1 : 1 b (infeasible), a 3 : 1 b (failed); to measure a 3 : 1 b again, run `make again`": (
         study(*all_end("infeasible"), savings=[FAILED], peaks=[OTHER | DIED]),
         study(*all_end("infeasible")),
     ),
-    "together was certified on one cpu1 server: a 1 : 1 b (blocked); make again measures b once": (
+    "together was certified on one cpu1 server: a 1 : 1 b (blocked); to measure b again, run": (
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "unsteady"}, "b")),
         study(*all_end("blocked"), peaks(NOTHING_FOUND | {"verdict": "infeasible"}, "b")),
     ),
@@ -307,17 +307,17 @@ OF_SHARING = {
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE | FAR_WORSE]),
     ),
-    "a 3 : 1 b 1.20 times, a 3 : 1 b 1.20 times, and 1 more below that.": (
+    "a 3 : 1 b 1.20 times, a 3 : 1 b 1.20 times, and 1 more with a lower ratio.": (
         study(
             savings({"lines_compared": 6}),
             savings=[OTHER | SAVED | WORSE | {"load_line": f"mix-{n}-1"} for n in range(3, 8)],
         ),
         study(savings({"lines_compared": 2}), savings=[OTHER | SAVED | WORSE]),
     ),
-    "Differences below 25 % are this host's noise (two single cells of the same, on restarted"
-    " servers): this one may be.": (study(savings({"noise_floor": 0.25})), SURE),
-    "Differences below 5.0 % are this host's noise (two single cells of the same, on restarted"
-    " servers).": (
+    "Differences below 25 % are this host's noise (between two runs of the same cell, on"
+    " restarted servers): this one may be.": (study(savings({"noise_floor": 0.25})), SURE),
+    "Differences below 5.0 % are this host's noise (between two runs of the same cell, on"
+    " restarted servers).": (
         study(savings({"noise_floor": 0.05})),
         study(savings({"noise_floor": 0.25})),
     ),
@@ -342,15 +342,14 @@ OF_SHARING = {
         study(("costs", None, {"share": 0.25, "accelerator": "T4:1"})),
         SURE,
     ),
-    "Of a only 2 of 3 repeats found a limit (repeat 2: it was lost). The estimate is their mean;"
-    " what the others would have done to it is not known, so that an end of its interval is"
-    " open.": (
+    "Of a only 2 of 3 repeats found a limit (repeat 2: it was lost). The estimate is their mean."
+    " The other repeats could have changed it, so its interval has an open end.": (
         study(peaks({"repeats_used": 2, "reason": "repeat 2: it was lost"}, "a")),
         SURE,
     ),
-    "While a was measured, others used 30%, at most, in a window that counts: its limit may have"
-    " been found too low.": (
-        study(peaks({"others": "others used 30%"}, "a")),
+    "While a was measured, others used 30%, at most, in a valid window: its limit may be too"
+    " low.": (
+        study(peaks({"other_load": "others used 30%"}, "a")),
         SURE,
     ),
     "The speed of the server changed while a was measured (it slowed down).": (
@@ -361,7 +360,7 @@ OF_SHARING = {
         study(peaks({"verdict": "predicted", "certified_rps": None}, MIX)),
         SURE,
     ),
-    "Not certified: b. The estimates stand, but no tested rate passed with confidence in every"
+    "Not certified: b. The estimates are valid, but no tested rate was certified in every"
     " repeat.": (
         study(peaks({"verdict": "uncertified", "certified_rps": None}, "b")),
         SURE,
@@ -370,20 +369,20 @@ OF_SHARING = {
         study(peaks({"verdict": "failed", "repeats_used": 2, "certified_rps": None}, "a")),
         study(peaks({"verdict": "failed", "repeats_used": 2}, "a")),
     ),
-    "but no tested rate passed with confidence.": (
+    "but no tested rate was certified.": (
         study(peaks(ONCE | {"verdict": "uncertified", "certified_rps": None}, "b")),
         study(peaks({"verdict": "uncertified", "certified_rps": None}, "b")),
     ),
-    "Each point rests on one run: the intervals cover the variation within a run, not that from one"
-    " start of the server to the next.": (study(peaks(ONCE)), SURE),
-    "Each point of a and b rests on one run": (
+    "Each point comes from one run: the intervals include the variation within a run, but not"
+    " the variation between starts of the server.": (study(peaks(ONCE)), SURE),
+    "Each point of a and b comes from one run": (
         study(peaks(ONCE, "a"), peaks(ONCE, "b")),
         study(peaks(ONCE)),
     ),
     sharing.QUICK: (study(peaks({"preset": "quick"}), savings({"preset": "quick"})), SURE),
     "The cheapest dedicated server a: gpu1 at 0.200 USD per million inferences (0.100 to 0.250), by"
     " the estimates the cheapest of 2 servers (on-demand).": (study(costs=[GPU_COST]), SURE),
-    "And so on, for 13 models in all.": (
+    "The table lists all 13 models.": (
         study(costs=ON_TWO_SERVERS),
         study(costs=ON_TWO_SERVERS[2:]),
     ),
@@ -441,14 +440,14 @@ OF_FLEETS = {
         fleet(together=NO_FLEET),
         ASKED,
     ),
-    "Nothing is asked for, so that no server is needed": (
+    "The demand is zero: no server is needed": (
         fleet(together={"servers": 0, "usd_per_month": 0.0}, models=[]),
         ASKED,
     ),
     "Buy 3 servers for 219 USD per month: 3 x (a 1 : 1 b)": (ASKED, fleet(together=NO_FLEET)),
     "Buy 1 server for": (fleet(together={"servers": 1}), ASKED),
-    "These servers carry a 10, b 20 requests/s within every SLA. The plan rests on lower limits of"
-    " what servers were measured to carry. The servers are enough with a probability of 0.970.": (
+    "These servers carry a 10, b 20 requests/s within every SLA. The plan uses lower limits of"
+    " the measured capacities. The servers are enough with a probability of 0.970.": (
         ASKED,
         SURE,
     ),
@@ -456,18 +455,19 @@ OF_FLEETS = {
         fleet(together={"probability_enough": 1.0}),
         ASKED,
     ),
-    "Each of these limits is 95 % sure by itself, not all of them at once. To be as sure of the"
-    " fleet, leave head-room (demand: headroom).": (
+    "Each of these limits is 95 % sure by itself, but not all of them together. To be as sure of"
+    " the fleet, leave head-room (demand: headroom).": (
         fleet(together={"probability_enough": 0.94}),
         fleet(together={"probability_enough": 0.95}),
     ),
-    "Whether this is the cheapest fleet is not proven: when the solver's time was over, one that"
-    " costs 3.0 % less was not ruled out.": (
+    "The solver ran out of time before it could exclude a fleet that costs 3.0 % less.": (
         fleet(together={"status": "time limit", "gap": 0.03}),
         ASKED,
     ),
-    "Some capacities were measured with the preset smoke, which is too short to rest a purchase"
-    " on.": (fleet(peaks({"preset": "smoke"}, "a")), ASKED),
+    "Some capacities were measured with the preset smoke, which is too short for a purchase.": (
+        fleet(peaks({"preset": "smoke"}, "a")),
+        ASKED,
+    ),
     "A simulated queue with Poisson arrivals keeps every SLA, too: 96 % of the requests of b take"
     " at most 40 ms.": (
         ASKED,
@@ -487,7 +487,7 @@ OF_FLEETS = {
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": 0.9989, "sla_share": 1 - 0.001}]),
         ASKED,
     ),
-    "The same is so of 2 more models: see fleet_models.csv.": (
+    "The same holds for 2 more models: see fleet_models.csv.": (
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abcde"]),
         fleet(models=[MODEL | {"model": name, "attained": 0.5} for name in "abc"]),
     ),
@@ -503,7 +503,7 @@ OF_FLEETS = {
         ASKED,
         fleet(models=[MODEL, MODEL | {"model": "b", "attained": None}]),
     ),
-    "Dedicated servers alone are no way: no server was found to carry c.": (
+    "Dedicated servers alone do not carry the demand: no server was found to carry c.": (
         fleet(apart=NO_FLEET),
         ASKED,
     ),
@@ -516,8 +516,7 @@ OF_FLEETS = {
         ASKED,
     ),
     "Sharing saves nothing at this demand: dedicated servers cost as much.": (AS_DEAR, ASKED),
-    "What sharing would save is not known: for no server that these models share a lower limit"
-    " was found.": (
+    "The saving of sharing is not known: no server that these models share has a lower limit.": (
         fleet(peaks({"ci_low_rps": 0.0}, MIX), together={"usd_per_hour": 0.4, "saving": 0.0}),
         AS_DEAR,
     ),
@@ -526,19 +525,19 @@ OF_FLEETS = {
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
     ),
-    "With servers of the type cpu2 alone it would cost 365 USD per month: 3 x (a 1 : 1 b).": (
+    "With servers of type cpu2 only, the fleet would cost 365 USD per month: 3 x (a 1 : 1 b).": (
         fleet(rows=[TYPED]),
         fleet(rows=[TYPED | {"usd_per_hour": 0.3}]),
     ),
-    "At the low demand (a 1, b 2 requests/s) 1 server would do, for 73.0 USD per month.": (
+    "At the low demand (a 1, b 2 requests/s) 1 server would be enough, for 73.0 USD per month.": (
         fleet(rows=AT_NIGHT),
         fleet(rows=[row | {"servers": 0} for row in AT_NIGHT]),
     ),
-    "No server is planned for b at the low demand: it is stated as 0.": (
+    "No server is planned for b at the low demand: its demand is 0.": (
         fleet(rows=[row | {"demand": "a 1, b 0"} for row in AT_NIGHT]),
         fleet(rows=[row | {"demand": "a 1, b 10"} for row in AT_NIGHT]),
     ),
-    "No server is planned for c, d: it is stated as 0.": (
+    "No server is planned for c, d: its demand is 0.": (
         fleet(together={"demand": "a 1, c 0, d 0"}),
         fleet(together={"demand": "a 1, c 0.1, d 20"}),
     ),
@@ -546,23 +545,23 @@ OF_FLEETS = {
         ASKED,
         fleet(changes=[CHANGE | {"usd_per_month": None, "servers": None, "reason": "none"}]),
     ),
-    "40 % of the demand is on servers at the spot price; their revocations lose 0.2 % of it on"
-    " average, and what new machines take to boot: with servers that make up for it, expect 220 USD"
-    " per month.": (
+    "40 % of the demand is on servers at the spot price; revocations lose 0.2 % of this demand"
+    " on average, plus the boot time of new machines: with additional servers to compensate,"
+    " expect 220 USD per month.": (
         fleet(together=OFTEN | {"lost_to_revocations": 0.002, "usd_per_month_expected": 220.0}),
         ASKED,
     ),
-    "their revocations lose less than 0.1 % of it": (
+    "revocations lose less than 0.1 % of this demand": (
         fleet(together=OFTEN | {"lost_to_revocations": 1e-5}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
-    "Were all servers at the spot price taken away at once, the model with the fewest would have 1"
+    "If all spot servers were revoked at once, the model with the fewest servers would have 1"
     " server left.": (
         fleet(together=OFTEN, models=[MODEL | {"servers_on_demand": 2}, MODEL]),
         ASKED,
     ),
-    "what their revocations lose is not known, since no experiment startup measured how long a new"
-    " one takes.": (
+    "the loss through revocations is not known, since no experiment startup measured the start"
+    " time.": (
         fleet(together=OFTEN | {"lost_to_revocations": None}),
         fleet(together=OFTEN | {"lost_to_revocations": 0.002}),
     ),
@@ -570,14 +569,14 @@ OF_FLEETS = {
         fleet(peaks({"verdict": "predicted", "certified_rps": None}, MIX)),
         ASKED,
     ),
-    "Not certified: a 1 : 1 b. The estimates stand, but no tested rate passed with confidence": (
+    "Not certified: a 1 : 1 b. The estimates are valid, but no tested rate was certified": (
         fleet(peaks({"verdict": "uncertified", "certified_rps": None}, MIX)),
         ASKED,
     ),
-    "Measured with requests of several images each: a 1 : 1 b. That servers carry as many images"
-    " one by one is not known.": (fleet(images=8), ASKED),
-    "Some capacities rest on one run each: their limits do not cover what lies between one start of"
-    " a server and the next.": (
+    "Measured with requests of several images each: a 1 : 1 b. With requests of single images,"
+    " servers may carry fewer images.": (fleet(images=8), ASKED),
+    "Some capacities come from a single server start: variation between starts is not included."
+    " To include it, use repeats: 3.": (
         fleet(peaks(ONCE, "a")),
         # A line that found no limit is no capacity.
         fleet(peaks(NOT_LIMITED | {"repeats_used": 0}, MIX)),
@@ -613,7 +612,7 @@ UNSURE = over_demand(
 MOSTLY_A = {"proportion": "a 99.7%, b 0.3%"}
 
 OF_DEMANDS = {
-    "a and b should share at every demand: it saves 10 % to 50 % (looked at up to 100 requests/s"
+    "a and b should share at every demand: it saves 10 % to 50 % (tested up to 100 requests/s"
     " together, 50 % : 50 %)": (ALWAYS, SECOND),
     "a and b should share up to 100 requests/s together, 50 % : 50 %: it saves 10 % to 50 %": (
         FIRST,
@@ -640,8 +639,8 @@ OF_DEMANDS = {
         ),
         SECOND,
     ),
-    "a and b should share at every demand: it saves 10 % to 50 %, with a probability of 0.96"
-    " or more (looked at up to 100 requests/s": (
+    "a and b should share at every demand: it saves 10 % to 50 %, with a probability of 0.96 or"
+    " more (tested up to 100 requests/s": (
         over_demand(STRETCH | {"probability_of_saving": 0.96}),
         ALWAYS,
     ),
@@ -659,8 +658,8 @@ OF_DEMANDS = {
         UNSURE,
         ALWAYS,
     ),
-    "a and b need servers of their own: sharing is cheaper at no demand from 1.00 to 100 requests/s"
-    " (11 servers)": (over_demand(STRETCH | AGAIN | {"to_servers": 11}), SECOND),
+    "a and b need servers of their own: sharing is not cheaper at any demand from 1.00 to 100"
+    " requests/s (11 servers)": (over_demand(STRETCH | AGAIN | {"to_servers": 11}), SECOND),
     "Only shared servers were measured with all of a and b: what sharing saves is not known": (
         over_demand(STRETCH | {"least_saving": None, "most_saving": None}),
         ALWAYS,
@@ -672,8 +671,8 @@ OF_DEMANDS = {
         over_demand(STRETCH | AGAIN | {"from_servers": 2, "from_usd_per_month": 69.0}),
         ALWAYS,
     ),
-    "And so on, in all 5 stretches up to 100 requests/s: see the table of what is the cheapest at"
-    " which demand.": (
+    "There are 5 ranges of demand up to 100 requests/s: see the table of the cheapest servers by"
+    " demand.": (
         over_demand(*(STRETCH | {"from_rps": float(i)} for i in range(1, 6))),
         ALWAYS,
     ),
@@ -694,7 +693,7 @@ OF_DEMANDS = {
 
 TAKEN = {"study": "s", "grid": "g", "mix": "a", "load_line": "peak", "preset": "standard"}
 TAKEN |= {"setting": "runtime openvino", "server": "cpu1", "scenario": "cpu1.a", "settings": 3}
-TAKEN |= {"excluded": 0, "verdict": "clear", "words": "The words of the table."}
+TAKEN |= {"excluded": 0, "verdict": "clear", "recommendation": "The words of the table."}
 
 
 def taken(**values):
@@ -703,7 +702,7 @@ def taken(**values):
 
 OF_GRIDS = {
     "a: runtime openvino The words of the table.": (taken(), taken(preset="smoke")),
-    "a: runtime openvino, but it is too close to tell": (
+    "a: runtime openvino, but the data do not confirm it": (
         taken(verdict="too close to tell"),
         taken(),
     ),
@@ -728,7 +727,7 @@ OF_RUNTIMES = {
         study(runtimes=[RAN, SLOWER]),
         study(runtimes=[RAN, IN_BF16]),
     ),
-    "ONNX Runtime is the fastest, but it is too close to tell": (
+    "ONNX Runtime is the fastest, but the data do not confirm it": (
         study(runtimes=[NEARLY_AS_FAST, SLOWER]),
         study(runtimes=[RAN, SLOWER]),
     ),
@@ -767,7 +766,7 @@ OF_B = COMMON | REPEATED | SAVED | {"scenario": "cpu1.b", "models": "b + b", "mi
 MORE = SHARED | {"models": "a + b + a", "mix": "a 1 : 1 : 1", "scenario": "cpu1.three"}
 
 OF_COPIES = {
-    "Too close to tell whether on full servers 2 copies of a should share: the saving is": (
+    "The data do not show whether on full servers 2 copies of a should share: the saving is": (
         study(savings=[COPIES]),
         study(savings=[COPIES | {"models": "a + c"}]),
     ),
@@ -806,7 +805,7 @@ def test_another_tenant_of_the_same_model_has_no_part_in_what_is_said_of_a_savin
 def test_what_copies_gain_is_told_after_all_of_different_models():
     told = [answer.headline for answer in answers(study(savings=[COPIES], predictions=[PREDICTED]))]
     assert ["2 copies of a" in headline for headline in told] == [False, False, True]
-    assert "a and b should share" in told[0] and "needs no measuring" in told[1]
+    assert "a and b should share" in told[0] and "needs no measurement" in told[1]
 
 
 def test_copies_of_several_models_have_one_answer():
@@ -838,13 +837,15 @@ def test_a_prediction_of_which_nothing_is_sure_is_no_reason_not_to_measure():
 
 
 OF_PREDICTIONS = {
-    "On cpu1, 2 pairs need no measuring at an error of 20 % (nine of ten)": (
+    "On cpu1, 2 pairs need no measurement if an error of 20 % is acceptable (for nine in ten"
+    " predictions)": (
         FORETOLD,
         KNOWN_BY_NOW,
     ),
-    "On cpu1, one pair needs no measuring": (study(predictions=[PREDICTED]), FORETOLD),
+    "On cpu1, one pair needs no measurement": (study(predictions=[PREDICTED]), FORETOLD),
     "Two measurements of a mix would differ by as much.": (FORETOLD, TOO_FAR_OFF),
-    "On cpu1, 2 pairs are predicted within 20 % (nine of ten): measure those that matter": (
+    "On cpu1, 2 pairs are predicted within 20 % (for nine in ten predictions): measure those"
+    " that matter to you": (
         TOO_FAR_OFF,
         FORETOLD,
     ),
@@ -852,26 +853,26 @@ OF_PREDICTIONS = {
         study(predictions=[PREDICTED | {"as_measured": False}]),
         TOO_FAR_OFF,
     ),
-    "On cpu1 with the preset standard, one pair needs no measuring": (
+    "On cpu1 with the preset standard, one pair needs no measurement": (
         study(predictions=[PREDICTED, PREDICTED | {"preset": "publication"}]),
         FORETOLD,
     ),
-    "Of it, a was measured in one run: the error covers": (
+    "a was measured in one run: the error includes": (
         study(peaks({"repeats_used": 1}, "a"), predictions=[PREDICTED]),
         FORETOLD,
     ),
-    "All of it was measured in one run: the error covers no variation from one start of a server to"
-    " the next but what shows in how far mixes are off.": (
+    "Each mix was measured in one run: the error includes the variation between starts of a"
+    " server only as far as the errors of the mixes show it.": (
         study(peaks({"repeats_used": 1}), predictions=[PREDICTED]),
         FORETOLD,
     ),
     "B4 predicts it from 6 mixes that were measured.": (study(predictions=[PREDICTED]), FORETOLD),
-    "a 1 : 1 c shares 0.70 of dedicated servers.": (study(predictions=[PREDICTED]), FORETOLD),
+    "The sharing ratio of a 1 : 1 c is 0.70.": (study(predictions=[PREDICTED]), FORETOLD),
     "B4 predicts them from 6 mixes that were measured.": (
         FORETOLD,
         study(predictions=[PREDICTED | {"predicted_ratio": None}]),
     ),
-    "Of these b 1 : 1 c shares best, 1.10 of dedicated servers; a 1 : 1 c worst, 0.70.": (
+    "The highest sharing ratio is 1.10 (b 1 : 1 c), the lowest 0.70 (a 1 : 1 c).": (
         FORETOLD,
         study(predictions=[PREDICTED, BETTER | {"measured_ratio": 1.0}]),
     ),

@@ -52,7 +52,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO),
         study("slowdown", *THREE),
     ),
-    "On cpu1 a and c get on best with each other, b and c worst": (
+    "On cpu1 a and c slow each other down least, b and c most": (
         study("slowdown", *THREE),
         study("slowdown", *THREE, *both("a", "d", 1.0, 1.0)),
     ),
@@ -80,10 +80,10 @@ OF_SLOWDOWNS = {
         study("slowdown", *(row | {"slowdown_low": 0.0, "slowdown_high": np.inf} for row in THREE)),
         study("slowdown", *THREE),
     ),
-    "On cpu1 no pair surely gets on better than another: beside each other requests take 1.20 to"
-    " 2.00 times as long": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
+    "On cpu1 no pair surely has less slowdown than another: beside each other requests take 1.20"
+    " to 2.00 times as long": (study("slowdown", *CLOSE), study("slowdown", *THREE)),
     # Of the pair with the lowest mean little is known, but of two others which is better.
-    "On cpu1 a and c surely get on better with each other than b and c": (
+    "On cpu1 a and c surely slow each other down less than b and c": (
         study("slowdown", *WIDE),
         study("slowdown", *THREE),
     ),
@@ -100,11 +100,11 @@ OF_SLOWDOWNS = {
         study("slowdown", *both("a", "b", 1.2, 1.2, beyond_noise=False)),
         study("slowdown", *both("a", "b", 1.2, 1.2)),
     ),
-    "Of 2 slowdowns 2 are beyond what this host's noise makes.": (
+    "Of 2 slowdowns, 2 exceed the noise of this host.": (
         study("slowdown", *TWO),
         study("slowdown", *TWO[1:2], TWO[2] | {"beyond_noise": False}),
     ),
-    "In no window that counts a tenant fails its SLA beside another.": (
+    "No tenant fails its SLA beside another in a valid window.": (
         study("slowdown", *TWO),
         study("slowdown", TWO[1], TWO[2] | {"over_sla": 1}),
     ),
@@ -120,7 +120,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
         study("slowdown", *NOTHING, *both("a", "c", 1.1, 1.2)),
     ),
-    "How a and b get on with each other on cpu1 is not known 81 % were answered.": (
+    "The slowdown of a and b on cpu1 is not known 81 % were answered.": (
         study("slowdown", *OVERLOADED),  # as is each tenant alone: there is no model to serve
         study("slowdown", TWO[0], *OVERLOADED),
     ),
@@ -132,7 +132,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *A_ALONE, *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
         study("slowdown", TWO[0], *OVERLOADED, *both("b", "c", 1.1, 1.2, verdict="infeasible")),
     ),
-    "In no window that counts a tenant": (
+    "No tenant fails its SLA beside another": (
         study("slowdown", *both("a", "c", 1.1, 1.2)),
         study("slowdown", *OVERLOADED, *both("a", "c", 1.1, 1.2)),
     ),
@@ -140,7 +140,7 @@ OF_SLOWDOWNS = {
         study("slowdown", *TWO, *(row | {"cell": "cpu1.s.y.r1"} for row in TWO)),
         study("slowdown", *TWO, *(row | AGAIN for row in TWO)),
     ),
-    "How a and b get on with each other on cpu1 is not known others ran.": (
+    "The slowdown of a and b on cpu1 is not known others ran.": (
         study("slowdown", *NOTHING),
         study("slowdown", *TWO),
     ),
@@ -287,8 +287,8 @@ OF_SOAKS = {
         study("soak", LATENCY, FEW | {"drift": "grows", **SMALL}),
         study("soak", LATENCY, FEW),
     ),
-    "It cannot be told on cpu1 whether this grows, which was infinite at times within 3.90 h: p95"
-    " of a Of a's requests 0.100 % went unanswered (42 of 42000).": (
+    "On cpu1 the data do not show whether this grows; it was infinite at times within 3.90 h:"
+    " p95 of a Of a's requests 0.100 % went unanswered (42 of 42000).": (
         study("soak", INFINITE, FEW, MEMORY),
         study("soak", LATENCY, FEW, MEMORY),
     ),
@@ -309,7 +309,7 @@ OF_SOAKS = {
         study("soak", LATENCY, LATENCY | AGAIN | UNSEEN | {"verdict": "failed", **DIED}),
         STEADY,
     ),
-    "cpu1 did not outlive its load it died after 2 h.": (
+    "cpu1 failed under the load it died after 2 h.": (
         study("soak", LATENCY | {"verdict": "infeasible", "reason": "it died after 2 h"}),
         study("soak", LATENCY | {"verdict": "infeasible", "windows": 0}),  # no model to serve
     ),
@@ -393,17 +393,17 @@ def loops(*rows, **more):
 
 
 OF_LOOPS = {
-    "Of a, cpu1 serves hardly more from 2.00 requests in flight on The knee lies at 2.00 (1.80 to"
+    "cpu1 reaches its knee with a at 2.00 requests in flight The knee lies at 2.00 (1.80 to"
     " 2.20) requests in flight.": (loops(KNEE), loops(KNEE | {"knee": 2.1})),
-    "With more in flight throughput tends to 300 (290 to 310) requests/s.": (
+    "With more requests in flight, throughput tends to 300 (290 to 310) requests/s.": (
         loops(KNEE),
         loops(KNEE | FALLS),
     ),
-    "gains no more is not known it lies above the highest level.": (
+    "is not known it lies above the highest level.": (
         loops(KNEE | {"bracketed": False, "reason": "it lies above the highest level"}),
         loops(KNEE),
     ),
-    "gains no more is not known it was not loaded.": (
+    "is not known it was not loaded.": (
         study("knees", {"reason": "it was not loaded", "bracketed": False}),
         loops(KNEE),
     ),
@@ -423,7 +423,7 @@ OF_LOOPS = {
         loops(KNEE | FALLS, KNEE | AGAIN, KNEE | AGAIN | {"cell": "cpu1.s.x.r3"}),
         loops(KNEE | FALLS, KNEE | FALLS | AGAIN),
     ),
-    "From how many requests in flight on cpu1 gains no more is not known too few levels.": (
+    "The knee of cpu1 is not known too few levels.": (
         loops({"reason": "too few levels", "bracketed": False}),
         loops(KNEE),
     ),
@@ -437,19 +437,19 @@ LOSS = {"sharing_ratio": 0.7, "sharing_ratio_low": 0.6, "sharing_ratio_high": 0.
 UNHELD = dict.fromkeys(GAIN) | {"verdict": "failed", "reason": "the server died"}
 
 OF_BACKGROUNDS = {
-    "Too close to tell whether cpu1 gains beside tenants that stay": (
+    "The data do not show whether cpu1 gains with other tenants at fixed rates": (
         study("background", HELD),
         study("background", HELD | GAIN),
     ),
-    "cpu1 carries more than dedicated servers beside tenants that stay": (
+    "cpu1 carries more than dedicated servers with other tenants at fixed rates": (
         study("background", HELD | GAIN),
         study("background", HELD | GAIN, HELD | {"load_line": "b-25"}),
     ),
-    "cpu1 carries less than dedicated servers beside tenants that stay": (
+    "cpu1 carries less than dedicated servers with other tenants at fixed rates": (
         study("background", HELD | LOSS),
         study("background", HELD),
     ),
-    "cpu1 (cpu1.s) carries more than dedicated servers beside tenants that stay": (
+    "cpu1 (cpu1.s) carries more than dedicated servers with other tenants at fixed rates": (
         study("background", HELD | GAIN, HELD | LOSS | {"scenario": "cpu1.t"}),
         study("background", HELD | GAIN, HELD | GAIN | {"load_line": "b-25"}),
     ),
@@ -458,11 +458,11 @@ OF_BACKGROUNDS = {
         study("background", HELD),
         study("background", HELD | LOSS),
     ),
-    "And so on: see the table.": (
+    "The table lists the others.": (
         study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(7))),
         study("background", *(HELD | {"load_line": f"b-{i}"} for i in range(6))),
     ),
-    "beside tenants that stay (of 2 load lines 1 have an estimate)": (
+    "with other tenants at fixed rates (of 2 load lines 1 have an estimate)": (
         study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
         study("background", HELD | GAIN),
     ),
@@ -470,7 +470,7 @@ OF_BACKGROUNDS = {
         study("background", HELD | GAIN, HELD | UNHELD | {"load_line": "b-25"}),
         study("background", HELD),
     ),
-    "What cpu1 carries beside tenants that stay is not known the server died.": (
+    "The capacity of cpu1 with other tenants at fixed rates is not known the server died.": (
         study("background", HELD | UNHELD),
         study("background", HELD),
     ),
@@ -505,8 +505,8 @@ OF_CATALOGUES = {
         study("catalogue", *MANY_OF_THEM),
         study("catalogue", *MANY_OF_THEM[:8]),
     ),
-    "In int8 answers are off by a relative error of 0.500 (median), which these accuracies do not"
-    " know of.": (
+    "In int8 answers are off by a relative error of 0.500 (median), which the published"
+    " accuracies do not include.": (
         study("catalogue", COSTS | {"precision": "int8", "relative_error": 0.5}),
         study("catalogue", COSTS),
     ),

@@ -9,7 +9,7 @@ import synthetic
 import synthetic_files
 
 from perseus.report.answers import summary
-from perseus.report.shown import BELOW
+from perseus.report.shown_tables import BELOW
 from perseus.report.terminal import MOST_PEAKS, lines
 from perseus.results.tables import TABLES
 

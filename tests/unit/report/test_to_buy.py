@@ -82,7 +82,7 @@ def test_a_fleet_of_many_models_is_named_in_part():
     text = " ".join(answer.sentences)
     assert "model_11 99 and 8 more models requests/s within every SLA" in text
     assert text.count("Measure such a server at this load") == 3
-    assert "The same is so of 17 more models: see fleet_models.csv." in text
+    assert "The same holds for 17 more models: see fleet_models.csv." in text
 
 
 def test_a_demand_that_nobody_carries():
@@ -110,7 +110,7 @@ def test_a_night_without_demand_is_no_trouble():
 def test_spot_servers_and_what_is_not_known_of_them():
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
     (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0}, spot=spot)
-    assert "is on servers at the spot price; what their revocations lose is not known" in " ".join(
+    assert "is on servers at the spot price; what revocations lose is not known" in " ".join(
         answer.sentences
     )
 
@@ -153,7 +153,7 @@ def test_capacities_of_requests_of_several_images_are_said_to_be_such(rps):
     [
         (2.0, "yes", "a and b should share at every demand: it saves 50 %"),
         (0.5, "yes", "a and b should share up to 12"),
-        (0.001, "no", "a and b need servers of their own: sharing is cheaper at no demand"),
+        (0.001, "no", "a and b need servers of their own: sharing is not cheaper at any demand"),
     ],
 )
 def test_without_a_demand_it_is_told_over_the_demand(gain, kind, headline):

@@ -27,7 +27,7 @@ from perseus.results.fleets.cheapest import (
     Offers,
     Wanted,
     cheapest,
-    roomiest,
+    with_most_headroom,
 )
 from perseus.results.fleets.columns import PROPORTION
 from perseus.results.fleets.operating_points import operating_points
@@ -94,7 +94,7 @@ def test_of_equally_cheap_fleets_the_one_with_most_to_spare(best):
     rates[0, best] = 20.0
     offers = Offers(rates, np.ones(3), np.zeros(3, bool))
     wanted = Wanted(np.array([9.0]))
-    found = roomiest(offers, wanted, cheapest(offers, wanted))
+    found = with_most_headroom(offers, wanted, cheapest(offers, wanted))
     assert np.flatnonzero(found.counts).tolist() == [best]
     assert found.usd_per_hour == 1
 
@@ -108,7 +108,7 @@ def test_what_is_the_cheapest_does_not_depend_on_the_unit_of_money(scale):
     found = cheapest(offers, wanted)
     assert found.usd_per_hour == pytest.approx(13.8 * scale)
     assert found.gap <= GAP and found.status == OPTIMAL
-    assert roomiest(offers, wanted, found).usd_per_hour == pytest.approx(13.8 * scale)
+    assert with_most_headroom(offers, wanted, found).usd_per_hour == pytest.approx(13.8 * scale)
 
 
 def test_servers_that_cost_nothing_carry_a_demand():
@@ -153,7 +153,7 @@ def test_a_known_gain_of_two_halves_the_fleet():
     assert made[SHARING].servers == 5
     assert made[SHARING].usd_per_month == pytest.approx(5 * 0.0475 * 730)
     assert ONE_TYPE not in made  # there is but one type
-    loads = [made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].bought]
+    loads = [made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].chosen]
     assert loads == pytest.approx([10.0])
 
 
@@ -169,7 +169,7 @@ def test_headroom_zones_and_models_without_demand():
     assert by_strategy(plans(of, demand({A: 1.0}, min_servers=3)))[DEDICATED].servers == 3
     rich = synthetic.Truth(EXACT.capacities, gain=4.0, between=0, within=1e-9, repeats=1)
     only_a = by_strategy(plans(points(rich), demand({A: 50.0, B: 0.0})))
-    assert only_a[SHARING].words == "5 x (a)"  # what has b as well is not looked at
+    assert only_a[SHARING].description == "5 x (a)"  # what has b as well is not looked at
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_cannot_be_carried_is_said():
 def test_spot_servers_carry_their_share_and_no_more():
     asked = demand({A: 100.0}, spot=Spot(largest_share=0.5, revocations_per_hour=0.1))
     made = by_strategy(plans(points(), asked))[DEDICATED]
-    counts = {offer.pricing: count for count, offer in made.bought}
+    counts = {offer.pricing: count for count, offer in made.chosen}
     assert counts == {"on_demand": 5, "spot": 5}
     assert made.spot_share(A) == pytest.approx(0.5)
 
@@ -208,10 +208,10 @@ def test_spot_servers_get_no_more_than_their_share_where_they_could_carry_more(l
     """Twelve requests/s take an on-demand server and a spot one, which are alike."""
     asked = demand({A: 12.0}, spot=Spot(largest_share=largest, revocations_per_hour=0.1))
     made = by_strategy(plans(points(), asked))[DEDICATED]
-    counts = {offer.pricing: count for count, offer in made.bought}
+    counts = {offer.pricing: count for count, offer in made.chosen}
     assert counts == {"on_demand": 1, "spot": 1}
     assert made.spot_share(A) == pytest.approx(largest)
-    loads = {offer.pricing: made.load_rps(offer, A) for _, offer in made.bought}
+    loads = {offer.pricing: made.load_rps(offer, A) for _, offer in made.chosen}
     assert loads == pytest.approx({"on_demand": 12 * (1 - largest), "spot": 12 * largest})
 
 
@@ -238,10 +238,10 @@ def test_of_two_types_the_cheaper_is_bought():
     found = group(synthetic.loaded([*records, *moved]), seed=1, draws=100)
     of = operating_points(list(found.values()), {"cpu1": synthetic.PRICE, "cpu2": cheap})
     made = by_strategy(plans(of, demand({A: 30.0}, servers=("cpu1", "cpu2"))))
-    assert made[DEDICATED].words == "3 x (a on cpu2)"
+    assert made[DEDICATED].description == "3 x (a on cpu2)"
     assert made[ONE_TYPE].usd_per_hour == pytest.approx(0.03)
     only = by_strategy(plans(of, demand({A: 30.0}, servers=("cpu1",))))
-    assert only[DEDICATED].words == "3 x (a)"
+    assert only[DEDICATED].description == "3 x (a)"
 
 
 def test_of_one_type_no_fleet_of_one_type_is_looked_for(monkeypatch):
@@ -270,8 +270,8 @@ def test_plans_carry_the_demand_although_capacities_are_not_known():
     for seed in range(60):
         offers, wanted = offered(points(truth, seed, mixes=()), spot=False), demand(asked)
         made = planned(DEDICATED, offers, wanted.levels[0], wanted, in_full=False)
-        bought = {offer.point.models[0]: count for count, offer in made.bought}
-        enough += all(bought[m] * truth.capacities[m] >= rps for m, rps in asked.items())
+        chosen = {offer.point.models[0]: count for count, offer in made.chosen}
+        enough += all(chosen[m] * truth.capacities[m] >= rps for m, rps in asked.items())
         assert made.probability_enough >= 0.88
     assert enough >= 0.85 * 60  # 0.95 for each of the two models
 
@@ -288,7 +288,7 @@ def test_servers_share_a_model_in_proportion_to_what_they_carry():
     truth = synthetic.Truth(EXACT.capacities, gain=2.0, between=0, within=1e-9, repeats=1)
     made = by_strategy(plans(points(truth, mixes=((3, 1), (1, 3))), demand({A: 19.9, B: 79.9})))
     loads = {
-        offer.point.peak.mix: made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].bought
+        offer.point.peak.mix: made[SHARING].load_rps(offer, A) for _, offer in made[SHARING].chosen
     }
     assert loads == pytest.approx({"a 3 : 1 b": 0.75 * 19.9, "a 1 : 3 b": 0.25 * 19.9})
 
@@ -319,7 +319,7 @@ def with_idle(mixes=((0, 1, 1),), lost=""):
             record["speeds_rps"] = {name: [faster * v for v in at_limit[name]] for name in (A, B)}
             record["speeds_rps"]["c"] = [None] * len(at_limit[A])
     return [
-        synthetic.spoil(each, "disturbed", "others")
+        synthetic.spoil(each, "disturbed", "other_load")
         if each["cell"]["scenario"] == f"cpu1.{lost}"
         else each
         for each in made
@@ -373,7 +373,7 @@ def test_a_single_queue_is_late_as_the_formula_says():
     late = replace(point, peak=replace(point.peak, records=tuple(slow)))
     plan = SimpleNamespace(
         models=(A,),
-        bought=[(3, of_plans.Offer(late, "on_demand"))],
+        chosen=[(3, of_plans.Offer(late, "on_demand"))],
         load_rps=lambda offer, model: 5.5,
     )
     assert point.peak.speeds_rps[A] == pytest.approx(11)
@@ -449,7 +449,7 @@ def test_the_demand_of_the_study_is_the_question_if_there_is_one():
     ],
 )
 def test_a_model_with_the_least_share_of_the_demand_has_some(shares, words):
-    assert Question((A, B), shares).words == words
+    assert Question((A, B), shares).description == words
     assert PROPORTION.test(pd.Series([words])).all()
     assert not PROPORTION.test(pd.Series([words.replace("a 0", "a 2").replace("24", "22")])).any()
 
@@ -520,7 +520,7 @@ def test_scenarios_of_the_same_models_on_one_server_are_told_apart():
     asked = demand({A: 11.9, B: 47.9})
     found = {(c.plan.strategy, c.factor): c for c in changes(plans(points_of(made), asked), asked)}
     half, same = found[SHARING, 0.5], found[SHARING, 1.25]
-    assert same.before.words == (
+    assert same.before.description == (
         "1 x (a 1 : 1 b, as in cpu1.batching) + 1 x (a 1 : 1 b, as in cpu1.not)"
     )
     assert same.keeps_servers
@@ -621,7 +621,7 @@ def test_no_more_is_lost_to_revocations_than_there_is(tmp_path):
 def _spot_part(task, cells):
     """Of the price of the dedicated fleet."""
     (plan, *_) = StudyResults.read(task, cells, []).plans
-    spot = sum(n * each.usd_per_hour for n, each in plan.bought if each.pricing == "spot")
+    spot = sum(n * each.usd_per_hour for n, each in plan.chosen if each.pricing == "spot")
     return spot / plan.usd_per_hour
 
 

@@ -112,8 +112,8 @@ def test_what_is_recommended_is_the_cheapest(study):
     assert (recommendations["probability_cheapest"] > 0.95).all()
     assert (recommendations["settings"] == 3).all() and (recommendations["excluded"] == 0).all()
     first = recommendations.iloc[0]
-    assert first["words"].startswith("runtime openvino: 0.2")
-    assert "runtime onnxruntime costs 1." in first["words"]
+    assert first["recommendation"].startswith("runtime openvino: 0.2")
+    assert "runtime onnxruntime costs 1." in first["recommendation"]
     best = rows[rows["rank"] == 1].iloc[0]
     for name in ("usd_per_million_inferences", "ci_low_usd", "certified_rps", "p95_ms"):
         assert first[name] == best[name]
@@ -174,7 +174,9 @@ def test_equal_settings_are_too_close_to_tell():
     said = []
     for seed in range(4):
         _, recommendations = found(synthetic.grid_records(equal, THREE, seed), factors=equal)
-        said += list(zip(recommendations["verdict"], recommendations["words"], strict=True))
+        said += list(
+            zip(recommendations["verdict"], recommendations["recommendation"], strict=True)
+        )
     clear = [words for verdict, words in said if verdict == "clear"]
     assert len(said) == 12 and len(clear) <= 3  # at about 1 in 10
     assert sum("Too close to tell: " in words for _, words in said) == len(said) - len(clear)
@@ -185,13 +187,15 @@ def test_a_difference_below_the_noise_of_the_host_is_not_clear(tmp_path):
     made = synthetic.grid_records(close, SURE)
     _, recommendations = found(made, factors=close)
     assert set(recommendations["verdict"]) == {"clear"}
-    assert all("was not measured (kind: aa)" in words for words in recommendations["words"])
+    assert all(
+        "was not measured (kind: aa)" in words for words in recommendations["recommendation"]
+    )
     cells = [*synthetic_files.write(tmp_path, made), synthetic_files.write_aa(tmp_path)]
     results = StudyResults.read(synthetic.grid_task(close), cells, [])
     noisy = tables.make(results)["recommendations"].to_pandas()
     assert (noisy["probability_cheapest"] > 0.95).all() and (noisy["noise_floor"] > 0.15).all()
     assert set(noisy["verdict"]) == {"too close to tell"}
-    assert "are the noise of this host" in noisy["words"].iloc[0]
+    assert "are the noise of this host" in noisy["recommendation"].iloc[0]
 
 
 def test_a_mix_counts_work_not_requests():
@@ -254,7 +258,7 @@ def test_a_bound_on_what_was_not_measured_is_not_kept():
     assert set(recommendations["verdict"]) == {"none"} and recommendations["setting"].isna().all()
     assert (
         "joules_per_inference was not measured, and may be 5 at most"
-        in (recommendations["words"].iloc[0])
+        in (recommendations["recommendation"].iloc[0])
     )
 
 
@@ -298,7 +302,7 @@ def test_where_nothing_was_certified_nothing_is_recommended_and_it_is_said_why()
     ]
     rows, recommendations = found(made)
     assert set(recommendations["verdict"]) == {"none"} and rows["rank"].isna().all()
-    words = recommendations["words"].iloc[0]
+    words = recommendations["recommendation"].iloc[0]
     assert words.startswith("No setting is to be recommended (runtime onnxruntime: failed:")
     assert words.count("the server died") == 3
 
@@ -308,7 +312,7 @@ def test_where_one_is_left_it_is_called_the_only_one():
     made = with_errors(synthetic.grid_records(truth=SURE), errors)
     _, recommendations = found(made, at_most={"relative_error": 0.1})
     assert set(recommendations["verdict"]) == {"only one"}
-    assert "Of 3 settings it is the only one" in recommendations["words"].iloc[0]
+    assert "Of 3 settings it is the only one" in recommendations["recommendation"].iloc[0]
     assert recommendations[["runner_up", "cost_ratio"]].isna().all(axis=None)
 
 
@@ -346,7 +350,7 @@ def test_every_key_that_may_be_varied_has_a_column():
 @pytest.mark.parametrize("ms", [(np.nan, 50.0, 80.0), (50.0, np.nan, 80.0), (80.0, 50.0, np.nan)])
 def test_the_latency_of_a_setting_is_that_of_its_tenants_with_load(ms):
     rows = [
-        {"phase": "confirm", "offered_rps": 0.0 if np.isnan(each) else 9.0, "p95_ms": each}
+        {"phase": "certify", "offered_rps": 0.0 if np.isnan(each) else 9.0, "p95_ms": each}
         for each in ms
     ]
     peak = SimpleNamespace(records=[SimpleNamespace(folder="cell")])

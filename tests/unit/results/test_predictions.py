@@ -162,7 +162,7 @@ def test_a_mix_that_carried_nothing_was_measured_and_no_step_is_said_to_foretell
     assert "a 1 : e 1" not in mixes.index and len(mixes) == 14
     # Of six mixes one is more than one in ten.
     assert mixes["predicted_ratio"].isna().all()
-    told = "carried nothing within their SLAs, which no step foretells"
+    told = "kept no SLA at any load, which no prediction model covers"
     assert set(mixes["reason"][mixes["mixes_known"] >= 4]) == {
         f"1 of the other mixes {told}",
         f"1 of the other groups of models {told}",
@@ -220,8 +220,8 @@ def test_intervals_without_an_end_state_no_error_and_it_is_said_why():
     mixes = tables_of(made)["predictions"].to_pandas()
     assert mixes["predicted_ratio"].isna().all() and mixes["within"].isna().all()
     assert set(mixes["reason"]) == {
-        "none of the other mixes has an interval that ends",
-        "none of the other groups of models has an interval that ends",
+        "none of the other mixes has a bounded interval",
+        "none of the other groups of models has a bounded interval",
     }
 
 

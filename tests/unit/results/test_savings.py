@@ -186,7 +186,7 @@ def test_a_tenant_without_load_is_not_what_a_saving_lacks():
     three = synthetic.Truth({"a": 30.0, "b": 90.0, "c": 50.0}, gain=0.8, repeats=1)
     made = synthetic.records(three, mixes=((1, 1, 0), (1, 1, 1)), holds=())
     without_c = [
-        synthetic.spoil(each, "disturbed", "others")
+        synthetic.spoil(each, "disturbed", "other_load")
         if each["cell"]["scenario"] == "cpu1.c"
         else each
         for each in made

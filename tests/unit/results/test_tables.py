@@ -547,7 +547,9 @@ def test_every_verdict_keeps_its_row_and_says_why(peaks):
     assert verdicts["mix-3-1"] == "infeasible"
     assert verdicts["hold-resnet18-50"] == "uncertified"
     assert verdicts["hold-mobilenet_v3_large-50"] == "failed"
-    assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith("server died in mid-run")
+    assert peaks.loc["hold-mobilenet_v3_large-50", "reason"].endswith(
+        "server ended during the measurement"
+    )
     assert peaks.loc[["mix-3-1", "hold-mobilenet_v3_large-50"], "estimate_rps"].isna().all()
 
 
@@ -834,7 +836,11 @@ def test_a_tenant_without_requests_says_nothing(tmp_path):
         for step in record["steps"]:
             if SLOW in step["seen"]:
                 nothing = {"value": None, "low": None, "high": None}
-                step["seen"][SLOW] |= {"requests": 0, "mean_ms": nothing, "p95_ms": nothing}
+                step["seen"][SLOW] |= {
+                    "requests": 0,
+                    "mean_ms": nothing,
+                    "p95_ms": nothing,
+                }
 
     found = slowdowns(tmp_path, change)
     assert {row["verdict"] for (tenant, _), row in found.items() if tenant == SLOW} == {

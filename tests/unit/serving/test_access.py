@@ -49,7 +49,7 @@ def test_every_variable_that_is_missing_or_cannot_be_sent_is_named():
         read_access(remote(TOKEN, other), {"TEAM": f"{SECRET}\nx: y"})
     said = str(caught.value)
     assert "TRITON_TOKEN is not set" in said and "export TRITON_TOKEN=..." in said
-    assert "TEAM holds what no header can carry" in said and SECRET not in said
+    assert "TEAM holds a character that no header can carry" in said and SECRET not in said
 
 
 def test_a_server_with_tls_never_gets_a_token_without_it():
@@ -208,8 +208,8 @@ def test_a_missing_token_missing_tls_and_a_foreign_certificate_are_explained(
 ):
     ours = certificate[1].read_text()
     for access, hint in (
-        (Access(ours), "name its header and the variable of the token under headers:"),
-        (Access(), "does it want TLS"),
+        (Access(ours), "and the environment variable of its token, under headers:"),
+        (Access(), "does it require TLS"),
         (Access(stranger, WITH_TOKEN.headers), "set tls: to the PEM file of its authority"),
     ):
         with pytest.raises(ServerError) as caught:

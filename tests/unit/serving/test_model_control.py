@@ -38,7 +38,7 @@ def test_a_model_that_stays_keeps_no_other(refuses, monkeypatch):
     names = ", ".join(refuses)
     assert said == [
         f"{names} could not be unloaded: not now",
-        f"still on far:1: {names}. See docs/how-to/remote-servers.md",
+        f"still loaded on far:1: {names}. See docs/how-to/remote-servers.md",
     ]
 
 

@@ -97,7 +97,8 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
             r" Its models: broken, encoder$",
         ),
         ({"name": "broken"}, r"has 'broken', but it is not ready \(UNAVAILABLE: no such file\)"),
-        ({"shape": {}}, r"'tokens' is of shape \[-1\], and -1 is open \(set shape: \{tokens: \["),
+        ({"shape": {}}, r"'tokens' is of shape \[-1\], and -1 is not fixed \(set shape:"
+                        r" \{tokens: \["),
         ({"shape": SHAPE | {"mask": (4, 4)}}, r"shape: 'mask' is \[4, 4\], and .* is \[-1\]"),
         ({"shape": SHAPE | {"scale": (2,)}}, r"shape: 'scale' is \[2\], and the .* is \[1\]"),
         ({"shape": SHAPE | {"token": (4,)}}, r"'token' is none of its inputs \(did you mean 'tok"),
@@ -109,15 +110,15 @@ def test_another_configuration_is_another_model_however_it_is_written(ask):
         ),
         (
             {"config": ENCODER.replace("TYPE_BOOL", "TYPE_STRING")},
-            r"its input 'mask' is of type BYTES, and numbers are needed",
+            r"its input 'mask' is of type BYTES, but only numbers are supported",
         ),
         (
             {"config": ENCODER.replace("TYPE_INT32", "TYPE_BF16")},
-            r"its output 'class' is of type BF16, and numbers are needed",
+            r"its output 'class' is of type BF16, but only numbers are supported",
         ),
         (
             {"config": ENCODER + "model_transaction_policy { decoupled: true }"},
-            r"it is decoupled: a request may have no answer, or many",
+            r"it is decoupled: a request may have any number of responses",
         ),
         (
             {"config": ENCODER.replace("dynamic_batching {", "sequence_batching {").replace(

@@ -48,7 +48,7 @@ def problems(tmp_path):
 )
 def test_a_key_that_stands_twice_is_told_with_both_lines(problems, text, key, lines):
     first, last = lines
-    said = f" line {last}: {key!r} stands in line {first}, too (make one of both)"
+    said = f" line {last}: {key!r} stands in line {first}, too (keep one of them)"
     assert problems(text) == [said]
 
 

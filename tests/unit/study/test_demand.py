@@ -57,7 +57,7 @@ def test_the_rates_of_a_trace(tmp_path):
 def test_the_report_tells_what_a_trace_was_read_as(tmp_path):
     (tmp_path / "day.csv").write_text("user,arrival_ms\na,0\nb,50\na,100\n")
     study = asked([{"name": A, "trace": "day.csv"}], tmp_path)
-    assert report_task(study, list(study.said_of_traces(tmp_path))).traces == (
+    assert report_task(study, list(study.trace_messages(tmp_path))).traces == (
         "day.csv was read as a CSV file: 3 requests in 0.15 s, 20/s; times of column 'arrival_ms'"
         " in ms",
     )
@@ -203,7 +203,7 @@ def test_a_demand_that_is_higher_as_a_whole_is_the_same_mix():
             "must have low_rps <= typical_rps <= peak_rps",
         ),
         ([{"name": A, "rps": -1}], {}, "demand.models[0].rps"),
-        ([{"name": A, "rps": 0}], {}, "demand.models: ask for nothing"),
+        ([{"name": A, "rps": 0}], {}, "demand.models: have no rate above 0"),
         ([{"name": A, "trace": "none.txt"}], {}, "there is no file 'none.txt'"),
         ([{"name": A, "rps": 1}, {"name": A, "rps": 2}], {}, "demand.models"),
         ([{"name": A, "rps": 1}], {"servers": ["cpu9"]}, "demand.servers[0]: 'cpu9' is not a"),

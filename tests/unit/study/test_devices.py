@@ -37,7 +37,7 @@ def without(key):
         ),
         (
             {**GPU, "device": "cpu"},
-            "servers[0].gpus: is of device: gpu only, and device is 'cpu'",
+            "servers[0].gpus: applies to device: gpu only, but device is 'cpu'",
         ),
         (
             {**GPU, "runtime": "openvino"},

@@ -66,7 +66,7 @@ def test_patterns_choose_networks_and_keep_the_order_of_their_work(no_bf16):
     ("models", "message"),
     [
         (each(["resnet5"]), r"architectures: nothing is called 'resnet5'.*'resnet50'"),
-        (each("all", onnx="a.onnx"), "architectures: is of torchvision's models"),
+        (each("all", onnx="a.onnx"), "architectures: applies to torchvision's models"),
     ],
 )
 def test_what_is_wrong_with_it_is_told(models, message):

@@ -12,7 +12,7 @@ from perseus.report.figures import FIGURES
 from perseus.study import files, planning
 from perseus.study.grid import Grid, Vary
 from perseus.study.read import read_study
-from perseus.study.setting import MARK, configured, in_words, of_ceiling, suffix
+from perseus.study.setting import MARK, configured, describe, of_ceiling, suffix
 from perseus.study.tasks.tables import TablesTask
 
 ONE = "squeezenet1_1"
@@ -263,7 +263,7 @@ def test_names_are_safe_as_files_and_no_name_of_a_user():
     study = load(alone({"max_queue_delay_us": ["none", 0], "preferred_batch_sizes": [[], [4]]}))
     assert all(re.fullmatch(r"[A-Za-z0-9_.~-]+", name) for name in study.cells)
     assert suffix({"preferred_batch_sizes": (4, 8), "cores": 2}) == "~preferred-4-8~cores-2"
-    assert in_words({"preferred_batch_sizes": (), "runtime": "x"}) == "preferred none, runtime x"
+    assert describe({"preferred_batch_sizes": (), "runtime": "x"}) == "preferred none, runtime x"
     assert configured("cpu1~cores-2") == configured("cpu1") == "cpu1"
     (said, *_) = problems({"study": f"a{MARK}b"})
     assert "is not a name" in said
@@ -273,7 +273,7 @@ def test_several_servers_are_settings_too():
     servers = [{**BASE["servers"][0], "name": name} for name in ("a", "b")]
     study = load({"servers": servers, **alone({"instances": [1, 2]}, servers=["a", "b"])})
     (question,) = planning.tables_task(study).grids
-    assert [setting.words for setting in question.settings] == [
+    assert [setting.description for setting in question.settings] == [
         f"server {name}, instances {n}" for name in ("a", "b") for n in (1, 2)
     ]
 
@@ -336,7 +336,7 @@ def test_the_questions_survive_the_way_through_a_rule():
     task = planning.tables_task(study)
     assert TablesTask.model_validate(task.plain()) == task
     last = task.grids[0].settings[-1]
-    assert last.words == "delay_us 0, preferred 4"
+    assert last.description == "delay_us 0, preferred 4"
     assert last.values == {"max_queue_delay_us": 0, "preferred_batch_sizes": (4,)}
     assert [(q.tenants, q.load_line) for q in task.grids] == [
         ((PAIR[0],), "peak"),
@@ -374,7 +374,7 @@ def test_the_questions_survive_the_way_through_a_rule():
         (
             {"max_queue_delay_us": ["none", 0], "preferred_batch_sizes": [[4]]},
             "delay_us none, preferred 4",
-            "preferred_batch_sizes: without dynamic batching nothing is joined",
+            "preferred_batch_sizes: without dynamic batching the server forms no batches",
         ),
     ],
 )
@@ -384,9 +384,9 @@ def test_an_impossible_combination_is_left_out_and_said(vary, left_out, why):
     )
     (grid,) = study.grids
     (gone,) = (each for each in grid.variants if each.why_not)
-    assert in_words(gone.setting) == left_out and why in gone.why_not
+    assert describe(gone.setting) == left_out and why in gone.why_not
     assert len(study.cells) == len(grid.variants) - 1
-    first, line = grid.said()
+    first, line = grid.messages()
     assert first == f"Grid of 'squeezenet1_1': {len(study.cells)} of {len(grid.variants)} settings."
     assert line.startswith(f"  left out: {left_out} (") and why in line
     (question,) = planning.tables_task(study).grids
@@ -396,7 +396,7 @@ def test_an_impossible_combination_is_left_out_and_said(vary, left_out, why):
 def test_threads_of_a_tenant_with_a_priority_are_no_more_than_the_cores():
     vary = {"cores": [2, 1], "intra_op_threads": [1, 2]}
     (grid,) = load(alone(vary, {"priority": 1})).grids
-    (line,) = list(grid.said())[1:]
+    (line,) = list(grid.messages())[1:]
     assert line.startswith("  left out: cores 1, threads 2 (")
     assert "intra_op_threads: must be <= 1, the cores of server 'cpu1" in line
     assert not any(each.why_not for each in load(alone(vary)).grids[0].variants)
@@ -419,14 +419,14 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
     study = read_study(
         merged(BASE, alone(vary)), prices=ROOT / "config/prices.csv", folder=ROOT, most_cores=2
     )
-    _, line = study.grids[0].said()
+    _, line = study.grids[0].messages()
     assert "cores 3, instances 5 and 3 more (" in line and "instances 6" not in line
 
 
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (alone({}), "grid.vary: names nothing to vary"),
+        (alone({}), "grid.vary: names no key to vary"),
         (alone({"instances": []}), "grid.vary.instances: must have at least 1 item"),
         (alone({"instances": [1, 1]}), "grid.vary.instances: has 1 twice"),
         (alone({"instances": [0]}), "grid.vary.instances[0]: must be >= 1, not 0"),
@@ -461,7 +461,7 @@ def test_many_that_are_left_out_for_one_reason_are_said_in_one_line():
         ),
         (
             {"servers": [REMOTE], **alone({"cores": [1, 2]})},
-            "grid.vary.cores: server 'cpu1' is remote, and has the cores that it has",
+            "grid.vary.cores: server 'cpu1' is remote, so its cores cannot vary",
         ),
         (
             {"models": [model("m" * 64, architecture=ONE)],

@@ -212,7 +212,7 @@ def shared(name, models, experiment, servers):
 def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
     """Those of its models, on its server and with its preset; a mix that may be predicted is not
     among them, so that no cell waits for itself."""
-    foretold = {"kind": "frontier", "points": 2, "predict": True}
+    predicted_record = {"kind": "frontier", "points": 2, "predict": True}
     even = {"kind": "peak", "mixes": [[1, 1]]}
     sure = copies("sure", NAMES[1], ["cpu1"], even) | {"preset": "standard"}
     study = read_study(
@@ -221,9 +221,9 @@ def test_what_a_prediction_rests_on_of_copies_are_inputs_of_its_cell():
             "models": [{"name": name, "sla": {"latency_ms": 100}} for name in NAMES[:3]],
             "servers": [{"name": f"cpu{n}", "cores": 1, "price": PRICE} for n in (1, 2)],
             "scenarios": [
-                shared("pair", NAMES[:2], foretold, ["cpu1"]),
+                shared("pair", NAMES[:2], predicted_record, ["cpu1"]),
                 shared("others", NAMES[1:3], {"kind": "frontier", "points": 1}, ["cpu1"]),
-                copies("first_twice", NAMES[0], ["cpu1", "cpu2"], even, foretold),
+                copies("first_twice", NAMES[0], ["cpu1", "cpu2"], even, predicted_record),
                 copies("third_twice", NAMES[2], ["cpu1"], even),
                 sure,
             ],

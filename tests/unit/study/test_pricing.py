@@ -11,7 +11,7 @@ import pytest
 from unit.study.test_read import BASE, ROOT, cells, merged
 
 from perseus.study import planning
-from perseus.study.bought import doubts_of
+from perseus.study.machine_price import doubts_of
 from perseus.study.price_list import read_price_list
 from perseus.study.problems import ConfigError
 from perseus.study.read import read_study
@@ -303,7 +303,7 @@ def test_the_day_is_that_of_the_row_or_of_the_list(price, study):
     assert price(without, at("big", "here")).date == DAY
     found = study(without, at("big", "here"), costs={})
     assert (found.prices["cpu1"].date, found.prices["cpu1"].doubts) == (None, (NO_DAY,))
-    assert list(found.said_of_prices()) == [f"Price of 'cpu1' (big in here): {NO_DAY}"]
+    assert list(found.price_messages()) == [f"Price of 'cpu1' (big in here): {NO_DAY}"]
 
 
 def test_a_day_without_quotes_is_a_day(price):
@@ -329,16 +329,16 @@ WRONG = (
 def test_all_rows_that_servers_name_and_that_are_wrong_are_named_at_once(refused):
     named = [at(instance, "here") for instance in "bcdf"]
     assert refused(WRONG, at("a", "here"), other_prices=named) == [
-        "servers[0].price.instance: list.csv line 2: Price must not be -1 (mend or delete the"
+        "servers[0].price.instance: list.csv line 2: Price must not be -1 (correct or delete the"
         " line)",
-        "servers[0].other_prices[0].instance: list.csv line 3: Price 'cheap' is no number (mend or"
-        " delete the line)",
-        "servers[0].other_prices[1].instance: list.csv line 4: SpotPrice must not be inf (mend or"
-        " delete the line)",
-        "servers[0].other_prices[2].instance: list.csv line 5: vCPUs 'many' is no number (mend or"
-        " delete the line)",
-        "servers[0].other_prices[3].instance: list.csv line 6: Date '2026-13-01' is no day such as"
-        " 2026-09-01 (mend or delete the line)",
+        "servers[0].other_prices[0].instance: list.csv line 3: Price 'cheap' is not a number"
+        " (correct or delete the line)",
+        "servers[0].other_prices[1].instance: list.csv line 4: SpotPrice must not be inf"
+        " (correct or delete the line)",
+        "servers[0].other_prices[2].instance: list.csv line 5: vCPUs 'many' is not a number"
+        " (correct or delete the line)",
+        "servers[0].other_prices[3].instance: list.csv line 6: Date '2026-13-01' is not a date"
+        " such as 2026-09-01 (correct or delete the line)",
     ]
 
 
@@ -380,7 +380,9 @@ def test_rows_of_another_length_refuse_the_list_and_are_cut_short(refused):
     catalogue = "InstanceType,Region,vCPUs,Price\n" + "a,here,1\n" * 50
     found = refused(catalogue, at("a", "here"))
     assert len(found) == 21 and found[-1] == "list.csv: and 30 lines more"
-    assert found[0] == ("list.csv line 2: has 3 fields, and the header 4 (mend or delete the line)")
+    assert found[0] == (
+        "list.csv line 2: has 3 fields, and the header 4 (correct or delete the line)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -449,7 +451,7 @@ def test_rows_that_contradict_each_other_are_refused_and_the_same_twice_is_said(
 def test_what_is_doubtful_is_said_and_kept(study, catalogue, row, more, doubt):
     found = study(catalogue, row, **more)
     assert doubt in found.prices["cpu1"].doubts
-    assert any(line.endswith(doubt) for line in found.said_of_prices())
+    assert any(line.endswith(doubt) for line in found.price_messages())
     assert planning.tables_task(found).prices["cpu1"].doubts == found.prices["cpu1"].doubts
 
 
@@ -521,7 +523,7 @@ def test_what_is_not_in_the_list_or_cannot_be_is_refused_with_what_can(refused, 
     [
         ({"currency": "EUR"}, "usd_per_currency_unit: is missing: currency is EUR"),
         ({"currency": "Euro"}, "currency: 'Euro' is not"),
-        ({"usd_per_currency_unit": 1.1}, "usd_per_currency_unit: is of other currencies only"),
+        ({"usd_per_currency_unit": 1.1}, "usd_per_currency_unit: applies to other currencies"),
         ({"currency": "EUR", "usd_per_currency_unit": 0}, "usd_per_currency_unit: must be > 0"),
         ({"priced_on": "yesterday"}, "priced_on: 'yesterday' is not"),
         ({"priced_on": "2026-02-30"}, "priced_on: there is no day 2026-02-30"),

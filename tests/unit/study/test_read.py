@@ -349,7 +349,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model("own", onnx="own.onnx", weights="DEFAULT")]},
-            r"models\[0\]\.weights: is of torchvision's models, and onnx: is given",
+            r"models\[0\]\.weights: applies to torchvision's models, not to an onnx: file",
         ),
         (
             {"models": [model("own", onnx="own.onnx")]},
@@ -357,11 +357,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         (
             {"models": [model("own", onnx="own.onnx", shape={"x": [3]}, input_size=64)]},
-            r"models\[0\]\.input_size: is of sizes that shape: gives, too",
+            r"models\[0\]\.input_size: sets the same sizes as shape:",
         ),
         (
             {"models": [model("own", onnx="o", images="i", values={"low": 0, "high": 1})]},
-            r"models\[0\]\.values: says what is sent, as images: does",
+            r"models\[0\]\.values: sets the inputs, and so does images:",
         ),
         (
             {"models": [model(weights="IMAGENET1K_V7")]},
@@ -412,11 +412,11 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ({"measurement": {"preset": "quik"}}, r"measurement\.preset: 'quik' .*mean 'quick'"),
         (
             {"measurement": {"arrivals": {"cv": 1}}},
-            r"arrivals\.cv: is of process: gamma only, and process is 'poisson'",
+            r"arrivals\.cv: applies to process: gamma only, but process is 'poisson'",
         ),
         (
             {"measurement": {"arrivals": {"process": "gamma", "trace": "README.md"}}},
-            r"arrivals\.trace: is of process: trace only, and process is 'gamma'",
+            r"arrivals\.trace: applies to process: trace only, but process is 'gamma'",
         ),
         (
             {"measurement": {"arrivals": {"process": "trace"}}},
@@ -441,7 +441,7 @@ def test_a_shared_cell_depends_on_the_dedicated_peaks_of_its_tenants_on_its_serv
         ),
         ({"models": [model(weights="a\0b")]}, r"weights: there is no file 'a\\x00b'"),
         ({"models": [model(images="a\0b")]}, r"images: 'a\\x00b' cannot be used"),
-        ({"costs": {"prices": "a\0b"}}, r"a\0b: it is no CSV file"),
+        ({"costs": {"prices": "a\0b"}}, r"a\0b: it is not a CSV file"),
         (
             {"models": [model(served_model="m", shape={None: []})]},
             r"models\[0\]\.shape.*: must be a string",
@@ -485,10 +485,14 @@ def background(**keys):
             r"experiments\[0\]: a shared scenario needs mixes:, such as \[\[1, 1\]\], or hold:",
         ),
         (shared(kind="concurrency"), r"concurrencies: is missing .*such as \[1, 4, 16\]"),
-        (shared(mixes=[[1, 1]], concurrencies=[1]), r"concurrencies: is of kind: concurrency only"),
+        (
+            shared(mixes=[[1, 1]], concurrencies=[1]),
+            r"concurrencies: applies to kind: concurrency"
+            r" only",
+        ),
         (
             shared(kind="concurrency", concurrencies=[1], mixes=[[1, 1]]),
-            r"mixes: is of kind: peak only",
+            r"mixes: applies to kind: peak only",
         ),
         (shared(kind="concurrency", concurrencies=[0]), r"concurrencies\[0\]: must be >= 1, not 0"),
         (shared(kind="aa", restarts=1), r"restarts: must be >= 2, not 1"),
@@ -502,13 +506,13 @@ def background(**keys):
         ),
         (
             shared(kind="slowdown", percent_of_peak=30, rate_rps=20),
-            r"has both percent_of_peak: and rate_rps: \(leave one out\)",
+            r"has both percent_of_peak: and rate_rps: \(remove one\)",
         ),
         (shared(kind="slowdown", percent_of_peak=0), r"percent_of_peak: must be >= 1, not 0"),
         (shared(kind="slowdown", rate_rps=0), r"rate_rps: must be >= 0\.1, not 0"),
         (shared(kind="slowdown", rounds=1), r"rounds: must be >= 2, not 1"),
-        (shared(kind="aa", rounds=2), r"rounds: is of kind: slowdown only"),
-        (background(), r"needs either percents_of_peak: or rates_rps:, what the other"),
+        (shared(kind="aa", rounds=2), r"rounds: applies to kind: slowdown only"),
+        (background(), r"needs either percents_of_peak: or rates_rps:, the rates of the other"),
         (background(percents_of_peak=[5], rates_rps=[5]), r"needs either percents_of_peak: or"),
         (background(search="mobilenet", rates_rps=[5]), r"search: .*mean 'mobilenet_v3_small'"),
         (shared(kind="background", rates_rps=[5]), r"search: is missing \(The tenant whose peak"),
@@ -548,7 +552,7 @@ def background(**keys):
             ),
             r"traces\[0\]: .*prices\.csv ",
         ),
-        (shared(mixes=[[1, 1]], cv=4), r"cv: is of kind: replay only"),
+        (shared(mixes=[[1, 1]], cv=4), r"cv: applies to kind: replay only"),
         (shared(kind="soak"), r"experiments\[0\]: soak needs percents_of_peak: or rates_rps:"),
         (
             shared(kind="soak", rates_rps=[5, 5], percents_of_peak=[30, 30]),
@@ -592,7 +596,7 @@ def background(**keys):
         ),
         (
             scenario({"model": "squeezenet1_1", "preprocessing": "server", "priority": 1}, PAIR[1]),
-            r"tenants\[0\]\.preprocessing: pictures are preprocessed out of turn, .*priority",
+            r"tenants\[0\]\.preprocessing: preprocessing on the server ignores the tenant's",
         ),
         (
             scenario({"model": "squeezenet1_1", "priority": 1, "intra_op_threads": 4}, PAIR[1]),
@@ -600,7 +604,7 @@ def background(**keys):
         ),
         (
             scenario(BATCHES | {"max_batch_size": 1}, PAIR[1]),
-            r"dynamic_batching: joins requests, and max_batch_size: 1 leaves nothing to join",
+            r"dynamic_batching: joins requests into batches, but max_batch_size is 1",
         ),
     ],
 )
@@ -936,10 +940,12 @@ def test_pictures_are_refused_where_they_cannot_be_preprocessed(tmp_path):
     models = [model("squeezenet1_1", onnx=str(tmp_path / "own.onnx")), model(PAIR[1])]
     for side in ("client", "server"):
         (line,) = problems({"models": models, "scenarios": [scenario(by(side), PAIR[1])]})
-        assert "tenants[0].preprocessing: 'squeezenet1_1' is an ONNX file, and only of" in line
+        assert (
+            "tenants[0].preprocessing: 'squeezenet1_1' is an ONNX file, and Perseus knows" in line
+        )
     far = {**BASE["servers"][0], "launcher": "remote", "remote": {"host": "triton.example.org"}}
     (line,) = problems({"servers": [far], "scenarios": [scenario(by("server"), PAIR[1])]})
-    assert "tenants[0].preprocessing: server 'cpu1' is remote, and gets networks alone" in line
+    assert "tenants[0].preprocessing: server 'cpu1' is remote, and Perseus deploys no" in line
     load({"servers": [far], "scenarios": [scenario(by("client"), PAIR[1])]})
 
 
@@ -1060,7 +1066,7 @@ def test_a_server_may_have_no_price():
     study = load(UNPRICED)
     assert planning.tables_task(study).prices == {}
     assert study.kinds == {"peak"}
-    assert list(study.said_of_prices()) == []
+    assert list(study.price_messages()) == []
     assert list(study.cells) == list(load().cells)
 
 
@@ -1073,16 +1079,16 @@ def test_a_server_may_have_no_price():
                     {**UNPRICED["servers"][0], "other_prices": [BASE["servers"][0]["price"]]}
                 ]
             },
-            "servers[0].price: is missing: other_prices: has rows beside it (name one as price:)",
+            "servers[0].price: is missing, although other_prices: has rows (move one to price:)",
         ),
         (
             {**UNPRICED, "demand": {"models": [{"name": "squeezenet1_1", "rps": 3}]}},
-            "demand.servers: 'cpu1' has no price, and a fleet is planned by its cost (give the"
+            "demand.servers: 'cpu1' has no price, but a fleet is planned by cost (give the"
             " server a price:, or name only servers that have one)",
         ),
         (
             {**UNPRICED, "scenarios": [scenario(*PAIR, grid={"vary": {"instances": [1, 2]}})]},
-            "scenarios[0].grid: recommends the cheapest setting, and server 'cpu1' has no price"
+            "scenarios[0].grid: recommends the cheapest setting, but server 'cpu1' has no price"
             " (give it a price:)",
         ),
     ],

@@ -213,9 +213,9 @@ AUTUMN = [
 def test_the_hour_that_comes_twice_is_two(tmp_path):
     found = read(tmp_path, "\n".join(AUTUMN))
     assert np.diff(found.recorded.starts_s).tolist() == [60.0] * 239
-    assert "without a zone; the hour that comes twice was read as two" in found.said("x")
+    assert "without a zone; the hour that comes twice was read as two" in found.message("x")
     sorted_since = read(tmp_path, "\n".join(sorted(AUTUMN)))
-    assert "an hour that its clock repeats counts double" in sorted_since.said("x")
+    assert "an hour that its clock repeats counts double" in sorted_since.message("x")
     with_zone = read(tmp_path, "\n".join(f"{text}+01:00" for text in AUTUMN))
     assert with_zone.recorded.length_s == pytest.approx(3 * 3600, rel=0.01)
 
@@ -284,7 +284,7 @@ def test_times_without_a_unit_are_in_doubt_if_they_may_be_milliseconds(rate_rps,
 
 def test_what_was_understood_is_said(tmp_path):
     said = {
-        name: read(tmp_path, content).said(name)
+        name: read(tmp_path, content).message(name)
         for name, content in {"a": AZURE_LLM, "b": BURSTGPT, "c": "0\n0.5\n1\n", "d": LOG}.items()
     }
     assert said == {
@@ -358,7 +358,7 @@ FOUND = (
         (azure(), {}, r"trace\.csv has no function$"),
         (INVOCATIONS, {"where": {"func": "f3"}}, r"no row whose 'func' is 'f3' \(known: f1, f2\)"),
         (INVOCATIONS.replace("5161.5", "then"), {}, r"row 3: 'then' is no time"),
-        (INVOCATIONS.replace("41.5", "long"), {}, r"row 4: 'long' is no number"),
+        (INVOCATIONS.replace("41.5", "long"), {}, r"row 4: 'long' is not a number"),
         (BURSTGPT, {"where": {"Model": "ChatGTP"}}, r"'ChatGTP' \(did you mean 'ChatGPT'\?\)"),
         (BURSTGPT, {"where": {"Model": "x"}}, r"is 'x' \(known: ChatGPT, GPT-4\)"),
         (

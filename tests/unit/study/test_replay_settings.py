@@ -101,9 +101,10 @@ def test_what_can_be_replayed_is_accepted(settings, folder):
             {"process": "gamma", "rates_rps": (1.0,), "percents_of_peak": (30,)},
             r"^: has both rates_rps: and percents_of_peak:",
         ),
-        ({"process": "mmpp", "cv": 2.0}, r"cv: is of process: gamma only, and process is 'mmpp'"),
-        ({"process": "gamma", "burst_s": 2.0}, r"burst_s: is of process: mmpp only"),
-        ({"process": "gamma", "traces": ("x",)}, r"traces: is of process: trace only"),
+        ({"process": "mmpp", "cv": 2.0}, r"cv: applies to process: gamma only, but process is"
+                                         r" 'mmpp'"),
+        ({"process": "gamma", "burst_s": 2.0}, r"burst_s: applies to process: mmpp only"),
+        ({"process": "gamma", "traces": ("x",)}, r"traces: applies to process: trace only"),
         ({"process": "trace"}, r"traces: is missing \(files of recorded arrivals\)"),
         (
             {"process": "gamma", "rates_rps": (1.0, 2.0, 3.0)},

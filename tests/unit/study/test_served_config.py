@@ -53,7 +53,7 @@ def test_what_only_the_server_knows_is_not_in_the_task():
     (tenant,) = task.tenants
     assert tenant.served_model == ServedModel(name="text_encoder", shape={"tokens": (128,)})
     assert (tenant.max_batch_size, tenant.dynamic_batching, tenant.precision) == (None, None, None)
-    assert task.brought == []
+    assert task.deployed == []
     assert MeasureTask.model_validate(task.plain()) == task
 
 
@@ -92,7 +92,7 @@ def test_beside_models_that_are_brought_only_these_have_files():
     assert files.cell_inputs(study, shared)["repository"] == ["model_repository/base/far.shared"]
     (served_here,) = planning.repository_task(study, shared.scenario.id).tenants
     assert served_here.name == "squeezenet1_1"
-    assert planning.measure_task(study, shared).brought == ["squeezenet1_1"]
+    assert planning.measure_task(study, shared).deployed == ["squeezenet1_1"]
     assert files.references(study, shared.scenario) == [
         "results/base/models/squeezenet1_1/reference.npz"
     ]
@@ -120,16 +120,37 @@ def asking(**experiment):
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (study_of(served(weights="DEFAULT")), "models[0].weights: is of models that are brought"),
-        (study_of(served(onnx="own.onnx")), "models[0].onnx: is of models that are brought to a"),
-        (study_of(served(precision="fp16")), "models[0].precision: is of models that are brought"),
-        (study_of(served(images="photos")), "models[0].images: is of models that are brought to"),
-        (study_of(served(input_size=64)), "models[0].input_size: is of models that are brought"),
-        (study_of(model(shape={"a": [1]})), "models[0].shape: is of onnx: and served_model:, and"),
-        (study_of(model(values={"low": 0, "high": 1})), "models[0].values: is of onnx: and served"),
+        (
+            study_of(served(weights="DEFAULT")),
+            "models[0].weights: applies to models that the study deploys",
+        ),
+        (
+            study_of(served(onnx="own.onnx")),
+            "models[0].onnx: applies to models that the study deploys",
+        ),
+        (
+            study_of(served(precision="fp16")),
+            "models[0].precision: applies to models that the study deploys",
+        ),
+        (
+            study_of(served(images="photos")),
+            "models[0].images: applies to models that the study deploys",
+        ),
+        (
+            study_of(served(input_size=64)),
+            "models[0].input_size: applies to models that the study deploys",
+        ),
+        (study_of(model(shape={"a": [1]})), "models[0].shape: applies to models with onnx: or"),
+        (
+            study_of(model(values={"low": 0, "high": 1})),
+            "models[0].values: applies to models with onnx: or served",
+        ),
         (study_of(served(values={"low": 1, "high": 0})), "values.low: must be <= high, which is 0"),
         (study_of(served(inputs="none.npz")), "models[0].inputs: there is no file 'none.npz'"),
-        (study_of(served(scale=0.5)), "models[0].scale: is of images: of an onnx: file, and there"),
+        (
+            study_of(served(scale=0.5)),
+            "models[0].scale: applies to the images: of an onnx: file only",
+        ),
         (study_of(served(served_model="a/b")), "'a/b' is not the name of a model (use letters,"),
         (study_of(served(shape={"a": [0]})), "models[0].shape.a[0]: must be >= 1, not 0"),
         (study_of(served(shape={"a": 3})), "models[0].shape.a: must be a list, not 3"),
@@ -137,12 +158,14 @@ def asking(**experiment):
         (study_of(served(shape=[3])), "models[0].shape: must be a mapping (key: value), not [3]"),
         (
             {"models": [served()], "scenarios": [scenario("mine", name="mine")]},
-            "scenarios[0].tenants[0].model: 'mine' is a served_model, which a server elsewhere has,"
-            " and server 'cpu1' is started here, launcher 'embedded' (take a server of launcher:"
-            " remote,",
+            "scenarios[0].tenants[0].model: 'mine' is a served_model, but server 'cpu1' is"
+            " started here by launcher 'embedded' (use a server with launcher: remote,",
         ),
-        (tenant(instances=2), "tenants[0].instances: is what the server has set of 'text_encoder'"),
-        (tenant(precision="fp32"), "tenants[0].precision: is what the server has set of"),
+        (
+            tenant(instances=2),
+            "tenants[0].instances: is a setting that the server has for 'text_encoder'",
+        ),
+        (tenant(precision="fp32"), "tenants[0].precision: is a setting that the server has for"),
         (
             study_of(
                 served(),
@@ -151,29 +174,42 @@ def asking(**experiment):
                     | {"grid": {"vary": {"instances": [1, 2]}}}
                 ],
             ),
-            "scenarios[0].grid: varies what the server has set of 'text_encoder', a served_model",
+            "scenarios[0].grid: varies a setting that the server has for 'text_encoder', a"
+            " served_model",
         ),
-        (tenant(max_batch_size=8), "tenants[0].max_batch_size: is what the server has set of"),
-        (tenant(dynamic_batching={}), "tenants[0].dynamic_batching: is what the server has set"),
-        (tenant(priority=1), "tenants[0].priority: is what the server has set of 'text_encoder'"),
-        (tenant(intra_op_threads=1), "tenants[0].intra_op_threads: is what the server has set"),
+        (
+            tenant(max_batch_size=8),
+            "tenants[0].max_batch_size: is a setting that the server has for",
+        ),
+        (
+            tenant(dynamic_batching={}),
+            "tenants[0].dynamic_batching: is a setting that the server has",
+        ),
+        (
+            tenant(priority=1),
+            "tenants[0].priority: is a setting that the server has for 'text_encoder'",
+        ),
+        (
+            tenant(intra_op_threads=1),
+            "tenants[0].intra_op_threads: is a setting that the server has",
+        ),
         *(
             (
                 tenant(preprocessing=side),
-                "tenants[0].preprocessing: 'mine' is a served_model, and only of torchvision's",
+                "tenants[0].preprocessing: 'mine' is a served_model, and Perseus knows",
             )
             for side in ("client", "server")
         ),
-        (asking(kind="startup"), "experiments[0]: 'startup' starts servers with their models,"),
-        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers with their models"),
+        (asking(kind="startup"), "experiments[0]: 'startup' starts servers, but the model of"),
+        (asking(kind="aa"), "scenarios[0].experiments[0]: 'aa' starts servers, but the model of"),
         (
             study_of(
                 served(),
                 served("twin"),
                 scenarios=[scenario("mine", "twin", servers=["far"])],
             ),
-            "scenarios[0].tenants[1].model: 'text_encoder' is the model of scenarios[0].tenants[0],"
-            " too, and the server would not tell them apart",
+            "scenarios[0].tenants[1].model: 'text_encoder' is the model of"
+            " scenarios[0].tenants[0], too, and the server cannot distinguish them",
         ),
     ],
 )

@@ -132,7 +132,7 @@ def test_a_key_may_be_called_like_the_kind_of_its_experiment():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({False: 4}, "the configuration, key False: must be a string (YAML takes no, off and"),
+        ({False: 4}, "the configuration, key False: must be a string (YAML reads no, off and"),
         ({"costs": {2026: 4}}, "costs, key 2026: must be a string (write '2026' in quotes)"),
         ({"costs": {None: 4}}, "costs, key ~: must be a string (write '~' in quotes)"),
     ],

@@ -425,9 +425,19 @@ def test_what_was_on_its_way_to_a_server_that_is_lost_reaches_no_other():
     ("fields", "parts", "code", "message"),
     [
         ({"grpc-status": "0"}, [b"\0\0\0\0\2o", b"k"], grpc.StatusCode.OK, ""),
-        ({"grpc-status": "0"}, [b"\0\0\0\0\2o"], grpc.StatusCode.INTERNAL, "not one whole message"),
-        ({"grpc-status": "0"}, [b"\1\0\0\0\1o"], grpc.StatusCode.INTERNAL, "not one whole message"),
-        ({"grpc-status": "0"}, [], grpc.StatusCode.INTERNAL, "not one whole message"),
+        (
+            {"grpc-status": "0"},
+            [b"\0\0\0\0\2o"],
+            grpc.StatusCode.INTERNAL,
+            "not one complete message",
+        ),
+        (
+            {"grpc-status": "0"},
+            [b"\1\0\0\0\1o"],
+            grpc.StatusCode.INTERNAL,
+            "not one complete message",
+        ),
+        ({"grpc-status": "0"}, [], grpc.StatusCode.INTERNAL, "not one complete message"),
         ({":status": "503"}, [b"busy"], grpc.StatusCode.UNAVAILABLE, "HTTP 503"),
         ({":status": "404"}, [b"what?"], grpc.StatusCode.UNKNOWN, "HTTP 404"),
         ({":status": "200", "grpc-status": "77"}, [], grpc.StatusCode.UNKNOWN, ""),

@@ -49,14 +49,14 @@ def test_what_a_server_does_not_take_is_refused(code, status):
 def test_not_all_that_is_fine_is_an_answer(headers, body, status):
     reply = _reply(SimpleNamespace(status=200, headers=headers), body)
     assert reply.status is status
-    said = f"HTTP 200, but no answer of a model: {body.decode()}"
+    said = f"HTTP 200, but not the response of a model: {body.decode()}"
     assert reply.message == ("" if status is Status.OK else said)
 
 
 @pytest.mark.parametrize("shape", [[10**20], [2**62, 2**62], [-1, 3], ["a"], [1.5], [2]])
 def test_a_shape_that_cannot_be_is_refused(shape):
     head = json.dumps({"outputs": [{"name": "o", "datatype": "FP32", "shape": shape}]}).encode()
-    with pytest.raises(RequestFailedError, match="not one of a model"):
+    with pytest.raises(RequestFailedError, match="not that of a model"):
         decode(Reply(0, Status.OK, "", head + bytes(4), len(head)))
 
 

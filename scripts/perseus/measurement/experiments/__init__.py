@@ -1,8 +1,8 @@
-"""How the experiments run on a server: a kind is a module of its name.
+"""Procedures of the experiments: one module per kind.
 
-A new kind is a new module here (and its settings in study/experiments). It takes a server as
-`server_under_test` has it, or starts servers itself, keeps its windows with `windows.keep`, and
-returns its `Findings`: what stands in record.json besides what every cell has.
+A new kind is a new module here (and its settings in study/experiments). It uses a server from
+`server_under_test`, or starts servers itself. It keeps its windows with `windows.keep`, and
+returns its `Findings`: the keys that it adds to record.json.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class Experiment(Protocol):
-    """What a module of this package offers."""
+    """The interface of a module of this package."""
 
     def measure(self, cell: CellUnderTest) -> Findings:
-        """Measure the cell. Raises BlockedError before a server is started where a dedicated peak
-        is lacking; ServerError, VerificationError, ClientError and RouteError where nothing can be
-        measured."""
+        """Measure the cell. Raises BlockedError before a server is started if a dedicated peak
+        is missing; ServerError, VerificationError, ClientError and RouteError if the server
+        cannot be measured."""
 
-    def nothing(self, cell: CellUnderTest) -> Mapping[str, Any]:
-        """Its own keys of record.json, of a cell whose server could not be had."""
+    def empty_record(self, cell: CellUnderTest) -> Mapping[str, Any]:
+        """The experiment's keys of record.json for a cell without a server."""
 
     def load_s(self, task: MeasureTask) -> tuple[float, float]:
-        """Seconds of load that measuring the cell takes: about, and at most."""
+        """Seconds of load of the cell: usual and at most."""
 
 
 def procedure(kind: str) -> Experiment:

@@ -1,7 +1,7 @@
-"""Experiment `aa`: what one server carries, measured again and again on restarted servers (A/A).
+"""Experiment `aa`: measure the same capacity repeatedly on restarted servers (A/A).
 
-A closed loop keeps the server busy, so that no luck of arrivals is in the rate of its answers: what
-differs from window to window, and from server to server, is the host's doing.
+A closed loop keeps the server busy, so its throughput contains no random arrivals. Differences
+between windows and between servers come from the host.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from perseus.measurement.cell import CellUnderTest, Findings
 from perseus.measurement.closed_loop import closed_loop
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_under_test import server_under_test
-from perseus.measurement.spoilt import SpoiltError, unspoilt
+from perseus.measurement.valid_windows import InvalidWindowError, valid_window
 from perseus.measurement.windows import keep
 from perseus.peak.durations import ATTEMPTS, PATIENCE_S, loop_s
 from perseus.peak.outcome import Outcome
@@ -26,11 +26,11 @@ from perseus.study.tasks.measure import MeasureTask
 PHASE: Final = "aa"
 
 Rates = list[float]
-"""Of the windows of one server, in their order."""
+"""Throughput in the windows of one server, in their order."""
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start so many servers, one after the other, and load each. Raises as every experiment."""
+    """Start the servers one after another and load each. Raises like every experiment."""
     run = cast(Run, cell.task.run)
     outcome, reason = Outcome.OK, ""
     record: Mapping[str, Any] = {}
@@ -41,8 +41,10 @@ def measure(cell: CellUnderTest) -> Findings:
                 record = server.record
                 with server.under_load() as system:
                     capacities_rps.append(of_one_server(cell, system, run, left))
-            cell.say(f"server {len(capacities_rps)} of {run.restarts}: {said(capacities_rps[-1])}")
-    except SpoiltError as error:
+            cell.say(
+                f"server {len(capacities_rps)} of {run.restarts}: {rates_text(capacities_rps[-1])}"
+            )
+    except InvalidWindowError as error:
         outcome, reason = error.outcome, str(error)
     except ServerError as error:
         if not record:  # not even the first has started
@@ -52,13 +54,13 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings({**record, **found})
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No capacities."""
     return {"capacities_rps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Every window is equally long; at most, all are tried as often as they may be."""
+    """All windows are equally long; at most, each is tried as often as allowed."""
     run = cast(Run, task.run)
     windows = run.restarts * (run.windows + 1)
     seconds = windows * loop_s(task.search, task.slas)
@@ -66,9 +68,9 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_left: int) -> Rates:
-    """Answers/s of all tenants together in each window that counts: in all but the first.
+    """Responses per second of all tenants together in each window but the first.
 
-    Raises SpoiltError, and ServerError when the server dies.
+    Raises InvalidWindowError, and ServerError when the server dies.
     """
     to_come = range(run.windows, -1, -1)
     rates_rps = [
@@ -78,15 +80,15 @@ def of_one_server(cell: CellUnderTest, system: LiveSystem, run: Run, servers_lef
 
 
 def one_window(cell: CellUnderTest, system: LiveSystem, run: Run, windows_left: int) -> float:
-    """Answers/s of all tenants together; a window that client or host spoil is tried again."""
+    """Responses per second of all tenants together; an invalid window is tried again."""
 
     def offer(tolerance: Tolerance) -> Window:
         window, _ = closed_loop(cell.task, system, PHASE, run.concurrency, tolerance)
         keep(cell, system, window, windows_left * window.elapsed_s)
         return window
 
-    return sum(tenant.offered_rps for tenant in unspoilt(system, offer).tenants)
+    return sum(tenant.offered_rps for tenant in valid_window(system, offer).tenants)
 
 
-def said(rates_rps: Rates) -> str:
+def rates_text(rates_rps: Rates) -> str:
     return ", ".join(f"{rate:.1f}" for rate in rates_rps) + " answers/s"

@@ -1,4 +1,4 @@
-"""Experiment `catalogue`: what a network costs, in short (docs/explanation/catalogue.md).
+"""Experiment `catalogue`: a short measurement of a network (docs/explanation/catalogue.md).
 
 A full server tells how long a request occupies it; a simulated queue with these times tells its
 limit within an SLA, and a window of the study's arrivals below that limit is to confirm it.
@@ -24,7 +24,7 @@ from perseus.measurement.in_process import (
 )
 from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.server_under_test import server_under_test
-from perseus.measurement.spoilt import SpoiltError, unspoilt
+from perseus.measurement.valid_windows import InvalidWindowError, valid_window
 from perseus.measurement.windows import keep
 from perseus.peak.durations import ATTEMPTS, PATIENCE_S
 from perseus.peak.outcome import Outcome
@@ -47,7 +47,7 @@ CERTIFY_AT: Final = (0.8, 0.6)
 """Shares of a limit that are tried to be certified, until one passes."""
 
 REQUESTS: Final = 300
-"""That a window counts, in so many seconds at least and at most."""
+"""Requests that a window counts, within these seconds."""
 SHORTEST_S, LONGEST_S = 3.0, 8.0
 MOST_PATIENT_S: Final = 20.0
 """A window that certifies a slow network waits for the fewest requests that its SLA needs, but no
@@ -61,7 +61,7 @@ SIMULATED: Final = Precision(requests=20_000, of_each=20_000, most=20_000, halvi
 
 @dataclass(frozen=True)
 class Limit:
-    """What a server carries within an SLA of `sla_ms`, NaN where nothing can be said.
+    """The limit of a server within an SLA of `sla_ms`; NaN if it is unknown.
 
     `stated` is "times_unloaded" or "latency". The interval is that of the full server's rate.
     """
@@ -76,7 +76,7 @@ class Limit:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """In process, then served. Raises as every experiment."""
+    """Measure the network in process, then served. Raises like every experiment."""
     run, alone, why_not = cast(Run, cell.task.run), np.empty(0), ""
     if has_backend(cell.task) and cell.inputs.repository is not None:
         cell.say("without a server")
@@ -89,14 +89,14 @@ def measure(cell: CellUnderTest) -> Findings:
         finally:
             log.unlink(missing_ok=True)
     outcome, reason, full, limits = Outcome.OK, "", (np.nan,) * 3, list[Limit]()
-    with server_under_test(patient(cell, alone)) as server:
+    with server_under_test(with_longer_sla(cell, alone)) as server:
         try:
             with server.under_load() as system:
                 (unloaded_ms,) = server.unloaded_p50_ms.values()
                 times_s, full = full_server(cell, system, unloaded_ms)
                 for stated, sla in slas(cell.task, unloaded_ms):
                     limits.append(within(cell, system, stated, sla, unloaded_ms, times_s, full))
-        except SpoiltError as error:
+        except InvalidWindowError as error:
             outcome, reason = error.outcome, str(error)
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)
@@ -113,15 +113,15 @@ def measure(cell: CellUnderTest) -> Findings:
     )
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def no_limit(cell: CellUnderTest) -> Mapping[str, Any]:
     """No rates and no limits."""
     full = dict.fromkeys(("full_rps", "full_low_rps", "full_high_rps"))
     return {"in_process_ms": None, "in_process_error": "", **full, "limits": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """A window of a full server and two within SLAs, as long as the operations of the network
-    suggest; at most, all are as long as may be."""
+    """One window of a full server and two within SLAs, as long as the operations of the network
+    suggest; at most, all have the maximum length."""
     run, (tenant, *_) = cast(Run, task.run), task.tenants
     known = default_weights().get(tenant.model)
     gigas = tenant.request_batch_size * (known.gflops if known else 1.0)
@@ -135,7 +135,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 
 
 def _counted_s(rate_rps: float) -> float:
-    """How long a window counts at that rate."""
+    """Seconds that a window at this rate counts."""
     return float(np.clip(REQUESTS / rate_rps, SHORTEST_S, LONGEST_S))
 
 
@@ -144,21 +144,20 @@ def _settle_s(sla: Sla) -> float:
 
 
 def _certifying_s(sla: Sla, rate_rps: float) -> float:
-    """How long a window counts that certifies that rate; more than MOST_PATIENT_S where there is
-    none."""
+    """Seconds that a window must count to certify this rate; more than the limit if none can."""
     return max(_counted_s(rate_rps), 1.2 * fewest_requests(sla.allowed) / rate_rps)
 
 
 def _usual_s(sla: Sla, unloaded_s: float) -> float:
-    """What an SLA takes of a network whose inference takes so long: mostly one window."""
+    """Usual seconds of load for an SLA of a network with this inference time."""
     counted_s = _certifying_s(sla, 0.6 / unloaded_s)
     if 1000 * unloaded_s > sla.latency_ms or counted_s > MOST_PATIENT_S:
         return 0.0
     return _settle_s(sla) + counted_s + 2 * sla.latency_ms / 1000
 
 
-def patient(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
-    """The cell with an SLA by which clients wait long enough for the answers of a full server."""
+def with_longer_sla(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
+    """The cell with an SLA so long that clients wait for the responses of a full server."""
     (tenant,) = cell.task.tenants
     full_ms = IN_FLIGHT * float(np.median(alone_ms)) if len(alone_ms) else 0.0
     longest_ms = max(tenant.sla.latency_ms, full_ms)
@@ -168,7 +167,7 @@ def patient(cell: CellUnderTest, alone_ms: Floats) -> CellUnderTest:
 
 
 def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
-    """How each is stated, and what it is."""
+    """The SLAs to measure, each with the key that states it."""
     (own,), run = task.slas, cast(Run, task.run)
     multiple_ms = run.times_unloaded * unloaded_ms
     yield "times_unloaded", own.model_copy(update={"latency_ms": multiple_ms})
@@ -178,8 +177,8 @@ def slas(task: MeasureTask, unloaded_ms: float) -> Iterator[tuple[str, Sla]]:
 def full_server(
     cell: CellUnderTest, system: LiveSystem, unloaded_ms: float
 ) -> tuple[Floats, tuple[float, float, float]]:
-    """How long requests occupy a server that always has some waiting, shape (n,), s; and its
-    answers/s with their interval. Raises SpoiltError."""
+    """Service times of a saturated server, shape (n,), in s, and its throughput with an
+    interval. Raises InvalidWindowError."""
     settle_s = max(1.0, 2 * unloaded_ms / 1000)
     counted_s, settle_ns = _counted_s(1000 / unloaded_ms), round(settle_s * 1e9)
 
@@ -200,17 +199,17 @@ def full_server(
         keep(cell, system, window, 2 * (SHORTEST_S + 2.0))
         return window
 
-    seen = unspoilt(system, offer).seen
+    seen = valid_window(system, offer).seen
     done_ns, settled_ns = _done_ns(seen), seen.start_ns + settle_ns
     rate = answered_rps(done_ns, settled_ns, seen.now_ns)
     gaps_s = np.diff(done_ns[done_ns >= settled_ns]) / 1e9
     if not len(gaps_s):
-        raise ServerError(f"hardly any request was answered in {settle_s + counted_s:.0f} s")
+        raise ServerError(f"the server answered almost no request in {settle_s + counted_s:.0f} s")
     return gaps_s, (rate.value, max(rate.low, 0.0), rate.high)
 
 
 def _done_ns(seen: Observation) -> NDArray[np.int64]:
-    """When the requests of the tenant were answered, in order."""
+    """Times of the tenant's responses, ascending."""
     (requests,) = seen.requests
     return np.sort(requests.done_ns[requests.answered])
 
@@ -231,11 +230,11 @@ def within(
     times_s: Floats,
     full: tuple[float, float, float],
 ) -> Limit:
-    """The limit within an SLA, and what of it passes a window. Raises SpoiltError."""
-    nothing = partial(Limit, stated, sla.latency_ms)
+    """The limit within an SLA, and the certified rate. Raises InvalidWindowError."""
+    no_limit = partial(Limit, stated, sla.latency_ms)
     if unloaded_ms > sla.latency_ms:
         why = f"single requests take {unloaded_ms:.4g} ms (median) without any load"
-        return nothing(np.nan, np.nan, np.nan, np.nan, why)
+        return no_limit(np.nan, np.nan, np.nan, np.nan, why)
     away_s = max(unloaded_ms / 1000 - float(np.median(times_s)), 0.0)
     limit_rps = limit_scale(
         [_Work(sla, times_s, away_s)],
@@ -246,16 +245,14 @@ def within(
         precision=SIMULATED,
     )
     low_rps, high_rps = (limit_rps * end / full[0] for end in full[1:])
-    limit = partial(nothing, limit_rps, low_rps, high_rps)
+    limit = partial(no_limit, limit_rps, low_rps, high_rps)
     reason = ""
     for share in CERTIFY_AT:
         certified_rps = share * limit_rps
         counted_s = _certifying_s(sla, certified_rps)
         if counted_s > MOST_PATIENT_S:
-            return limit(
-                np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit by"
-            )
-        window = unspoilt(system, partial(_window, cell, system, sla, certified_rps, counted_s))
+            return limit(np.nan, f"{certified_rps:.3g} requests/s are too few to certify a limit")
+        window = valid_window(system, partial(_window, cell, system, sla, certified_rps, counted_s))
         if window.verdict is Verdict.PASS:
             return limit(certified_rps, "")
         reason = f"at {certified_rps:.3g} requests/s: {window.tenants[0].reason}"

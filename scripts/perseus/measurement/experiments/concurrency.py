@@ -1,8 +1,8 @@
-"""Experiment `concurrency`: throughput and latency with so many requests always in flight.
+"""Experiment `concurrency`: throughput and latency at fixed numbers of requests in flight.
 
 A closed loop sends a request for each answer, so that a slow server is asked less: its latencies
-are not those of users who come by themselves, and no SLA is judged by them. It tells what a server
-can carry at all, and compares with tools that measure that way.
+are not those of users who come by themselves, and no SLA is judged by them. It measures the
+throughput of the server regardless of an SLA, and compares with tools that measure closed loops.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Go through the concurrencies."""
+    """Measure each concurrency."""
     outcome, reason, throughputs = Outcome.OK, "", list[Throughput]()
     with server_under_test(cell) as server:
         try:
@@ -41,13 +41,13 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings({**server.record, "outcome": outcome, "reason": reason, "levels": levels})
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No levels."""
     return {"levels": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """All windows, which are as long as they may be."""
+    """All windows at their maximum length."""
     seconds = len(_concurrencies(task)) * loop_s(task.search, task.slas)
     return seconds, seconds
 
@@ -58,7 +58,8 @@ def sweep(
     rng: np.random.Generator,
     on_window: Callable[[Window, float], None],
 ) -> list[Throughput]:
-    """A window per concurrency, in random order, so that a drift of the server is no trend.
+    """Run one window per concurrency, in random order, so that host drift does not look like a
+    trend.
 
     Every tenant has that many requests in flight. The verdicts of a window say whether it is valid,
     and what the SLA would be. `on_window` is called after each with the seconds that are left.

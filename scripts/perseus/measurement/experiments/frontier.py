@@ -1,4 +1,4 @@
-"""Experiment `frontier`: the peak of a mix that the mixes before it choose, or let predict."""
+"""Experiment `frontier`: the peak of a mix that depends on earlier mixes, or its prediction."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from perseus.measurement.peaks.peak_record import peak_record, without_peak
 from perseus.measurement.peaks.predicted_mix import predicted_peak
 from perseus.measurement.peaks.searched_peak import searched_peak
 from perseus.measurement.peaks.wanted_peak import WantedPeak, wanted_peak
-from perseus.measurement.progress.words import describe_mix, describe_peak
+from perseus.measurement.progress.messages import describe_mix, describe_peak
 from perseus.measurement.server_under_test import without_server
 from perseus.peak.frontier import next_weights
 from perseus.peak.load_line import load_line
 from perseus.peak.outcome import Peak
 from perseus.study.experiments.frontier import Run
 
-__all__ = ["load_s", "measure", "nothing"]
+__all__ = ["empty_record", "load_s", "measure"]
 
 
 def measure(cell: CellUnderTest) -> Findings:
@@ -26,23 +26,23 @@ def measure(cell: CellUnderTest) -> Findings:
     wanted, run = next_mix(cell), cast(Run, cell.task.run)
     weights, within_percent = wanted.run.weights, run.predict_within_percent
     peak = predicted_peak(cell, weights, within_percent) if run.predict else None
-    return searched_peak(cell, wanted) if peak is None else foretold(cell, wanted, peak)
+    return searched_peak(cell, wanted) if peak is None else predicted_record(cell, wanted, peak)
 
 
-def nothing(cell: CellUnderTest) -> dict[str, Any]:
+def empty_record(cell: CellUnderTest) -> dict[str, Any]:
     """No peak of the mix."""
     return without_peak(next_mix(cell), cell.task.tenant_names)
 
 
 def next_mix(cell: CellUnderTest) -> WantedPeak:
-    """The mix that is to be known after those that were measured."""
+    """The mix to measure after the earlier ones."""
     run, tenants = cast(Run, cell.task.run), len(cell.task.tenants)
     weights = next_weights(tenants, measured_mixes(cell.inputs.earlier_records))
     return wanted_peak(cell, run.of_weights(weights))
 
 
-def foretold(cell: CellUnderTest, wanted: WantedPeak, peak: Peak) -> Findings:
-    """What is kept of a peak that needed no server."""
+def predicted_record(cell: CellUnderTest, wanted: WantedPeak, peak: Peak) -> Findings:
+    """The record of a peak that was predicted without a server."""
     names = cell.task.tenant_names
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, {})
     cell.say(describe_mix(cell.task, wanted.run.weights))

@@ -21,13 +21,13 @@ def measure(cell: CellUnderTest) -> Findings:
     return searched_peak(cell, wanted_peak(cell, cast(Run, cell.task.run)))
 
 
-def nothing(cell: CellUnderTest) -> dict[str, Any]:
+def empty_record(cell: CellUnderTest) -> dict[str, Any]:
     """No peak on its load line."""
     return without_peak(wanted_peak(cell, cast(Run, cell.task.run)), cell.task.tenant_names)
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Of slow models: a window of a fast one has enough requests sooner."""
+    """Seconds of load of a slow model; windows of fast models end earlier."""
     slow_rps = [SLOW_RPS] * len(task.tenants)
     sizes = task.search, task.slas, slow_rps
     return expected_s(*sizes), longest_s(*sizes)

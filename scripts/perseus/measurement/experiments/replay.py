@@ -1,4 +1,4 @@
-"""Experiment `replay`: bursty or recorded arrivals, offered once for minutes, not searched with.
+"""Experiment `replay`: offer bursty or recorded arrivals for minutes at fixed rates.
 
 All tenants together, and each alone on the same server, get exactly the same arrivals: what differs
 is the others' doing (docs/explanation/replay.md).
@@ -18,7 +18,7 @@ from perseus.measurement.live_system import LiveSystem
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.schedules import Schedule, schedules
 from perseus.measurement.server_under_test import server_under_test
-from perseus.measurement.spoilt import tried_again
+from perseus.measurement.valid_windows import first_valid_window
 from perseus.measurement.windows import keep
 from perseus.peak.attainment import (
     Attainment,
@@ -33,7 +33,7 @@ from perseus.peak.fidelity import Fidelity, fidelity
 from perseus.peak.outcome import Outcome
 from perseus.peak.recovery import Burst, most_in_flight, recoveries
 from perseus.peak.speed import IN_FLIGHT
-from perseus.peak.verdict import NO_QUIET, QUIET, Tolerance, judge_each
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Tolerance, judge_each
 from perseus.peak.window import Window
 from perseus.serving.failures import ServerError
 from perseus.study.experiments.replay import ReplayPhase, Run
@@ -49,13 +49,13 @@ LOOKS_S: Final = 1.0
 NONE: Final = np.empty(0)
 """The send times of a tenant without load."""
 
-BURSTY: Final = Tolerance(QUIET.foreign, NO_QUIET.send_lag, late_within=True)
+BURSTY: Final = Tolerance(ON_IDLE_HOST.foreign, ON_BUSY_HOST.send_lag, late_within=True)
 """Requests of a burst are due at once, and are sent one after another."""
 
 
 @dataclass(frozen=True)
 class Offered:
-    """What became of one tenant's requests in one window, a part of record.json.
+    """The result of one tenant in one window, a part of record.json.
 
     `requests_each_s` and `within_each_s` are those of `Attainment`, `window` is the number in
     windows.parquet, and `rate_rps` the mean rate that was asked for.
@@ -94,20 +94,20 @@ def measure(cell: CellUnderTest) -> Findings:
         except ServerError as error:
             outcome, reason = Outcome.FAILED, str(error)
     if outcome is Outcome.OK:
-        outcome, reason = spoilt(offered)
+        outcome, reason = offered_outcome(offered)
     found = {"outcome": outcome, "reason": reason, "offered": [asdict(each) for each in offered]}
     busiest = run.phases(len(task.tenants))[0].name
     watched = next((each.window for each in offered if each.phase == busiest), -1)
     return Findings({**server.record, **found}, watched_window=watched)
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No windows."""
     return {"offered": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """The warm-up, and each phase once; at most, all are tried as often as they may be."""
+    """The warm-up and each phase once; at most, each is tried as often as allowed."""
     run = cast(Run, task.run)
     warm_s, window_s = loop_s(task.search, task.slas), run.duration_s + grace_s(task.slas)
     windows = len(run.phases(len(task.tenants)))
@@ -118,7 +118,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def each_phase(
     cell: CellUnderTest, system: LiveSystem, run: Run, drawn: Sequence[Schedule]
 ) -> Iterator[list[Offered]]:
-    """What became of each tenant with load, phase by phase, after a warm-up.
+    """Results of each tenant with load, phase by phase, after a warm-up.
 
     In random order, so that a drift of the server is no trend. Raises ServerError when the server
     dies.
@@ -140,9 +140,9 @@ def one_phase(
     drawn: Sequence[Schedule],
     left_s: float,
 ) -> list[Offered]:
-    """What became of each tenant that has load in the phase.
+    """Results of the tenants with load in one phase.
 
-    A window that client or host spoil is tried again, at last where there is no quiet; the last
+    An invalid window is tried again, the last time with the tolerance for a busy host; the last
     attempt stands.
     """
 
@@ -151,9 +151,9 @@ def one_phase(
         keep(cell, system, window, left_s)
         return window
 
-    window = tried_again(system, offer, BURSTY)
+    window = first_valid_window(system, offer, BURSTY)
     number = system.ended[-1].number
-    return [what_became(cell.task, window, number, i, drawn[i].rate_rps) for i in phase.loaded]
+    return [tenant_result(cell.task, window, number, i, drawn[i].rate_rps) for i in phase.loaded]
 
 
 def one_window(
@@ -163,7 +163,7 @@ def one_window(
     drawn: Sequence[Schedule],
     tolerance: Tolerance,
 ) -> Window:
-    """The arrivals of the tenants with load, until all are answered or no longer waited for."""
+    """Offer the arrivals of the tenants with load, and wait for the responses or their timeout."""
     duration_s = cast(Run, task.run).duration_s
     times_s = [each.times_s if i in phase.loaded else NONE for i, each in enumerate(drawn)]
     with system.offer_at(times_s) as load:
@@ -183,10 +183,10 @@ def one_window(
     return Window(phase.name, np.nan, 0.0, seen.elapsed_s, tenants, seen)
 
 
-def what_became(
+def tenant_result(
     task: MeasureTask, window: Window, number: int, tenant: int, rate_rps: float
 ) -> Offered:
-    """Of a tenant's requests in the window with that number in windows.parquet."""
+    """The result of a tenant in a window; `number` is that of windows.parquet."""
     seen, sla = window.seen, task.slas[tenant]
     requests = seen.requests[tenant]
     late = late_from_send(requests, sla, seen.now_ns)
@@ -212,7 +212,7 @@ def what_became(
     )
 
 
-def spoilt(offered: Sequence[Offered]) -> tuple[Outcome, str]:
-    """Of a cell: whether client or host spoilt what was offered; a missed SLA is an answer."""
+def offered_outcome(offered: Sequence[Offered]) -> tuple[Outcome, str]:
+    """The outcome of the cell: invalid windows make it a failure, a missed SLA does not."""
     ends = ((each.verdict.outcome, each.reason) for each in offered)
     return next((end for end in ends if end[0] is not Outcome.OK), (Outcome.OK, ""))

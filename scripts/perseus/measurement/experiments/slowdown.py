@@ -1,7 +1,8 @@
-"""Experiment `slowdown`: every tenant beside every other, against itself alone at the same rate.
+"""Experiment `slowdown`: latency of every tenant beside every other tenant and alone, at the same
+rate.
 
-What is compared is offered in windows that follow each other, so that a drift of the host hardly
-comes in between. Which they are, and what they say of a pair, is found in the tables.
+Windows that are compared follow each other, so that host drift hardly matters. Which they are,
+and what they say of a pair, is found in the tables.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from perseus.measurement.open_loop import open_loop
 from perseus.measurement.pairs import all_pairs
 from perseus.measurement.peaks.dedicated_peaks import DedicatedPeaks
 from perseus.measurement.server_under_test import server_under_test
-from perseus.measurement.spoilt import SpoiltError, unspoilt
+from perseus.measurement.valid_windows import InvalidWindowError, valid_window
 from perseus.measurement.windows import keep
 from perseus.peak import stats
 from perseus.peak.durations import ATTEMPTS, PATIENCE_S, grace_s, loop_s, window_s
@@ -42,7 +43,7 @@ OnWindow = Callable[[Window, float], None]
 
 @dataclass(frozen=True)
 class Seen:
-    """A tenant in one window, of the requests that count: `verdict` is that on its SLA.
+    """The counted requests of a tenant in one window; `verdict` is that on its SLA.
 
     The mean is of the answered ones, with a 95 % interval by batch means.
     """
@@ -56,10 +57,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Step:
-    """These tenants under load at the same time, in a round counted from 1.
+    """Tenants under load at the same time; rounds count from 1.
 
-    Nothing is seen of a step that client or host spoilt at every attempt: `outcome` and `reason`
-    say how.
+    A step that was invalid at every attempt has an `outcome` and a `reason`, and no results.
     """
 
     round: int
@@ -70,7 +70,7 @@ class Step:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Offer all pairs, round after round. Raises as every experiment."""
+    """Offer all pairs, round after round. Raises like every experiment."""
     task = cell.task
     dedicated = DedicatedPeaks.read(cell.inputs.dedicated_records)
     if blocked := dedicated.why_blocked(task.tenant_names):
@@ -102,14 +102,14 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings(record)
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No rates, and no steps."""
     names = cell.task.tenant_names
     return {"rates_rps": dict.fromkeys(names, np.nan), "dedicated_rps": {}, "steps": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Every step of every round; at most, all are tried as often as they may be."""
+    """Every step of every round; at most, each is tried as often as allowed."""
     run = cast(Run, task.run)
     rates_rps = [SLOW_RPS if run.rate_rps is None else run.rate_rps] * len(task.tenants)
     steps = run.rounds * len(all_pairs(len(task.tenants), np.random.default_rng(0)))
@@ -121,7 +121,7 @@ def load_s(task: MeasureTask) -> tuple[float, float]:
 def offered_rps(
     run: Run, names: Sequence[str], dedicated_rps: Mapping[str, float]
 ) -> tuple[float, ...]:
-    """The rate of each tenant; NaN where its share is of a dedicated peak that was not found."""
+    """The rate of each tenant; NaN if it depends on a dedicated peak that was not found."""
     if run.percent_of_peak is None:
         return (cast(float, run.rate_rps),) * len(names)
     return tuple(run.percent_of_peak / 100 * dedicated_rps[name] for name in names)
@@ -134,7 +134,7 @@ def offered(
     rng: np.random.Generator,
     on_window: OnWindow,
 ) -> Iterator[Step]:
-    """The steps of all rounds as they are taken; a spoilt one does not end them.
+    """Yield the steps of all rounds as they end; an invalid step does not end the rounds.
 
     Raises ServerError when the server dies.
     """
@@ -156,7 +156,7 @@ def one_step(
     on_window: OnWindow,
     seconds_left: float,
 ) -> Step:
-    """A step of the round with that number; a window that client or host spoil is tried again.
+    """A step of the round with that number; an invalid window is tried again.
 
     It is as long as those of each tenant alone after a search, and judged as they are.
     """
@@ -169,15 +169,15 @@ def one_step(
         return window
 
     try:
-        window = unspoilt(system, offer)
-    except SpoiltError as error:
+        window = valid_window(system, offer)
+    except InvalidWindowError as error:
         return Step(number, tuple(loaded), error.outcome, str(error), {})
     seen = {name: seen_of(window, i, grace_s(task.slas)) for name, i in loaded.items()}
     return Step(number, tuple(loaded), Outcome.OK, "", seen)
 
 
 def seen_of(window: Window, tenant: int, grace: float) -> Seen:
-    """What a window says of the latencies of one tenant."""
+    """Latencies of one tenant in a window."""
     part, judged = counted(window.seen, tenant, window.settle_s, grace), window.tenants[tenant]
     latency_ms = part.latency_ms(window.seen.now_ns)[part.answered]
     mean = stats.mean_interval([np.mean(b) for b in stats.batches(latency_ms, stats.BATCHES)])
@@ -191,7 +191,7 @@ def seen_of(window: Window, tenant: int, grace: float) -> Seen:
 
 
 def of_pairs(steps: Sequence[Step]) -> tuple[Outcome, str]:
-    """How the cell ended: well, where at least one pair could be measured."""
+    """Outcome of the cell: ok if at least one pair was measured."""
     pairs = [step for step in steps if len(step.tenants) > 1]
     if any(step.outcome is Outcome.OK for step in pairs):
         return Outcome.OK, ""

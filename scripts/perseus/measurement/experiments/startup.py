@@ -1,4 +1,4 @@
-"""Experiment `startup`: the time from the start of a fresh server to its first answers.
+"""Experiment `startup`: time from the start of a fresh server to its first responses.
 
 The first server is checked and watched as in every cell; each start that counts is one after it, of
 a server that has served nobody. The states of the page cache take turns, so that a drift of the
@@ -38,7 +38,7 @@ LOG_LINE: Final = re.compile(
     r"I\d{4} (\d\d):(\d\d):(\d\d\.\d+) .*"
     r"\"(?:loading: (.+):\d+\"|successfully loaded '(.+)'\")"
 )
-"""What Triton says of a model: the time of day, and its name at the begin or at the end."""
+"""A line of Triton's log about a model: time of day, and its name when loading begins or ends."""
 
 DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 
@@ -47,8 +47,8 @@ DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 class Start:
     """One start of a server; dictionaries are by tenant.
 
-    `page_cache` is the state that was asked for, `resident_share` that part of the model files
-    (0..1) that lay in memory. `load_s` has the tenants whose load the server's log tells.
+    `page_cache` is the requested state, `resident_share` the part of the model files (0..1) in
+    memory. `load_s` has the tenants whose load the server's log tells.
     """
 
     page_cache: str
@@ -60,7 +60,7 @@ class Start:
 
 
 def measure(cell: CellUnderTest) -> Findings:
-    """Start so many servers, one after the other."""
+    """Start the servers one after another."""
     run = cast(Run, cell.task.run)
     with server_under_test(cell) as server:
         record = server.record
@@ -76,20 +76,20 @@ def measure(cell: CellUnderTest) -> Findings:
     return Findings({**record, "outcome": outcome, "reason": reason, "starts": told})
 
 
-def nothing(cell: CellUnderTest) -> Mapping[str, Any]:
+def empty_record(cell: CellUnderTest) -> Mapping[str, Any]:
     """No starts."""
     return {"starts": []}
 
 
 def load_s(task: MeasureTask) -> tuple[float, float]:
-    """Hardly any load; the starts themselves."""
+    """There is hardly any load; only the starts take time."""
     run = cast(Run, task.run)
     seconds = START_S * (1 + run.starts * len(run.page_cache))
     return seconds, 3 * seconds
 
 
 def one_start(cell: CellUnderTest, page_cache: str) -> Start:
-    """Raises ServerError, ClientError or RouteError when it does not start, or does not answer."""
+    """Start a server. Raises ServerError, ClientError or RouteError if it fails."""
     task = cell.task
     assert cell.inputs.repository is not None  # no starts are asked for where there is none
     files = [path for path in cell.inputs.repository.glob("*/**/*") if path.is_file()]
@@ -108,8 +108,8 @@ def one_start(cell: CellUnderTest, page_cache: str) -> Start:
 
 
 def loads_s(server_log: Path) -> dict[str, float]:
-    """Seconds that Triton says it loaded each tenant in, all its models; none where its log is
-    elsewhere."""
+    """Load time of each tenant's models in seconds, from Triton's log; empty if the log is on
+    another host."""
     begun, loaded = dict[str, timedelta](), dict[str, float]()
     for line in server_log.read_text(errors="replace").splitlines():
         if said := LOG_LINE.match(line):

@@ -1,4 +1,4 @@
-"""Peaks: what a search of one is asked for, the search on a server, and what is kept of it.
+"""Peaks of a cell: what is searched, the search on a server, and its record.
 
 wanted_peak     the mix of a cell, and the dedicated peaks that its load line is made from
   dedicated_peaks  as cells with one tenant have found them

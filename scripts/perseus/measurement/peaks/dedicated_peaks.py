@@ -1,4 +1,4 @@
-"""The dedicated peaks that shared load lines are made from, as other cells have found them."""
+"""Dedicated peaks from other cells, which shared load lines need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 class SearchRecord(BaseModel):
-    """What is needed of the record.json of a cell that searched a peak."""
+    """The keys of record.json of a search that are needed here."""
 
     task: MeasureTask = Field(alias="cell")
     outcome: Outcome
@@ -25,7 +25,7 @@ class SearchRecord(BaseModel):
 
     @property
     def limit_scale(self) -> float | None:
-        """The estimate, where a limit of the server was found."""
+        """The estimate, if the limit of the server was found."""
         found = found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
         return self.estimate_scale if found else None
 
@@ -34,14 +34,14 @@ R = TypeVar("R", bound=SearchRecord)
 
 
 def read_records(kind: type[R], paths: Iterable[Path]) -> Iterator[R]:
-    """From files with one record each, or with those of all repeats."""
+    """Read records from files with one record each, or with those of all repeats."""
     for path in paths:
         plain = json.loads(path.read_bytes())
         yield from map(kind.model_validate, plain if isinstance(plain, list) else [plain])
 
 
 class DedicatedRecord(SearchRecord):
-    """That of a cell that measured one tenant alone: the scale of its load line is the rate."""
+    """The record of a dedicated cell: the load factor is the rate."""
 
     @property
     def tenant(self) -> str:
@@ -51,7 +51,7 @@ class DedicatedRecord(SearchRecord):
 
 @dataclass(frozen=True)
 class DedicatedPeaks:
-    """Each tenant's dedicated peak, and the cells that have it.
+    """The dedicated peak of each tenant, and the cells that measured it.
 
     `rps` is by tenant, in requests/s: the mean estimate of the repeats that found a limit of the
     server; NaN when none did.
@@ -73,12 +73,12 @@ class DedicatedPeaks:
         return cls(mean_rps, records)
 
     def why_blocked(self, needed: Collection[str]) -> str:
-        """Which cells left one of these tenants without its peak, and how they ended; empty if none
-        did."""
+        """Which cells found no peak of these tenants, and how they ended; empty if all have a
+        peak."""
         cells = [
             f"{record.task.cell} ({record.outcome.replace('_', ' ')})"
             for record in self.records
             if record.tenant in needed and not self.rps[record.tenant] > 0
         ]
-        what = "its rates are shares of dedicated peaks that were not found"
+        what = "its rates depend on dedicated peaks that were not found"
         return f"{what}: {', '.join(cells)}" if cells else ""

@@ -1,4 +1,4 @@
-"""The mixes of a frontier that other cells have measured."""
+"""Mixes of a frontier that other cells have measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.peak.stats import UNKNOWN, Interval
 
 
 class MixRecord(SearchRecord):
-    """What is needed of the record.json of a cell that measured a mix."""
+    """The keys of record.json of a mix that are needed here."""
 
     weights: tuple[int, ...]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -29,7 +29,7 @@ def measured_mixes(records: Sequence[Path]) -> list[MeasuredMix]:
 
 
 def _ratio(repeats: Sequence[MixRecord]) -> Interval:
-    """The mean estimate, and the quantiles of their posteriors' draws."""
+    """The mean estimate, and quantiles of the posterior draws."""
     found = [(each.limit_scale, each.posterior_scales) for each in repeats]
     limits = [limit for limit, _ in found if limit is not None]
     if not limits:

@@ -1,4 +1,4 @@
-"""What record.json says of a peak; `results.records.PeakRecord` describes it key by key."""
+"""The keys of record.json for a peak; `results.records.PeakRecord` describes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perseus.peak.outcome import Outcome, Peak, no_peak
 def peak_record(
     wanted: WantedPeak, names: Sequence[str], peak: Peak, line: LoadLine
 ) -> dict[str, Any]:
-    """The keys of a search along this line with these tenants."""
+    """The keys of a search along this line."""
     return {
         "outcome": peak.outcome,
         "reason": peak.reason,
@@ -28,7 +28,7 @@ def peak_record(
         "certified_window": peak.certified_window,
         "first_failing_scale": peak.first_failing,
         "cliff": peak.cliff,
-        "others": peak.others,
+        "other_load": peak.other_load,
         "speeds_rps": dict(zip(names, peak.speeds_rps, strict=False)),
         "work_ms": {
             name: np.round(1000 * work_s, 4).tolist()
@@ -41,7 +41,7 @@ def peak_record(
 
 
 def without_peak(wanted: WantedPeak, names: Sequence[str]) -> dict[str, Any]:
-    """The same keys of a cell whose server could not be had."""
+    """The same keys for a cell without a server."""
     unknown_ms = dict.fromkeys(names, np.nan)
     line, _ = load_line(wanted.run, names, wanted.dedicated_rps, unknown_ms)
     return peak_record(wanted, names, no_peak(Outcome.FAILED, ""), line)

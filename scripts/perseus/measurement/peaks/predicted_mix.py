@@ -1,4 +1,4 @@
-"""A mix that needs no measuring: its limit as the cells before it let predict it."""
+"""Predict the limit of a mix from earlier cells, so that it need not be measured."""
 
 from __future__ import annotations
 
@@ -37,11 +37,10 @@ from perseus.traffic.arrivals import Arrivals
 def predicted_peak(
     cell: CellUnderTest, weights: tuple[int, ...], within_percent: float | None
 ) -> Peak | None:
-    """The limit of the mix with these weights, where it is predicted well enough.
+    """The limit of the mix with these weights, if it is predicted well enough.
 
-    None where it is to be measured: too few mixes were, or their limits are further off from what
-    the best step of the ladder says of them than `within_percent`, or, where that is None, than a
-    second measurement would be.
+    None if the mix must be measured: too few mixes were measured, or the predictions of the best
+    model are less accurate than `within_percent`, or by default than a second measurement.
     """
     task, alone = cell.task, _alone(cell)
     memory_bytes = working_sets_bytes(cell.inputs.checks)
@@ -87,7 +86,7 @@ def _how_far_off(found: Accuracy, within_percent: float | None) -> str:
 
 
 class SoloRecord(DedicatedRecord):
-    """What is needed of the record.json of a cell that measured one tenant alone."""
+    """The keys of record.json of a dedicated cell that are needed here."""
 
     unloaded_p50_ms: dict[str, float | None]
     speeds_rps: dict[str, tuple[float | None, ...]]
@@ -95,7 +94,7 @@ class SoloRecord(DedicatedRecord):
 
 
 def _alone(cell: CellUnderTest) -> dict[str, list[SoloRecord]]:
-    """By tenant, its own and copies of them, the repeats that found its dedicated peak."""
+    """The repeats that found a dedicated peak, by tenant and copy."""
     paths = (*cell.inputs.dedicated_records, *cell.inputs.copies_dedicated_records)
     found: dict[str, list[SoloRecord]] = {}
     for record in read_records(SoloRecord, paths):
@@ -112,7 +111,7 @@ def _solo(repeats: Sequence[SoloRecord], memory_bytes: Mapping[str, float]) -> S
 
 @dataclass(frozen=True)
 class EarlierMix:
-    """A mix of these tenants that was measured before, with its repeats that found a limit."""
+    """An earlier mix of these tenants, with its repeats that found a limit."""
 
     shared: Shared
     weights: tuple[int, ...]
@@ -121,7 +120,7 @@ class EarlierMix:
 
     @property
     def is_infeasible(self) -> bool:
-        """Whether it carried nothing, of different models."""
+        """Whether this mix of different models keeps no SLA at any load."""
         nothing = not self.repeats and Outcome.INFEASIBLE in self.outcomes
         return nothing and not self.shared.is_of_copies
 
@@ -129,7 +128,7 @@ class EarlierMix:
 def _mixes(
     cell: CellUnderTest, solos: Mapping[str, Solo], process: Arrivals
 ) -> Iterator[EarlierMix]:
-    """Those of its scenario and of copies, of tenants whose dedicated peaks are known."""
+    """Earlier mixes of the scenario, and mixes of copies, of tenants with dedicated peaks."""
     of_mix: dict[tuple[str, tuple[int, ...]], list[MixRecord]] = {}
     for path in (*cell.inputs.earlier_records, *cell.inputs.copies_records):
         record = MixRecord.model_validate_json(path.read_bytes())
@@ -152,7 +151,8 @@ def _known(
     found_alone: Mapping[str, Floats],
     rng: np.random.Generator,
 ) -> Known:
-    """Its sharing ratio; `found_alone` has draws of each tenant's dedicated peak as multiples."""
+    """The sharing ratio of a mix; `found_alone` has draws of dedicated peaks, relative to their
+    estimates."""
     names = mix.repeats[0].task.tenant_names
     ratio = float(np.mean([_ratio(each, names, solos) for each in mix.repeats]))
     shares = np.array(mix.weights) / sum(mix.weights)
@@ -162,7 +162,7 @@ def _known(
 
 
 def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -> Floats:
-    """Of what these repeats found, as multiples of it, as tables draw it; shape (DRAWS,)."""
+    """Draws of the mean of repeats, relative to the mean; shape (DRAWS,)."""
     posteriors = [np.array(each.posterior_scales) for each in repeats]
     found = limit_draws(posteriors, rng, DRAWS).mean(axis=1)
     limits = np.array([each.limit_scale for each in repeats], float)
@@ -171,7 +171,7 @@ def _relative_draws(repeats: Sequence[SearchRecord], rng: np.random.Generator) -
 
 
 def _ratio(record: MixRecord, names: Sequence[str], solos: Mapping[str, Solo]) -> float:
-    """The sharing ratio, each dedicated peak at the speed that the host had in the shared cell."""
+    """The sharing ratio, with dedicated peaks corrected for the speed of the host."""
     assert record.limit_scale is not None
     changes = [
         speed_change(usual_speed_rps([record], name), solos[name].busy_rps) for name in names

@@ -1,4 +1,4 @@
-"""Which preset would certify what the one that was asked for did not."""
+"""Advice on the preset that can certify a rate, if that of the study cannot."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perseus.peak.outcome import Outcome, Peak
 
 
 def with_advice(peak: Peak, cell: CellUnderTest, line: LoadLine) -> Peak:
-    """The peak; where the preset was what kept it from more, its reason says so."""
+    """The peak; if the preset was the reason for its outcome, with advice in its reason."""
     task, advice = cell.task, ""
     if peak.outcome is Outcome.UNCERTIFIED:
         limits_rps = line.rates_rps(peak.estimate)

@@ -1,4 +1,4 @@
-"""The search of a peak on the server of a cell."""
+"""Search a peak on the server of a cell."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perseus.measurement.cell import BlockedError, CellUnderTest, Findings
 from perseus.measurement.peaks.peak_record import peak_record
 from perseus.measurement.peaks.preset_advice import with_advice
 from perseus.measurement.peaks.wanted_peak import WantedPeak
-from perseus.measurement.progress.words import describe_peak, describe_search
+from perseus.measurement.progress.messages import describe_peak, describe_search
 from perseus.measurement.server_under_test import server_under_test
 from perseus.measurement.windows import keep
 from perseus.peak.certifiable import begins_too_slow, infeasible
@@ -20,7 +20,7 @@ from perseus.serving.failures import ServerError
 
 
 def searched_peak(cell: CellUnderTest, wanted: WantedPeak) -> Findings:
-    """The limit of the load line on a fresh server; scales are points of that line.
+    """Search the limit of the load line on a fresh server; load factors are points of that line.
 
     Raises BlockedError before a server is started, ServerError when it does not start,
     VerificationError when it serves wrong answers.

@@ -1,4 +1,4 @@
-"""The peak that a cell is asked for, as far as other cells decide on it."""
+"""The load line to search, which may depend on other cells."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class WantedPeak:
 
 
 def wanted_peak(cell: CellUnderTest, run: Run) -> WantedPeak:
-    """What the cell is asked for; the mix of a demand follows from the dedicated peaks, none where
-    one of them is not known."""
+    """The load line of the cell. The mix of a demand follows from dedicated peaks; no weights if
+    one is unknown."""
     names, dedicated = cell.task.tenant_names, DedicatedPeaks.read(cell.inputs.dedicated_records)
     idle = {name for name, weight in zip(names, run.weights, strict=False) if weight == 0}
     blocked = dedicated.why_blocked(set(names) - idle)

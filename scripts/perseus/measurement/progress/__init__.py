@@ -1,4 +1,4 @@
-"""How the measurement of a cell gets on: in words, on a terminal, and for Prometheus.
+"""Progress of a measurement: messages, a live view on the terminal, and metrics for Prometheus.
 
 No result is made of it, and so no job depends on it.
 """

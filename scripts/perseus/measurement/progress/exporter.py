@@ -1,4 +1,4 @@
-"""Tell Prometheus of the cells that are measured now, over HTTP on the loopback.
+"""An HTTP exporter for Prometheus of the cells that are measured now, on the loopback address.
 
 `/metrics` has their progress, `/targets` their servers, whose ports the system has chosen.
 """
@@ -24,7 +24,7 @@ PORT: Final = 9877
 
 
 class Exporter(ThreadingHTTPServer):
-    """Reads the files of the jobs whenever it is asked; `logs` is the folder of all studies'.
+    """Reads the progress files at each request; `logs` is the folder of the logs of all studies.
 
     Raises OSError when the port is taken; port 0 is any that is free.
     """
@@ -71,4 +71,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing of each scrape."""
+        """Do not log scrapes."""

@@ -1,4 +1,4 @@
-"""Progress in the words of Prometheus: metrics, and the servers that are to be scraped."""
+"""Progress as Prometheus metrics and scrape targets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SLA = (*TENANT, "percentile")
 
 
 def metrics(cells: Sequence[Progress]) -> Iterator[Metric]:
-    """Of the cells that are measured now; what has no value yet has no sample."""
+    """Metrics of the cells that are measured now; values that do not exist yet have no sample."""
     yield GaugeMetricFamily("perseus_cells", "Cells that are measured now", len(cells))
     yield from _of_cells(cells)
     yield from _of_tenants(cells)
 
 
 def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
-    """The servers of these cells, as Prometheus's discovery by HTTP has them."""
+    """The servers of these cells in the format of Prometheus's HTTP discovery."""
     return [
         {
             "targets": [parts.netloc],
@@ -46,8 +46,8 @@ def targets(cells: Sequence[Progress]) -> list[dict[str, Any]]:
 
 
 def _parameters(query: str) -> dict[str, str]:
-    """The parameters of a URL as Prometheus takes them: by labels, the first value of each. One
-    name that no label may have would make it refuse all targets."""
+    """URL parameters as Prometheus takes them: by label, with the first value. An invalid label
+    name would make Prometheus refuse all targets, so it is left out."""
     return {
         f"__param_{name}": values[0]
         for name, values in parse_qs(query).items()

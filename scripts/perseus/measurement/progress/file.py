@@ -1,4 +1,4 @@
-"""The progress of each cell that is measured now, as a file beside its log."""
+"""Progress files: one beside the log of each cell that is measured now."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ SUFFIX: Final = ".progress.json"
 
 @contextmanager
 def progress_file(log: Path) -> Iterator[OnProgress]:
-    """Keep the last progress of the job with this log in a file, which is gone when it has ended.
+    """Keep the progress of the job in a file beside its log until the job ends.
 
-    It is written whole, between windows. That it cannot be is no reason for a measurement to fail.
+    It is written whole, between windows. A failure to write it does not make a measurement fail.
     """
     path = log.with_suffix(SUFFIX)
     partial = path.with_name(f".{path.name}.partial")  # not `whole`, which looks through the folder
@@ -35,10 +35,10 @@ def progress_file(log: Path) -> Iterator[OnProgress]:
 
 
 def under_way(logs: Path) -> list[Progress]:
-    """Of the cells that are measured now, by the folder of all studies' logs.
+    """Progress of all cells that are measured now, from the folder of all logs.
 
-    What a killed process left does not count, nor a file that is removed meanwhile, or that another
-    version of Perseus wrote.
+    Files of killed processes, files that are removed meanwhile, and files of another version of
+    Perseus do not count.
     """
     found = []
     for path in sorted(logs.glob(f"*/measure/*{SUFFIX}")):

@@ -1,4 +1,4 @@
-"""Who hears of the progress of a job that measures."""
+"""Receivers of the progress of a measurement job."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from perseus.measurement.progress.state import OnProgress, Progress
 
 @contextmanager
 def listeners(log: str, say: Callable[[str], None]) -> Iterator[OnProgress]:
-    """The file beside the job's log, and the terminal: as a live view where that is possible, and
-    as a line for each window by `say` otherwise."""
+    """The file beside the job's log, and the terminal: a live view if possible, else a line per
+    window with `say`."""
     path = Path(log)
     known = overview(path.parents[1], path.stem)
     with progress_file(path) as write, live_view(sys.stderr, known) as show:

@@ -1,4 +1,4 @@
-"""A few lines at the end of a terminal: how the cell that is measured gets on.
+"""A live view of the measured cell in the last lines of a terminal.
 
 The cursor rests above them, on an empty line. So whatever other programs print meanwhile, such as
 Snakemake on Ctrl-C, goes there and stays, and to erase the view nothing need be known of its size.
@@ -42,7 +42,7 @@ ERASE_BELOW: Final = "\x1b[J"
 
 @contextmanager
 def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnProgress | None]:
-    """Show the last progress below all lines that are printed, until the context is left.
+    """Show the progress below all printed lines while the context is open.
 
     Yields None where `stream` is no terminal, or one that cannot move its cursor.
     """
@@ -60,7 +60,7 @@ def live_view(stream: TextIO, overview: Overview | None = None) -> Iterator[OnPr
 
 
 class _View(RenderHook):
-    """Is drawn anew below whatever the console prints, and once a second."""
+    """Drawn again below each print of the console, and once a second."""
 
     def __init__(self, console: Console, overview: Overview | None) -> None:
         self._console, self._over, self._overview = console, Event(), overview
@@ -68,7 +68,8 @@ class _View(RenderHook):
         self._thread = Thread(target=self._refresh, name="view", daemon=True)
 
     def show(self, progress: Progress) -> None:
-        """The view begins with the first, so that its thread has the CPUs of who measures."""
+        """Show the progress; the first call starts the view, so that its thread runs on the
+        job's CPUs."""
         is_first, self._progress = self._progress is None, progress
         if is_first:
             self._console.push_render_hook(self)
@@ -101,15 +102,15 @@ class _View(RenderHook):
 
 
 class _Sequence(Control):
-    """A control sequence as it is."""
+    """A terminal control sequence."""
 
     def __init__(self, text: str) -> None:
         self.segment = Segment(text, None, [(ControlType.CARRIAGE_RETURN,)])
 
 
 def rendered(progress: Progress, now_s: float, overview: Overview | None = None) -> RenderableType:
-    """A line on the cell and its windows, one for each tenant, and one for each peak that a tenant
-    has alone on the server; `now_s` is on the Unix clock."""
+    """One line for the cell and its windows, one for each tenant, and one for each known
+    dedicated peak; `now_s` is on the Unix clock."""
     cell = Text("  ").join(_of_cell(progress, now_s, overview))
     peaks = [each for each in overview.peaks if each.server == progress.server] if overview else []
     return Group(cell, _of_tenants(progress.tenants), *([_of_peaks(peaks)] if peaks else []))
@@ -158,7 +159,7 @@ def _of_tenants(tenants: tuple[TenantProgress, ...]) -> Table:
 
 
 def _of_peaks(peaks: Sequence[KnownPeaks]) -> Table:
-    """The first tenants, as many as leave room on the screen."""
+    """The first tenants, as many as fit on the screen."""
     table = _table(f"alone on {peaks[0].server}", "peak/s", "certified/s")
     for each in peaks[:MOST_PEAKS]:
         table.add_row(each.tenant, _numbers(each.estimates_rps), _numbers(each.certified_rps))
@@ -180,5 +181,5 @@ def _number(value: float | None) -> str:
 
 
 def _numbers(values: Sequence[float]) -> str:
-    """Those of the repeats."""
+    """The numbers of all repeats."""
     return ", ".join(f"{value:.1f}" for value in values) or UNKNOWN

@@ -1,4 +1,4 @@
-"""How much of a run is left, and which peaks are known: from the run's plan and its results.
+"""The remaining part of a run and its known peaks, from the run's plan and results.
 
 The workflow writes the plan before the first job; each job that measures reads it once.
 """
@@ -20,7 +20,7 @@ NAME: Final = "run.json"
 
 
 class AloneCell(Part):
-    """A cell that searches the peak of one tenant alone on a server."""
+    """A dedicated cell of a tenant on a server."""
 
     cell: str
     tenant: str
@@ -28,8 +28,8 @@ class AloneCell(Part):
 
 
 class RunPlan(Part):
-    """What a run measures. `started_s` is of the Unix clock; `load_s` is about how long each cell
-    that is to be measured loads its server; `raw` is the folder of the raw results of all cells."""
+    """The cells of a run. `started_s` is on the Unix clock, `load_s` estimates the load of each
+    cell, `raw` is the folder of raw results."""
 
     started_s: float
     load_s: dict[str, float]
@@ -39,7 +39,7 @@ class RunPlan(Part):
 
 @dataclass(frozen=True)
 class KnownPeaks:
-    """The peaks of a tenant alone, in requests/s, one of each repeat that was measured."""
+    """Dedicated peaks of a tenant in requests/s, one per measured repeat."""
 
     tenant: str
     server: str
@@ -49,7 +49,7 @@ class KnownPeaks:
 
 @dataclass(frozen=True)
 class Overview:
-    """`number` of `total` is the place of a cell in its run; `later_s` of load follow it."""
+    """The cell is `number` of `total` in its run; `later_s` seconds of load follow."""
 
     number: int
     total: int
@@ -64,7 +64,7 @@ def write_plan(logs: Path, plan: RunPlan) -> None:
 
 
 def overview(logs: Path, cell: str) -> Overview | None:
-    """The overview of a run as this cell of it begins; None where no plan names the cell."""
+    """The overview at the start of a cell; None if no plan contains the cell."""
     try:
         plan = RunPlan.model_validate_json((logs / NAME).read_text())
     except (OSError, ValueError):
@@ -82,7 +82,7 @@ def overview(logs: Path, cell: str) -> Overview | None:
 
 
 def _has_ended(plan: RunPlan, cell: str) -> bool:
-    """Whether the cell has a record of this run; that of an earlier run is removed later."""
+    """Whether the cell has a record of this run."""
     try:
         return Path(plan.raw, cell, RECORD).stat().st_mtime >= plan.started_s
     except OSError:
@@ -111,7 +111,7 @@ def _records(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _rates_rps(records: list[Mapping[str, Any]], scale: str) -> Iterator[float]:
-    """Of one tenant alone, whose rate is the scale of its load line."""
+    """Dedicated rates in requests/s, which equal the load factor."""
     for record in records:
         if record.get(scale) is not None:
             yield float(record[scale])

@@ -1,4 +1,4 @@
-"""How far a cell is: what the terminal shows of it, and the exporter."""
+"""The state of a measurement, for the terminal and the exporter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.study.tasks.measure import MeasuredTenant, MeasureTask
 
 
 class TenantProgress(Part):
-    """A tenant in the window that ended last; None before the first, and where it has no value.
+    """A tenant in the last window; None before the first window, or without a value.
 
     `answered_rps` is the part of the offered rate that was answered in the window; `latency_ms` is
     at the percentile of the SLA, from the intended send; `send_lag_ms` is the 99th percentile.
@@ -36,7 +36,7 @@ class TenantProgress(Part):
 
 
 class Progress(Part):
-    """How far an attempt at a cell is; times are seconds of the Unix clock.
+    """The state of an attempt at a cell; times are on the Unix clock, in seconds.
 
     `process` is the identity of the process that measures; `metrics_url` has the metrics of the
     server that runs, if anybody may read them; `phase` is that of the window that ended last, and
@@ -67,7 +67,8 @@ class Progress(Part):
         seconds_left: float | None,
         text: str = "",
     ) -> Progress:
-        """`rows` are those of windows.parquet so far, of all attempts; `seconds_left` of load."""
+        """Make the state from the rows of windows.parquet so far; `seconds_left` is remaining
+        load."""
         own = [row for row in rows if row["attempt"] == attempt]
         last = {row["tenant"]: row for row in own if row["window"] == own[-1]["window"]}
         verdicts = {row["window"]: str(row["window_verdict"]) for row in own}
@@ -93,13 +94,13 @@ OnProgress = Callable[[Progress], None]
 
 
 def ignored(progress: Progress) -> None:
-    """Nobody wants to know."""
+    """A receiver that does nothing."""
 
 
 def _of_tenant(
     tenant: MeasuredTenant, row: Mapping[str, Any] | None, rows: Sequence[Mapping[str, Any]]
 ) -> TenantProgress:
-    """`row` is that of the window that ended last, `rows` are of all windows of the attempt."""
+    """The state of a tenant; `row` is its last window, `rows` are all windows of the attempt."""
     seen = {} if row is None else _seen(row)
     return TenantProgress(
         name=tenant.name,
@@ -114,7 +115,7 @@ def _of_tenant(
 def _offered_rps(
     tenant: MeasuredTenant, rows: Sequence[Mapping[str, Any]], verdict: Verdict
 ) -> list[float]:
-    """The rates that a tenant was offered in the windows with this verdict."""
+    """Rates of the tenant's windows with this verdict."""
     return [
         float(row["offered_rps"])
         for row in rows

@@ -1,7 +1,7 @@
-"""Ways to predict how much a mix of tenants can share, each asking for more than the last.
+"""Models that predict the sharing ratio of a mix; each needs more data than the one before it.
 
-All predict the sharing ratio of a mix: the sum of rate / dedicated peak at its limit. None is told
-anything of the mix itself.
+All predict the sharing ratio of a mix: the sum of rate / dedicated peak at its limit. No model
+uses a measurement of the mix itself.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from perseus.peak.virtual_queue import VirtualQueue
 from perseus.traffic.arrivals import Arrivals
 
 REQUESTS = 20_000
-"""Of a long run of the queue: its limit scatters by about 1 %, less than any limit is measured."""
+"""Requests of a long run of the queue; its limit scatters by about 1 %, less than the error of a
+measurement."""
 
 
 COARSE = Precision(requests=10_000, of_each=1_000, most=40_000, halvings=8)
-"""Of a processor that is shared: its limit to 1 %."""
+"""Precision for processor sharing: the limit to 1 %."""
 
 OF_EACH = 50
 """Requests of each tenant in it, at least: of fewer it is not told how many are late."""
 
 
 class LadderStep(StrEnum):
-    """The steps of the ladder, from the lowest up."""
+    """The prediction models, from the simplest on."""
 
     UTILISATION = "B0"
     SHARES = "B1"
@@ -43,8 +44,8 @@ class LadderStep(StrEnum):
     PROCESSOR = "B4"
 
     @property
-    def words(self) -> str:
-        """Describe what the step assumes at the limit (docs/explanation/frontier.md)."""
+    def description(self) -> str:
+        """The assumption of the model (docs/explanation/frontier.md)."""
         return {
             LadderStep.UTILISATION: "utilisations add up to 1",
             LadderStep.SHARES: "shares of peaks add up to a constant",
@@ -56,7 +57,7 @@ class LadderStep(StrEnum):
 
 @dataclass(frozen=True)
 class Shared:
-    """Tenants that share a server, and their parts of their dedicated peaks, which add up to 1.
+    """Tenants of a shared server, and their shares of their dedicated peaks, which add up to 1.
 
     `arrivals` is None where it is not known how requests come.
     """
@@ -67,7 +68,7 @@ class Shared:
 
     @classmethod
     def of(cls, solos: Sequence[Solo], weights: Sequence[int], arrivals: Arrivals | None) -> Shared:
-        """A mix of these weights, without those whose weight is 0."""
+        """A mix with these weights, without tenants of weight 0."""
         loaded = [(solo, weight) for solo, weight in zip(solos, weights, strict=True) if weight]
         shares = tuple(weight / sum(weights) for _, weight in loaded)
         return cls(tuple(solo for solo, _ in loaded), shares, arrivals)
@@ -83,22 +84,22 @@ class Shared:
 
     @property
     def rates_rps(self) -> tuple[float, ...]:
-        """Where their parts of dedicated peaks add up to 1."""
+        """Rates at which the shares of dedicated peaks add up to 1."""
         pairs = zip(self.shares, self.solos, strict=True)
         return tuple(share * solo.peak_rps for share, solo in pairs)
 
     @property
     def of_utilisation(self) -> float:
-        """The sharing ratio at which the tenants' utilisations add up to 1, whatever the SLAs."""
+        """The sharing ratio at which the utilisations add up to 1, whatever the SLAs."""
         return float(1 / np.dot(self.shares, [solo.utilisation for solo in self.solos]))
 
     @cached_property
     def of_queue(self) -> float:
-        """Where the first SLA gives way in a first-come first-served queue."""
+        """The sharing ratio at which a first-come first-served queue first misses an SLA."""
         return self.of_slowed_queue(np.ones(len(self.solos)))
 
     def of_slowed_queue(self, slowdowns: Floats) -> float:
-        """The same, where each tenant's requests take so many times as long; shape (tenants,).
+        """The same with service times that are longer by these factors; shape (tenants,).
 
         NaN where that, or any of the work, is not known, and where a tenant hardly comes.
         """
@@ -111,7 +112,7 @@ class Shared:
 
     @cached_property
     def _slowed(self) -> dict[tuple[float, ...], float]:
-        """Limits that were found by now: one mix after another is left out for the same few."""
+        """A cache of these limits, which are needed repeatedly."""
         return {}
 
     @property
@@ -133,7 +134,7 @@ class Shared:
 
     @cached_property
     def of_processor(self) -> float:
-        """Where the first SLA gives way on a processor that all tenants with work share equally."""
+        """The sharing ratio at which an equally shared processor first misses an SLA."""
         if self.arrivals is None or not self._can_be_simulated:
             return np.nan
         return limit_scale(
@@ -147,8 +148,9 @@ class Shared:
 
     @property
     def after_others(self) -> Floats:
-        """Of each tenant's requests, the part of its memory that others drive out of the caches
-        before it, at most: 1 where all come after one that touches as much; shape (tenants,)."""
+        """For each tenant, the largest share of its memory that other tenants evict from the
+        caches before its requests; 1 if all requests follow one with as much memory. Shape
+        (tenants,)."""
         rates = np.array(self.rates_rps)
         memory = np.array([solo.memory_bytes for solo in self.solos])
         driven_out = np.minimum(memory[None, :] / memory[:, None], 1)
@@ -171,8 +173,7 @@ class Known:
 
 
 def predicted(step: LadderStep, shared: Shared, known: Sequence[Known]) -> float:
-    """The sharing ratio by a step of the ladder, given that of other mixes; NaN where that is not
-    enough."""
+    """The sharing ratio by one model, given other mixes; NaN if they do not suffice."""
     return _OF_STEP[step](shared, known)
 
 
@@ -181,7 +182,7 @@ def _of_utilisation(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_shares(shared: Shared, known: Sequence[Known]) -> float:
-    """Shares of dedicated peaks add up to one and the same constant on a server."""
+    """On each server, shares of dedicated peaks add up to the same constant."""
     ratios = [each.ratio for each in known if not each.shared.is_of_copies]
     return float(np.median(ratios)) if ratios else np.nan
 
@@ -191,13 +192,13 @@ def _of_queue(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _of_memory(shared: Shared, known: Sequence[Known]) -> float:
-    """The queue with requests that take longer after one of another tenant, which has driven their
-    data out of the caches: by as much as beside a copy, where that touches as much memory."""
+    """The queue with longer service times after a request of another tenant that evicts the data
+    of the tenant from the caches; calibrated beside a copy."""
     return shared.of_slowed_queue(1 + _beside_copies(shared, known) * shared.after_others)
 
 
 def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
-    """As far below what a shared processor would carry as the median of the other mixes."""
+    """The limit of a shared processor, times the median ratio of the other mixes."""
     parts = [
         each.ratio / each.shared.of_processor for each in known if not each.shared.is_of_copies
     ]
@@ -206,7 +207,8 @@ def _of_processor(shared: Shared, known: Sequence[Known]) -> float:
 
 
 def _beside_copies(shared: Shared, known: Sequence[Known]) -> Floats:
-    """By which share each tenant's requests take longer after one of a copy; shape (tenants,).
+    """The share by which each tenant's requests take longer after those of a copy; shape
+    (tenants,).
 
     As measured, not at all where copies share better than the queue, else the mean of all models
     that were; NaN without any.

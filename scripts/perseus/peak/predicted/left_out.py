@@ -1,4 +1,5 @@
-"""How far predictions are off: of measured mixes, each predicted as if it had not been."""
+"""Errors of predictions: each measured mix is predicted without its own measurement
+(cross-validation)."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ FEWEST = 4
 """Measured mixes from which on the error of a prediction is stated: three degrees of freedom."""
 
 CONFIDENCE = 0.9
-"""Of the interval of a prediction: one mix in ten may lie outside."""
+"""Confidence of the interval of a prediction: one mix in ten may be outside."""
 
 UPPER = (1 + CONFIDENCE) / 2
 """The level of its upper end."""
 
 
 class Out(StrEnum):
-    """What is left out of what is known when a mix is predicted."""
+    """The data that are left out when a mix is predicted."""
 
     MIX = "mix"
     MODEL = "model"
@@ -41,7 +42,7 @@ class Error:
 def errors(
     step: LadderStep, out: Out, server: str, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[Error]:
-    """Of every mix of different models on a server; `known` is by server.
+    """Errors for every mix of different models; `known` is by server.
 
     One that a step cannot predict from what is left has the error NaN. Without a model there is one
     error for each model of the mix.
@@ -56,7 +57,7 @@ def errors(
 def _left(
     out: Out, server: str, of: Known, known: Mapping[str, Sequence[Known]]
 ) -> Iterator[list[Known]]:
-    """What is known without the mix, without each of its models, or without the server."""
+    """The data without the mix, without each of its models, or without the server."""
     if out is Out.MIX:
         yield [each for each in known[server] if each is not of]
     elif out is Out.MODEL:
@@ -68,7 +69,7 @@ def _left(
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How far a step is off on a server, from n measured mixes, each predicted without itself.
+    """The error of a model on a server, from n measured mixes that were left out in turn.
 
     `bias` and `deviation` are of log(measured / predicted): a step that is always off by the same
     is put right by it. `noise` is how far measured ratios are off themselves: a few that were
@@ -85,37 +86,36 @@ class Accuracy:
 
     @property
     def is_as_good_as_measuring(self) -> bool:
-        """Whether nine of ten predictions are no further off from a measurement than a second
-        measurement would be from it."""
+        """Whether nine in ten predictions are as close to a measurement as a second measurement
+        would be."""
         scatter, noise = self._off(self._upper, UPPER)
         return bool(scatter <= np.sqrt(2) * noise)
 
     @property
     def half_width(self) -> float:
-        """Of the interval of a prediction, as a share of it: the upper one, which is wider."""
+        """Half the width of the interval of a prediction, relative; the wider, upper half."""
         return float(np.expm1(np.max(self._off(self._upper, UPPER))))
 
     @property
     def _upper(self) -> float:
-        """The level at the upper end of what the scatter says, so that of all mixes, those that
-        carried nothing among them, CONFIDENCE lie within."""
+        """The quantile of the errors, so that CONFIDENCE of all mixes, including those without a
+        limit, lie within."""
         return (1 + CONFIDENCE * (1 + self.missed / self.n)) / 2
 
     def _off(self, scattered: float | Floats, noisy: float | Floats) -> tuple[Floats, Floats]:
-        """Quantiles of log(measured / predicted) about the bias, which is not better known than
-        what it is of: by the scatter of n errors, and by the noise of measured ratios."""
+        """Quantiles of log(measured / predicted) around the bias, from the scatter of n errors
+        and the noise of measured ratios."""
         wider = np.sqrt(1 + 1 / self.n)
         scatter = wider * self.deviation * special.stdtrit(self.n - 1, scattered)
         return scatter, wider * self.noise * special.ndtri(noisy)
 
     def interval(self, ratio: float) -> Interval:
-        """Of the measured ratio, where the step predicts `ratio`."""
+        """Interval of the measured ratio, if the model predicts `ratio`."""
         middle = ratio * np.exp(self.bias)
         return Interval(middle, middle / (1 + self.half_width), middle * (1 + self.half_width))
 
     def draws(self, ratio: float, levels: Floats) -> Floats:
-        """Of the measured ratio, at these levels in (0, 1), as `levels` shaped; of a mix that
-        carries anything."""
+        """Draws of the measured ratio at these levels in (0, 1)."""
         scatter, noise = self._off(UPPER, UPPER)
         off = self._off(levels, levels)[0 if scatter > noise else 1]
         drawn: Floats = ratio * np.exp(self.bias + off)
@@ -123,7 +123,7 @@ class Accuracy:
 
 
 def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
-    """Those of each mix of different models, left out; (mixes,) each, NaN where there is none."""
+    """Errors of each left-out mix of different models, by model; (mixes,) each, NaN if unknown."""
     return {
         step: np.array([each.error for each in errors(step, Out.MIX, "", {"": known})])
         for step in LadderStep
@@ -133,15 +133,14 @@ def errors_by_step(known: Sequence[Known]) -> dict[LadderStep, Floats]:
 def of_steps_for(
     shared: Shared, known: Sequence[Known], errors_of: Mapping[LadderStep, Floats]
 ) -> dict[LadderStep, Floats]:
-    """Those of the steps that can predict a mix from what is known: perhaps fewer than can predict
-    the known ones."""
+    """Errors of the models that can predict this mix."""
     return {
         step: off for step, off in errors_of.items() if np.isfinite(predicted(step, shared, known))
     }
 
 
 def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) -> Accuracy | None:
-    """The step whose predictions scatter least, of equals the lowest; None as `why_none` says.
+    """The model whose errors scatter least, the simplest of equals; None as `why_none` says.
 
     `noise` is that of the mixes whose errors these are (`noise_of`), and `missed` how many others
     carried nothing. A step that is chosen for its errors has smaller ones among them than it will
@@ -166,17 +165,17 @@ def best(errors_of: Mapping[LadderStep, Floats], noise: float, missed: int = 0) 
 
 
 def why_none(what: str, mixes: int, noise: float, missed: int) -> str:
-    """Why `best` has none for so many measured mixes of different models, which are `what`."""
+    """Why `best` returns None for these measured mixes, which are described by `what`."""
     if mixes < FEWEST:
         return f"{mixes} {what} were measured, copies not counted; {FEWEST} are needed"
     if np.isnan(noise):
-        return f"none of the {what} has an interval that ends"
-    return f"{missed} of the {what} carried nothing within their SLAs, which no step foretells"
+        return f"none of the {what} has a bounded interval"
+    return f"{missed} of the {what} kept no SLA at any load, which no prediction model covers"
 
 
 def _scatter(logs: Floats) -> Floats:
-    """Half of the interval of the next error, on a logarithmic scale, by those along the last axis,
-    of which two at least are known (the others are NaN)."""
+    """Half of the interval of the next error, on a logarithmic scale, from the known errors
+    along the last axis (at least two)."""
     n = np.isfinite(logs).sum(axis=-1)
     about = logs - np.nanmean(logs, axis=-1, keepdims=True)
     deviation = np.sqrt(np.nansum(about**2, axis=-1) / (n - 1))
@@ -185,8 +184,8 @@ def _scatter(logs: Floats) -> Floats:
 
 
 def _off_without_each(logs: Floats) -> Floats:
-    """Of each mix that it can predict, how far that step is off which the other mixes choose, less
-    its mean error of these; `logs` has a row for each step, with FEWEST errors at least."""
+    """For each mix, the error of the model that is best for the other mixes, minus its mean
+    error; `logs` has a row per model."""
     mixes = np.arange(logs.shape[1])
     others = np.where(np.eye(len(mixes), dtype=bool), np.nan, logs[:, None, :])
     chosen = np.argmin(_scatter(others), axis=0)
@@ -195,8 +194,8 @@ def _off_without_each(logs: Floats) -> Floats:
 
 
 def noise_of(known: Sequence[Known]) -> float:
-    """That of a measured ratio of different models; NaN without one. Those with an open end tell
-    nothing of it."""
+    """Noise of a measured ratio of different models; NaN without one. Intervals with an open end
+    are left out."""
     of_each = [
         each.noise for each in known if not each.shared.is_of_copies and np.isfinite(each.noise)
     ]

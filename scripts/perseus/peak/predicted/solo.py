@@ -1,4 +1,4 @@
-"""What a tenant did alone on a server: all that predictions of sharing rest on."""
+"""Dedicated measurements of a tenant, from which sharing is predicted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LEAST_UTILISATION = 0.25
 
 
 class FoundAlone(Protocol):
-    """The record of a cell that found the limit of one tenant alone, as whoever reads it has it."""
+    """The record of a dedicated cell with a limit."""
 
     @property
     def task(self) -> MeasureTask: ...
@@ -32,12 +32,12 @@ class FoundAlone(Protocol):
 
 @dataclass(frozen=True)
 class Solo:
-    """A tenant alone: its dedicated peak, and the server's work on its requests.
+    """A tenant alone: its dedicated peak, and its service times.
 
-    `busy_rps` is what the busy server answered, and `work_s`, shape (n,), the times between its
-    answers: what a request costs it, whatever works on it. NaN and none where that was not seen.
-    `away_s` is what a request takes beside waiting and work, `memory_bytes` how much memory an
-    inference touches, NaN where the network is not known.
+    `busy_rps` is the saturated throughput, and `work_s`, shape (n,), are the service times: the
+    times between responses. NaN and none where that was not seen. `away_s` is what a request
+    takes beside waiting and work, `memory_bytes` how much memory an inference touches, NaN where
+    the network is not known.
     """
 
     model: str
@@ -50,7 +50,7 @@ class Solo:
 
     @classmethod
     def of(cls, repeats: Sequence[FoundAlone], memory_bytes: float) -> Self:
-        """From the records of the repeats of a dedicated peak, at least one."""
+        """Make it from the records of the repeats of a dedicated peak, at least one."""
         (tenant,) = repeats[0].task.tenants
         work_s = [np.array(each.work_ms.get(tenant.name, ())) / 1000 for each in repeats]
         unloaded_s = [_known(each.unloaded_p50_ms[tenant.name]) / 1000 for each in repeats]
@@ -71,19 +71,19 @@ class Solo:
 
     @property
     def utilisation(self) -> float:
-        """Of the server, at the dedicated peak."""
+        """Utilisation of the server at the dedicated peak."""
         return self.peak_rps / self.busy_rps
 
 
 class SawSpeeds(Protocol):
-    """A record of a cell that looked at how fast its busy server was."""
+    """A record with saturation probes."""
 
     @property
     def speeds_rps(self) -> Mapping[str, Sequence[float | None]]: ...
 
 
 def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
-    """What busy servers answered a tenant alone; NaN if that was not seen.
+    """Usual saturated throughput of a tenant alone; NaN if it was not measured.
 
     The median of all looks: one that a burst on the host met does not decide.
     """
@@ -93,21 +93,21 @@ def usual_speed_rps(records: Sequence[SawSpeeds], tenant: str) -> float:
 
 
 def speed_change(now_rps: float, alone_rps: float) -> float:
-    """How many times as fast a server was as when a tenant was measured alone, by what it answered
-    the tenant; 1 where that was not seen."""
+    """Speed of a server relative to the dedicated cells, from the saturation probes of a tenant;
+    1 if unknown."""
     change = now_rps / alone_rps
     return change if np.isfinite(change) else 1.0
 
 
 def limit_change(speed_change: float, utilisation: float) -> float:
-    """How many times as high a limit is on a server that is so many times as fast, where work and
-    SLA stay; `utilisation` is the limit over what the busy server answered.
+    """Factor of the limit if the speed of the server changes by a factor and the SLA stays;
+    `utilisation` is limit / saturated throughput.
 
-    A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95 is
-    bound), so that by small changes it changes by the power 1 / utilisation; by large ones such a
-    power stays above 0. In proportion where it lies above that, as of batches, or is not known.
-    Below LEAST_UTILISATION, with an SLA of hardly two works, limits change by no power, and the
-    error of what was seen of the speed would grow with it.
+    A limit lies a constant below what the busy server answers (M/M/1: by ln 20 / SLA where p95
+    is bound), so that by small changes it changes by the power 1 / utilisation; by large ones
+    such a power stays above 0. In proportion where it lies above that, as of batches, or is not
+    known. Below LEAST_UTILISATION, where the SLA is hardly two service times, limits do not
+    follow a power law, and errors of the measured speed would be amplified.
     """
     if not utilisation < 1:
         return speed_change

@@ -1,5 +1,5 @@
-"""What the page says first, in words: each question is a module of its name here. Every kind of
-experiment but the peak, whose answers are the first ones, has one of its own name.
+"""Findings of the page: each module answers one question of its name. Every kind of experiment but
+the peak has a module of its own name; those of the peak come first.
 
 Such a module has `answers`, which makes them of the tables of a study: none where it did not ask.
 One that may have many has words for them in `summary`.
@@ -29,8 +29,8 @@ def module_of(question: str) -> Any:
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """All answers of a study, many to one question summed up. One that the preset smoke measured as
-    a whole answers nothing, which `sharing` says."""
+    """All findings of a study; many findings on one question become one. A study with only the
+    preset smoke has none, which `sharing` says."""
     is_smoke = len(tables["peaks"]) > 0 and (tables["peaks"]["preset"] == "smoke").all()
     for question in ("sharing",) if is_smoke else QUESTIONS:
         yield from summed_up(list(module_of(question).answers(tables)), question)

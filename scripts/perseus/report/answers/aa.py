@@ -1,4 +1,4 @@
-"""How much of a difference is noise of the host, in words."""
+"""Finding: the noise of the host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.report.numbers import percent
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each server that was measured again and again."""
+    """One finding for each server with an `aa` experiment."""
     for on, rows in runs(tables["aa"]):
         yield _answer(on, rows)
 

@@ -1,4 +1,4 @@
-"""What an answer is made of."""
+"""The data of a finding."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ Tables = Mapping[str, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Answer:
-    """`kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` leads to the numbers.
+    """A finding. `kind` is "yes", "perhaps", "no", "unclear" or "unknown"; `behind` links to the
+    numbers.
 
-    Where many answers to one question are summed up, those of the highest `rank` come first of
-    their kind, and all are `parts` of the one that stands for them.
+    If many findings are merged, those with the highest `rank` come first within their kind, and
+    all are `parts` of the merged finding.
     """
 
     kind: str

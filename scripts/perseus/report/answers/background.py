@@ -1,4 +1,4 @@
-"""What is left for one tenant beside others that stay, in words."""
+"""Finding: the capacity for one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_LINES = 6
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each scenario in which tenants were searched beside others."""
+    """One finding for each scenario with a `background` experiment."""
     for on, rows in scenarios(tables["background"]):
         yield _answer(on, rows)
 
@@ -26,7 +26,7 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     lines = rows.drop_duplicates("load_line")
     known = lines[lines["sharing_ratio"].notna()]
     if known.empty:
-        headline = f"What {on} carries beside tenants that stay is not known"
+        headline = f"The capacity of {on} with other tenants at fixed rates is not known"
         return Answer("unknown", headline, reasons(rows), behind)
     missing = lines[lines["sharing_ratio"].isna()]
     without = (
@@ -36,7 +36,7 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
     )
     said = [_of_line(row) for _, row in known.iterrows()]
     if len(said) > MOST_LINES:
-        said[MOST_LINES:] = ["And so on: see the table."]
+        said[MOST_LINES:] = ["The table lists the others."]
     kind, headline = _headline(on, known)
     if len(missing):
         headline += f" (of {len(lines)} load lines {len(known)} have an estimate)"
@@ -44,12 +44,14 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
 
 
 def _headline(on: str, known: pd.DataFrame) -> tuple[str, str]:
-    """The kind of the answer, and its headline."""
+    """The kind and the headline of the finding."""
     if (known["sharing_ratio_low"] > 1).all():
-        return "yes", f"{on} carries more than dedicated servers beside tenants that stay"
+        return "yes", (
+            f"{on} carries more than dedicated servers with other tenants at fixed rates"
+        )
     if (known["sharing_ratio_high"] < 1).all():
-        return "no", f"{on} carries less than dedicated servers beside tenants that stay"
-    return "unclear", f"Too close to tell whether {on} gains beside tenants that stay"
+        return "no", f"{on} carries less than dedicated servers with other tenants at fixed rates"
+    return "unclear", f"The data do not show whether {on} gains with other tenants at fixed rates"
 
 
 def _of_line(row: pd.Series) -> str:

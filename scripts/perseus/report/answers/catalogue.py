@@ -1,4 +1,4 @@
-"""Which networks are worth their cost, in words."""
+"""Finding: which networks are worth their cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COST = "usd_per_million_inferences"
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """One for each SLA and batch of a catalogue, and one of what was not measured."""
+    """One finding for each SLA and batch of a catalogue, and one for failed cells."""
     catalogue = tables["catalogue"]
     known = catalogue[catalogue["on_front"].notna()]
     for (images, sla), rows in known.groupby(["request_batch_size", "sla"], sort=False):
@@ -50,7 +50,7 @@ def _front(rows: pd.DataFrame, images: str, sla: str) -> Answer:
 
 
 def _count(number: int | str, what: str) -> str:
-    """1 network, 2 networks"""
+    """For example, "1 network", "2 networks"."""
     return f"{number} {what}" if str(number) == "1" else f"{number} {what}s"
 
 
@@ -63,14 +63,14 @@ def _named(row: pd.Series) -> str:
 
 
 def _without(rows: pd.DataFrame) -> tuple[str, ...]:
-    """What another precision than fp32 may lose, and what was not measured."""
+    """Caveats: errors of other precisions than fp32, and failed cells."""
     told = []
     others = rows[~rows["precision"].isin(("fp32", "")) & rows["relative_error"].notna()]
     for precision, of in others.groupby("precision", sort=False):
         told.append(
             f"In {precision} answers are off by a relative error of"
-            f" {significant(of['relative_error'].median())} (median), which these accuracies do not"
-            " know of."
+            f" {significant(of['relative_error'].median())} (median), which the published"
+            " accuracies do not include."
         )
     failed = rows[rows["verdict"] != "ok"].drop_duplicates("cell")
     if len(failed):
@@ -83,7 +83,7 @@ def _without(rows: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _predicted(rows: pd.DataFrame) -> Answer:
-    """How far off the times of networks are that nobody has measured."""
+    """Errors of predicted times of networks that were not measured."""
     lines = []
     ways = ["runtime", "precision", "request_batch_size"]
     for (runtime, precision, images), of in rows.groupby(ways, sort=False):

@@ -1,4 +1,4 @@
-"""The cheapest dedicated server of each model, in words."""
+"""Finding: the cheapest dedicated server of each model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perseus.report.answers.answer import Answer, Tables
 from perseus.report.answers.sharing import pricing, usd_bounds
 from perseus.report.links import COSTS, to_section
 from perseus.report.numbers import significant
-from perseus.report.shown import words
+from perseus.report.shown_tables import plain_words
 from perseus.study.setting import configured
 
 MOST_NAMED: Final = 12
@@ -19,8 +19,7 @@ MOST_NAMED: Final = 12
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """One of all models that more than one server was measured with; none of what the preset smoke
-    measured."""
+    """One finding for all models with several servers; none from the preset smoke."""
     costs = tables["costs"][tables["costs"]["preset"] != "smoke"]
     alone = costs[(costs["kind"] == "dedicated") & costs["usd_per_million_inferences"].notna()]
     if alone.empty:
@@ -39,16 +38,16 @@ def answers(tables: Tables) -> Iterator[Answer]:
                 f" ({pricing(best)}){_unless_ok(best)}."
             )
     if len(lines) > MOST_NAMED:
-        lines[MOST_NAMED:] = [f"And so on, for {len(lines)} models in all."]
+        lines[MOST_NAMED:] = [f"The table lists all {len(lines)} models."]
     if lines:
         behind = (to_section(COSTS),)
         yield Answer("unclear", "The cheapest dedicated server", tuple(lines), behind)
 
 
 def _in(row: pd.Series) -> str:
-    """Another precision gives other answers, so that it is said where servers have several."""
+    """The precision, which is stated if servers differ in it, since responses differ, too."""
     return f" (in {row['precision']})"
 
 
 def _unless_ok(row: pd.Series) -> str:
-    return "" if row["verdict"] == "ok" else f"; {words(row['verdict'])}: {row['reason']}"
+    return "" if row["verdict"] == "ok" else f"; {plain_words(row['verdict'])}: {row['reason']}"

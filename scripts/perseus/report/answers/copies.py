@@ -1,4 +1,4 @@
-"""What copies of a model save on full servers, in words; they are there to predict other mixes."""
+"""Finding: savings of copies of one model on full servers, which are measured to predict mixes."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from perseus.report.answers.sharing import of_scenarios
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer per scenario whose tenants all have one model."""
+    """One finding for each scenario whose tenants all have one model."""
     return of_scenarios(tables, copies=True)

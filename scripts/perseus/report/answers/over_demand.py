@@ -1,4 +1,4 @@
-"""Which models should share at which demand, in words, where the study states none."""
+"""Finding: which models should share at which demand, for studies without a demand."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from perseus.report.answers.to_buy import not_sure, points_of, servers
 from perseus.report.links import Link, to_lines, to_table
 from perseus.report.numbers import listed, percent, significant
 
-MOST_SAID: Final = 4
+MAX_LISTED: Final = 4
 """Stretches of the demand that are told of in words."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Models whose demand rises in proportion, stretches of it by what is the cheapest, and the
-    load lines that this rests on: rows of crossings, from the lowest demand on, and of peaks."""
+    """Models whose demand rises in proportion, ranges of it with the same cheapest servers, and
+    the load lines behind them: rows of crossings, ascending, and of peaks."""
 
     models: tuple[str, ...]
     stretches: tuple[pd.Series, ...]
@@ -29,22 +29,22 @@ class Asked:
 
     @property
     def most_rps(self) -> float:
-        """The highest demand that was looked at, for all of them together."""
+        """The highest demand that was examined, for all models together."""
         return float(self.stretches[-1]["to_rps"])
 
     def sentences(self, tables: Tables) -> list[str]:
-        said = [_stretch(row) for row in self.stretches[:MOST_SAID]]
-        if len(self.stretches) > MOST_SAID:
+        said = [_stretch(row) for row in self.stretches[:MAX_LISTED]]
+        if len(self.stretches) > MAX_LISTED:
             said.append(
-                f"And so on, in all {len(self.stretches)} stretches up to"
-                f" {significant(self.most_rps)} requests/s: see the table of what is the cheapest"
-                " at which demand."
+                f"There are {len(self.stretches)} ranges of demand up to"
+                f" {significant(self.most_rps)} requests/s: see the table of the cheapest servers"
+                " by demand."
             )
         return [*said, *not_sure(tables, self.points)]
 
     @property
     def shared_at_first(self) -> tuple[pd.Series, ...]:
-        """Those from the lowest demand on, as long as sharing is the cheapest."""
+        """The first ranges, as long as sharing is the cheapest."""
         return tuple(takewhile(lambda row: row["shared"], self.stretches))
 
     @property
@@ -53,14 +53,14 @@ class Asked:
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each group of models; none of what the preset smoke measured."""
-    for each in all_asked(tables):
+    """One finding for each group of models; none from the preset smoke."""
+    for each in all_questions(tables):
         if len(each.models) > 1:
             yield _answer(each, tables)
 
 
-def all_asked(tables: Tables) -> Iterator[Asked]:
-    """What the study asks of any demand, without what the preset smoke measured."""
+def all_questions(tables: Tables) -> Iterator[Asked]:
+    """All groups of models, without those of the preset smoke."""
     if len(tables["fleets"]) or (tables["peaks"]["preset"] == "smoke").all():
         return
     for models, stretches in tables["crossings"].groupby("models", sort=False):
@@ -84,13 +84,13 @@ def _answer(asked: Asked, tables: Tables) -> Answer:
 
 
 def _whether_to_share(asked: Asked) -> tuple[str, str]:
-    """The kind of the answer and its headline."""
+    """The kind and the headline of the finding."""
     who, rows, most = listed(asked.models), asked.stretches, significant(asked.most_rps)
     shared = [row for row in rows if row["shared"]]
     at_first = asked.shared_at_first
     if not shared:
         return "no", (
-            f"{who} need servers of their own: sharing is cheaper at no demand from"
+            f"{who} need servers of their own: sharing is not cheaper at any demand from"
             f" {significant(rows[0]['from_rps'])} to {most} requests/s"
             f" ({servers(rows[-1]['to_servers'])})"
         )
@@ -100,21 +100,24 @@ def _whether_to_share(asked: Asked) -> tuple[str, str]:
         )
     if len(shared) == len(rows):
         return "yes", (
-            f"{who} should share at every demand: it saves {_range(shared)}{_how_sure(shared)}"
-            f" (looked at up to {most} requests/s together, {_proportion(rows)})"
+            f"{who} should share at every demand: it saves {_range(shared)}{_probability(shared)}"
+            f" (tested up to {most} requests/s together, {_proportion(rows)})"
         )
     if at_first:
         until = significant(at_first[-1]["to_rps"])
         return "yes", (
             f"{who} should share up to {until} requests/s together, {_proportion(rows)}: it saves"
-            f" {_range(at_first)}{_how_sure(at_first)}"
+            f" {_range(at_first)}{_probability(at_first)}"
         )
     saving = percent(max(row["most_saving"] for row in shared))
-    return "yes", f"{who} should share at some demands: it saves up to {saving}{_how_sure(shared)}"
+    return (
+        "yes",
+        f"{who} should share at some demands: it saves up to {saving}{_probability(shared)}",
+    )
 
 
 def _proportion(rows: Sequence[pd.Series]) -> str:
-    """76 % : 24 %"""
+    """For example, "76 % : 24 %"."""
     each = (part.rsplit(" ", 1)[1] for part in rows[0]["proportion"].split(", "))
     return " : ".join(each).replace("%", " %")
 
@@ -123,7 +126,9 @@ def _stretch(row: pd.Series) -> str:
     first, last = significant(row["from_rps"]), significant(row["to_rps"])
     at = f"At {first}" if first == last else f"From {first} to {last}"
     is_known = row["shared"] and pd.notna(row["least_saving"])
-    saves = f", {_range([row])} cheaper than dedicated ones{_how_sure([row])}" if is_known else ""
+    saves = (
+        f", {_range([row])} cheaper than dedicated ones{_probability([row])}" if is_known else ""
+    )
     count = _from_to(row["from_servers"], row["to_servers"], "{:.0f}".format)
     usd = _from_to(row["from_usd_per_month"], row["to_usd_per_month"], significant)
     what = f"shared servers of {row['server']} are the cheapest"
@@ -146,14 +151,14 @@ def _from_to(first: float, last: float, write: Callable[[float], str]) -> str:
 
 
 def _range(stretches: Sequence[pd.Series]) -> str:
-    """Of what these save."""
+    """The range of savings."""
     low = percent(min(row["least_saving"] for row in stretches))
     high = percent(max(row["most_saving"] for row in stretches))
     return low if low == high else f"{low} to {high}"
 
 
-def _how_sure(stretches: Sequence[pd.Series]) -> str:
-    """That these save anything, where it is least likely; nothing where it is not known."""
+def _probability(stretches: Sequence[pd.Series]) -> str:
+    """The lowest probability of a saving; empty if it is unknown."""
     chances = [row["probability_of_saving"] for row in stretches]
     if any(pd.isna(each) for each in chances):
         return ""

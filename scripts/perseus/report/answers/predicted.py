@@ -1,4 +1,4 @@
-"""Which pairs need no measuring, in words, as the report begins with it."""
+"""Finding: pairs that need no measurement because they are predicted."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BEHIND = (to_table("predictions"),)
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each server, and preset, with pairs that were not measured and are predicted:
-    for those that need no measuring, and for those that are predicted with a larger error."""
+    """Findings for each server and preset with predicted pairs: one for pairs that need no
+    measurement, and one for pairs with a larger error."""
     predictions = tables["predictions"]
     told = predictions[
         predictions["measured_ratio"].isna()
@@ -38,7 +38,10 @@ def answers(tables: Tables) -> Iterator[Answer]:
 def _enough(where: str, pairs: pd.DataFrame, once: str) -> Answer:
     count = "one pair needs" if len(pairs) == 1 else f"{len(pairs)} pairs need"
     within = percent(pairs["within"].max())
-    headline = f"On {where}, {count} no measuring at an error of {within} (nine of ten)"
+    headline = (
+        f"On {where}, {count} no measurement if an error of {within} is acceptable (for"
+        " nine in ten predictions)"
+    )
     sentences = (*_by_what(pairs), "Two measurements of a mix would differ by as much.")
     return Answer("perhaps", headline, (*sentences, *_caveats(pairs, once)), _BEHIND)
 
@@ -47,7 +50,8 @@ def _too_far_off(where: str, pairs: pd.DataFrame, once: str) -> Answer:
     count = "one pair is" if len(pairs) == 1 else f"{len(pairs)} pairs are"
     within = percent(pairs["within"].max())
     headline = (
-        f"On {where}, {count} predicted within {within} (nine of ten): measure those that matter"
+        f"On {where}, {count} predicted within {within} (for nine in ten predictions): measure"
+        " those that matter to you"
     )
     return Answer("unclear", headline, (*_by_what(pairs), *_caveats(pairs, once)), _BEHIND)
 
@@ -59,32 +63,32 @@ def _by_what(pairs: pd.DataFrame) -> Iterator[str]:
     worst, best = ratios.iloc[0], ratios.iloc[-1]
     if len(pairs) == 1:
         yield f"{steps} predicts it from {known}."
-        yield f"{best['mix']} shares {best['predicted_ratio']:.2f} of dedicated servers."
+        yield f"The sharing ratio of {best['mix']} is {best['predicted_ratio']:.2f}."
     else:
         yield f"{steps} predicts them from {known}."
         yield (
-            f"Of these {best['mix']} shares best, {best['predicted_ratio']:.2f} of dedicated"
-            f" servers; {worst['mix']} worst, {worst['predicted_ratio']:.2f}."
+            f"The highest sharing ratio is {best['predicted_ratio']:.2f} ({best['mix']}),"
+            f" the lowest {worst['predicted_ratio']:.2f} ({worst['mix']})."
         )
 
 
 def _in_one_run(peaks: pd.DataFrame, server: str, preset: str) -> str:
-    """What of it was measured in one run only, in words; empty where nothing was."""
+    """Which mixes were measured in one run only, as the subject of a sentence; else empty."""
     mine = peaks[(peaks["server"] == server) & (peaks["preset"] == preset)]
     measured = mine[(mine["repeats_used"] > 0) & (mine["verdict"] != Outcome.PREDICTED)]
     once = measured[measured["repeats_used"] == 1]
     if once.empty:
         return ""
     if len(once) == len(measured):
-        return "All of it was"
-    return f"Of it, {listed(list(once['mix']))} {'was' if len(once) == 1 else 'were'}"
+        return "Each mix was"
+    return f"{listed(list(once['mix']))} {'was' if len(once) == 1 else 'were'}"
 
 
 def _caveats(pairs: pd.DataFrame, once: str) -> Iterator[str]:
     if once:
         yield (
-            f"{once} measured in one run: the error covers no variation from one start of a"
-            " server to the next but what shows in how far mixes are off."
+            f"{once} measured in one run: the error includes the variation between starts of a"
+            " server only as far as the errors of the mixes show it."
         )
     if "quick" in set(pairs["preset"]):
         yield QUICK

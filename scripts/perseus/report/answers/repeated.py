@@ -1,4 +1,4 @@
-"""What is said of the repeats of a cell."""
+"""Sentences about the repeats of a cell."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from perseus.report.numbers import bounds, listed
 
 
 def runs(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """(on what, the rows of all repeats): the server, or the cell where others have that server,
-    too."""
-    yield from _told_apart(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
+    """(name, rows of all repeats): the name is the server, or the cell if several have this
+    server."""
+    yield from _distinct_names(table, table["cell"].str.replace(r"\.r\d+$", "", regex=True))
 
 
 def scenarios(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same of all load lines of a scenario."""
-    yield from _told_apart(table, table["scenario"])
+    """The same for all load lines of a scenario."""
+    yield from _distinct_names(table, table["scenario"])
 
 
-def _told_apart(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str, pd.DataFrame]]:
+def _distinct_names(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str, pd.DataFrame]]:
     on_server = names.groupby(table["server"]).nunique()
     for name, rows in table.groupby(names, sort=False):
         server = str(rows["server"].iloc[0])
@@ -31,8 +31,7 @@ def _told_apart(table: pd.DataFrame, names: pd.Series) -> Iterator[tuple[str, pd
 def over_repeats(
     rows: pd.DataFrame, column: str, low: str, high: str, write: Callable[[float], str]
 ) -> str:
-    """A value with its interval or, of several repeats, their mean and from where to where they
-    lie."""
+    """A value with its interval, or for several repeats their mean and range."""
     values = rows[column].dropna()
     if len(values) > 1:
         ends = bounds(values.min(), values.max(), write)
@@ -42,8 +41,7 @@ def over_repeats(
 
 
 def interval(low: float, high: float, write: Callable[[float], str]) -> str:
-    """In brackets, after a blank; nothing where it is not known. From 0 to infinity lies anything
-    that is positive."""
+    """The interval in brackets after a space; empty if unknown or if it is 0 to infinity."""
     if low == 0 and math.isinf(high):
         return " (no bound)"
     return "" if pd.isna(low) or pd.isna(high) else f" ({bounds(low, high, write)})"
@@ -63,6 +61,6 @@ def who(rows: pd.DataFrame) -> str:
 
 
 def reasons(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Why there is no answer, each reason once."""
+    """Why there is no result, each reason once."""
     said = rows["reason"].dropna()
     return tuple(f"{reason}." for reason in dict.fromkeys(said[said != ""]))

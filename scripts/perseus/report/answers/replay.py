@@ -1,4 +1,4 @@
-"""Whether SLAs are kept when arrivals come as they were asked for, in words."""
+"""Finding: whether SLAs are kept under bursty or recorded arrivals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JUDGED = ("ok", "sla_missed")
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each scenario to which arrivals were replayed."""
+    """One finding for each scenario with a replay."""
     for on, rows in runs(tables["replay"]):
         yield _answer(on, rows)
 
@@ -59,8 +59,7 @@ def _known(shared: pd.DataFrame) -> list[str]:
 
 
 def _of_tenant(shared: pd.DataFrame, alone: pd.DataFrame, name: str) -> str:
-    """Of the repeat with the least attainment, of those that client and host did not spoil if
-    there is one."""
+    """The sentence for the valid repeat with the lowest attainment, else for any repeat."""
     of = shared[(shared["tenant"] == name) & shared["attained"].notna()]
     judged = of[of["verdict"].isin(JUDGED)]
     of = judged if len(judged) else of

@@ -1,4 +1,4 @@
-"""Which runtime is faster at equal numeric precision, in words."""
+"""Finding: the fastest runtime at equal numeric precision."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perseus.study.runtimes import RUNTIMES
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """One for each model with several runtimes or precisions; none of what the preset smoke
-    measured."""
+    """One finding for each model with several runtimes or precisions; none from the preset
+    smoke."""
     runtimes = tables["runtimes"][tables["runtimes"]["preset"] != "smoke"]
     for _, rows in runtimes.groupby(["question", "preset", "device", "cores"], sort=False):
         yield _answer(rows)
@@ -34,14 +34,14 @@ def _answer(rows: pd.DataFrame) -> Answer:
 
 
 def _headline(model: str, compared: list[pd.DataFrame]) -> tuple[str, str]:
-    """The kind of the answer, and its headline."""
+    """The kind and the headline of the finding."""
     if not compared:
         return "unknown", f"{model}: no two limits at equal precision to compare"
     found, is_sure = [], True
     for part in compared:
         best = part.sort_values("rank").iloc[0]
         sure = best["probability_fastest"] >= SURE
-        close = "" if sure else ", but it is too close to tell"
+        close = "" if sure else ", but the data do not confirm it"
         found.append(f"in {best['precision']} {_title(best)} is the fastest{close}")
         is_sure &= bool(sure)
     return "yes" if is_sure else "unclear", f"{model}: {'; '.join(found)}"

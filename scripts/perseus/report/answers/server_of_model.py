@@ -1,24 +1,23 @@
-"""Which server is the cheapest for one model at which demand, in words, where there is a choice."""
+"""Finding: the cheapest server for one model at each demand, if there is a choice."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from perseus.report.answers.answer import Answer, Tables
-from perseus.report.answers.over_demand import Asked, all_asked
+from perseus.report.answers.over_demand import Asked, all_questions
 from perseus.report.numbers import significant
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each model of which there is a choice; none of what the preset smoke
-    measured."""
-    for each in all_asked(tables):
+    """One finding for each model with a choice of servers; none from the preset smoke."""
+    for each in all_questions(tables):
         if len(each.models) == 1 and _is_choice(each):
             yield _answer(each, tables)
 
 
 def _is_choice(asked: Asked) -> bool:
-    """Not where one server was measured, and copies gain nothing."""
+    """Whether there are several servers, or copies that save something."""
     is_shared = any(row["shared"] for row in asked.stretches)
     return is_shared or asked.points["server"].nunique() > 1
 

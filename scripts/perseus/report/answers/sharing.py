@@ -1,4 +1,4 @@
-"""What sharing saves on servers that are full, in words, and how sure that is."""
+"""Finding: savings of sharing on full servers, with their probability."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.peak.outcome import Outcome
 from perseus.report.answers.answer import Answer, Tables
 from perseus.report.links import on_line, to_lines
 from perseus.report.numbers import bounds, chance, listed, percent, significant
-from perseus.report.shown import bought, words
+from perseus.report.shown_tables import machine_text, plain_words
 
 QUICK = (
     "This run used the preset quick, which is for trying a configuration. To be surer, set"
@@ -38,7 +38,7 @@ Line: TypeAlias = pd.Series | Mapping[Hashable, Any]
 
 
 def answers(tables: Tables) -> list[Answer]:
-    """An answer per scenario that different models share."""
+    """One finding for each scenario of different models."""
     peaks = tables["peaks"]
     if len(peaks) and (peaks["preset"] == "smoke").all():
         return [_no_measurement("")]
@@ -46,7 +46,7 @@ def answers(tables: Tables) -> list[Answer]:
 
 
 def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
-    """An answer per shared scenario, either of copies of one model or of different ones."""
+    """One finding for each shared scenario, of copies of one model or of different models."""
     peaks, savings = tables["peaks"], tables["savings"]
     smoke, which = set(peaks["scenario"][peaks["preset"] == "smoke"]), _which(savings)
     where = _where(savings, which)
@@ -59,7 +59,7 @@ def of_scenarios(tables: Tables, *, copies: bool) -> Iterator[Answer]:
 
 
 def _counted(savings: pd.DataFrame) -> Counter[str]:
-    """The models of a scenario, each with how many tenants have it."""
+    """The models of a scenario, each with its number of tenants."""
     return Counter(str(savings["models"].iloc[0]).split(" + "))
 
 
@@ -68,13 +68,13 @@ def _who(savings: pd.DataFrame) -> str:
 
 
 def _named(models: Iterable[str]) -> str:
-    """a, b and 2 copies of c"""
+    """For example, "a, b and 2 copies of c"."""
     counted = sorted(Counter(models).items(), key=lambda model: model[1])
     return listed([f"{n} copies of {name}" if n > 1 else name for name, n in counted])
 
 
 def _which(savings: pd.DataFrame) -> dict[str, str]:
-    """By scenario, which one is meant, where others have the same models on the same server."""
+    """By scenario, its name, if others have the same models on the same server."""
     rows = savings.drop_duplicates("scenario")
     several = rows.duplicated(["models", "server"], keep=False)
     pairs = zip(rows["scenario"], several, strict=True)
@@ -82,8 +82,8 @@ def _which(savings: pd.DataFrame) -> dict[str, str]:
 
 
 def _where(savings: pd.DataFrame, which: Mapping[str, str]) -> dict[str, str]:
-    """By scenario, what tells its headline from those of the same models: the server or, of the
-    same server, the scenario."""
+    """By scenario, the words that distinguish its headline: its server, or its name on the same
+    server."""
     rows = savings.drop_duplicates("scenario")
     found = {}
     for name, server, models in zip(rows["scenario"], rows["server"], rows["models"], strict=True):
@@ -120,7 +120,7 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
         "yes": f"On {where} {who} should share: it saves about {saves}",
         "perhaps": f"On {where} {who} would probably gain from sharing, but not for sure",
         "no": f"On {where} {who} should not share: {_dearer(len(known), len(savings))}, {costs}",
-        "unclear": f"Too close to tell whether on {where} {who} should share",
+        "unclear": f"The data do not show whether on {where} {who} should share",
     }[kind]
     if kind == "unclear" and (limits := at_most(known)):
         headline = f"On {where} sharing {who} {limits}"
@@ -140,14 +140,14 @@ def _sharing(savings: pd.DataFrame, tables: Tables, where: str, which: str) -> A
 
 
 def _is_infeasible(savings: pd.DataFrame, tenants: pd.DataFrame) -> bool:
-    """Whether no repeat of any of these mixes keeps the SLAs: one that found nothing might have."""
+    """Whether no repeat of these mixes keeps the SLAs; a repeat without a result may have."""
     repeats = tenants[tenants["scenario"] == savings["scenario"].iloc[0]]
     return all((rows["verdict"] == Outcome.INFEASIBLE).all() for rows in (savings, repeats))
 
 
 def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables) -> str:
-    """What was seen of a scenario whose savings are not known: the highest rate that it reached, or
-    how its mixes ended, and what may help."""
+    """Result of a scenario with unknown savings: its highest rate, or the outcomes of its mixes,
+    and what to do."""
     first, peaks = savings.iloc[0], tables["peaks"]
     server = f"{first['server']} server{which}"
     lines = peaks[peaks["scenario"] == first["scenario"]]
@@ -157,25 +157,27 @@ def _without_saving(who: str, which: str, savings: pd.DataFrame, tables: Tables)
             of = _named(_loaded_models(most))
             reached = f"{about} {significant(most[rate])} requests/s of {of} together"
             return f"One {server} carries {reached}; what that saves, this study cannot say"
-    ended = ", ".join(f"{row['mix']} ({words(row['verdict'])})" for _, row in savings.iterrows())
+    ended = ", ".join(
+        f"{row['mix']} ({plain_words(row['verdict'])})" for _, row in savings.iterrows()
+    )
     again = list(dict.fromkeys(_worth_again(savings, tables)))
-    then = f"; make again measures {listed(again)} once more" if again else ""
+    then = f"; to measure {listed(again)} again, run `make again`" if again else ""
     return f"No rate of {who} together was certified on one {server}: {ended}{then}"
 
 
 def _most(lines: pd.DataFrame, rate: str) -> pd.Series:
-    """The load line with the highest rate, of those with the most tenants under load."""
+    """The load line with the highest rate, among those with the most tenants under load."""
     known = lines[lines[rate].notna()]
     loaded_tenants = [len(_loaded_models(row)) for _, row in known.iterrows()]
     return known.assign(tenants=loaded_tenants).sort_values(["tenants", rate]).iloc[-1]
 
 
 def _worth_again(savings: pd.DataFrame, tables: Tables) -> Iterator[str]:
-    """Of the load lines that savings rest on, those that passing trouble left without a limit."""
+    """Load lines behind the savings that a temporary failure left without a limit."""
     for _, saving in savings.iterrows():
         used = _used(saving, tables)
         for _, row in used[used["estimate_rps"].isna()].iterrows():
-            if Outcome(row["verdict"]).may_pass:
+            if Outcome(row["verdict"]).is_temporary:
                 yield str(row["mix"])
 
 
@@ -187,7 +189,7 @@ def _dearer(known: int, mixes: int) -> str:
 
 
 def _best(known: pd.DataFrame) -> pd.Series:
-    """The line with the largest saving, of those that surely save where there are some."""
+    """The line with the largest saving, preferring significant savings."""
     for low in ("ci_simultaneous_low", "ci_low"):
         if (known[low] > 0).any():
             known = known[known[low] > 0]
@@ -204,8 +206,8 @@ def _kind(best: pd.Series, known: pd.DataFrame) -> str:
 
 
 def at_most(known: pd.DataFrame) -> str:
-    """What sharing may save and cost at most, where the interval of its saving contains 0 but rules
-    out an effect that matters, in at least one direction; else nothing."""
+    """Bounds of the saving, if its interval contains 0 but excludes a relevant effect in a
+    direction; else empty."""
     low = float(known.sort_values("saving").iloc[-1]["ci_simultaneous_low"])
     high = float(known["ci_simultaneous_high"].max())
     if not (low <= 0 <= high) or (low < -MATTERS and high > MATTERS):
@@ -216,8 +218,8 @@ def at_most(known: pd.DataFrame) -> str:
 
 
 def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
-    """How many repeats would make the interval of a saving as narrow as its distance from 0, or
-    as RESOLVED; nothing if they are too many.
+    """Repeats that would make the interval as narrow as the distance from 0, or as RESOLVED; empty
+    if too many.
 
     The width of an interval falls with the square root of the number of repeats.
     """
@@ -239,7 +241,7 @@ def _longer_study(best: pd.Series, peaks: pd.DataFrame) -> str:
 
 
 def _ends(saving: pd.Series, which: str = "ci") -> tuple[float, float]:
-    """Of its interval; no saving is above 1, so that an upper end of 1 bounds nothing."""
+    """The interval of the saving; a saving cannot exceed 1, so an upper end of 1 bounds nothing."""
     low, high = saving[f"{which}_low"], saving[f"{which}_high"]
     return float(low), np.inf if high >= 1 else float(high)
 
@@ -274,8 +276,8 @@ def _evidence(
     if pd.notna(best["noise_floor"]):
         below = abs(best["saving"]) < best["noise_floor"]
         yield (
-            f"Differences below {percent(best['noise_floor'])} are this host's noise (two single"
-            f" cells of the same, on restarted servers){': this one may be' if below else ''}."
+            f"Differences below {percent(best['noise_floor'])} are this host's noise (between two"
+            f" runs of the same cell, on restarted servers){': this one may be' if below else ''}."
         )
     if kind == "unclear":
         contains = (known["ci_simultaneous_low"] <= 0) & (known["ci_simultaneous_high"] >= 0)
@@ -287,13 +289,15 @@ def _evidence(
 
 
 def _other_mixes(best: pd.Series, known: pd.DataFrame) -> Iterator[str]:
-    """Why this mix and not another: what the others carry, and whether that tells them apart."""
+    """The other mixes, and whether the data distinguish them from the best."""
     others = known[(known["load_line"] != best["load_line"]) & known["sharing_ratio"].notna()]
     others = others.sort_values("sharing_ratio", ascending=False)
     each = [f"{row['mix']} {row['sharing_ratio']:.2f} times" for _, row in others.iterrows()]
     if not each:
         return
-    more = f", and {len(each) - MOST_MIXES} more below that" if len(each) > MOST_MIXES else ""
+    more = (
+        f", and {len(each) - MOST_MIXES} more with a lower ratio" if len(each) > MOST_MIXES else ""
+    )
     yield f"The other mixes: {', '.join(each[:MOST_MIXES])}{more}."
     overlap = others[(others["ci_high"] >= best["ci_low"]) & (others["ci_low"] <= best["ci_high"])]
     if len(overlap):
@@ -315,7 +319,7 @@ def _money(best: pd.Series, costs: pd.DataFrame) -> Iterator[str]:
             f" {significant(row['usd_per_million_inferences'])} USD shared"
             f" ({usd_bounds(row)}) and"
             f" {significant(row['dedicated_usd_per_million'])} USD on dedicated servers"
-            f" ({bought(row)} in {row['region']}, {pricing(row)})."
+            f" ({machine_text(row)} in {row['region']}, {pricing(row)})."
         )
 
 
@@ -328,7 +332,7 @@ def usd_bounds(row: pd.Series) -> str:
 
 
 def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
-    """The peaks that a saving rests on: of its line, and of its tenants alone."""
+    """The peaks behind a saving: of its line and of its dedicated tenants."""
     peaks, tenants = tables["peaks"], tables["tenants"]
     names = _with_load(best, list(dict.fromkeys(tenants[on_line(tenants, best)]["tenant"])))
     alone = tenants[(tenants["kind"] == "dedicated") & tenants["tenant"].isin(names)]
@@ -338,12 +342,12 @@ def _used(best: pd.Series, tables: Tables) -> pd.DataFrame:
 
 
 def loaded(row: Line) -> set[str]:
-    """The models of a load line but those whose weight in its mix is 0."""
+    """Models of a load line with load."""
     return set(_loaded_models(row))
 
 
 def _loaded_models(row: Line) -> list[str]:
-    """Of each of its tenants but those whose weight is 0."""
+    """The same, one for each tenant with load."""
     return _with_load(row, row["models"].split(" + "))
 
 
@@ -355,9 +359,9 @@ def _with_load(row: Line, of_tenants: Sequence[str]) -> list[str]:
 def _caveats(used: pd.DataFrame) -> Iterator[str]:
     for _, row in used[used["repeats_used"] < used["repeats"]].iterrows():
         yield (
-            f"Of {row['mix']} only {row['repeats_used']} of {row['repeats']} repeats found a limit"
-            f" ({row['reason']}). The estimate is their mean; what the others would have done to"
-            " it is not known, so that an end of its interval is open."
+            f"Of {row['mix']} only {row['repeats_used']} of {row['repeats']} repeats found a"
+            f" limit ({row['reason']}). The estimate is their mean. The other repeats could have"
+            " changed it, so its interval has an open end."
         )
     for _, row in used[used["verdict"] == "unsteady"].iterrows():
         yield f"The speed of the server changed while {row['mix']} was measured ({row['reason']})."
@@ -367,32 +371,32 @@ def _caveats(used: pd.DataFrame) -> Iterator[str]:
     if len(once):
         of = "" if len(once) == len(used) else f" of {listed(list(once['mix']))}"
         yield (
-            f"Each point{of} rests on one run: the intervals cover the variation within a run, not"
-            " that from one start of the server to the next."
+            f"Each point{of} comes from one run: the intervals include the variation within a"
+            " run, but not the variation between starts of the server."
         )
     if "quick" in set(used["preset"]):
         yield QUICK
 
 
 def beside_others(used: pd.DataFrame) -> Iterator[str]:
-    """Which of these load lines were measured while others worked on their servers."""
+    """Load lines that were measured while other processes used their servers."""
     for _, row in used.iterrows():
-        if row["others"]:
+        if row["other_load"]:
             yield (
-                f"While {row['mix']} was measured, {row['others']}, at most, in a window that"
-                " counts: its limit may have been found too low."
+                f"While {row['mix']} was measured, {row['other_load']}, at most, in a valid"
+                " window: its limit may be too low."
             )
 
 
 def not_certified(used: pd.DataFrame) -> Iterator[str]:
-    """Which of these load lines are known by an estimate or by a prediction only."""
-    foretold = used["verdict"] == "predicted"
-    if foretold.any():
-        yield f"Predicted, not measured: {', '.join(used[foretold]['mix'])}."
-    unsure = used[used["certified_rps"].isna() & ~foretold]
+    """Load lines without a certified rate."""
+    predicted_record = used["verdict"] == "predicted"
+    if predicted_record.any():
+        yield f"Predicted, not measured: {', '.join(used[predicted_record]['mix'])}."
+    unsure = used[used["certified_rps"].isna() & ~predicted_record]
     if len(unsure):
         often = " in every repeat" if (unsure["repeats"] > 1).any() else ""
         yield (
-            f"Not certified: {', '.join(unsure['mix'])}. The estimates stand, but no tested rate"
-            f" passed with confidence{often}."
+            f"Not certified: {', '.join(unsure['mix'])}. The estimates are valid, but no tested"
+            f" rate was certified{often}."
         )

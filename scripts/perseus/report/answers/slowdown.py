@@ -1,4 +1,4 @@
-"""Which tenants get on with each other, in words."""
+"""Finding: which tenants slow each other down."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from perseus.report.numbers import listed
 
 @dataclass(frozen=True)
 class SlowedPair:
-    """Two tenants, and how each is slowed down by the other: rows of all repeats."""
+    """Two tenants, and how much each slows down the other: rows of all repeats."""
 
     names: tuple[str, str]
     ways: tuple[pd.DataFrame, pd.DataFrame]
 
     @property
     def is_too_much(self) -> bool:
-        """Whether the server does not keep up with both."""
+        """Whether the server cannot keep up with both."""
         return any((rows["verdict"] == Outcome.INFEASIBLE).any() for rows in self.ways)
 
     @property
     def is_known(self) -> bool:
-        """Whether it is known how much each slows down the other."""
+        """Whether both slowdowns are known."""
         return not self.is_too_much and all(rows["slowdown"].notna().any() for rows in self.ways)
 
     @property
     def slowdown(self) -> float:
-        """Of the one that suffers more, the mean of the repeats."""
+        """The larger slowdown, mean of the repeats."""
         return float(max(rows["slowdown"].mean() for rows in self.ways))
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Between which it lies, by the intervals of both; anywhere, where one has none."""
+        """Its bounds, from both intervals; infinite without an interval."""
         return (
             float(max(rows["slowdown_low"].fillna(0).min() for rows in self.ways)),
             float(max(rows["slowdown_high"].fillna(np.inf).max() for rows in self.ways)),
@@ -48,7 +48,7 @@ class SlowedPair:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether one surely slows down the other in every repeat, by more than noise."""
+        """Whether one slows down the other significantly in every repeat, beyond noise."""
         return any(
             (rows["slowdown_low"].fillna(0) > 1).all()
             and rows["beyond_noise"].dropna().astype(bool).all()
@@ -56,7 +56,7 @@ class SlowedPair:
         )
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return listed(self.names)
 
     def sentence(self) -> str:
@@ -65,11 +65,11 @@ class SlowedPair:
             " times as long"
             for of, rows in zip(self.names, self.ways, strict=True)
         )
-        return f"Of {self.words} beside each other, {listed(list(each))}."
+        return f"Of {self.description} beside each other, {listed(list(each))}."
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each server with tenants beside each other at certain rates."""
+    """One finding for each server with a `slowdown` experiment."""
     for on, rows in runs(tables["slowdown"]):
         yield _answer(on, rows)
 
@@ -87,7 +87,7 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
         headline = f"{on} does not keep up with {'; '.join(too_much)}"
         return Answer("no", headline, (*_ranked(known), *more), behind)
     if not known:
-        headline = f"How {who(rows)} get on with each other on {on} is not known"
+        headline = f"The slowdown of {who(rows)} on {on} is not known"
         return Answer("unknown", headline, reasons(beside), behind)
     return Answer("unclear", _headline(on, known), (*_ranked(known), *more), behind)
 
@@ -102,7 +102,7 @@ def _pairs(beside: pd.DataFrame) -> Iterator[SlowedPair]:
 
 
 def _too_much(rows: pd.DataFrame, pairs: Sequence[SlowedPair]) -> Iterator[str]:
-    """What the server does not keep up with: tenants even alone, and pairs of others."""
+    """Tenants and pairs that the server cannot keep up with."""
     infeasible = rows[rows["verdict"] == Outcome.INFEASIBLE]
     alone = tenants_of(infeasible[infeasible["tenant"] == infeasible["beside"]])
     if alone:
@@ -113,35 +113,35 @@ def _too_much(rows: pd.DataFrame, pairs: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _named(pairs: Sequence[SlowedPair]) -> str:
-    return "; ".join(pair.words for pair in pairs)
+    return "; ".join(pair.description for pair in pairs)
 
 
 def _headline(on: str, known: Sequence[SlowedPair]) -> str:
-    """Of pairs from the best to the worst: what is sure, by their intervals."""
+    """The headline for pairs sorted by slowdown: what is significant."""
     best, worst = known[0], known[-1]
     if best is worst:
         if best.is_slowed:
             most = times(best.slowdown)
-            return f"On {on} {best.words} slow each other down by up to {most} times"
+            return f"On {on} {best.description} slow each other down by up to {most} times"
         return (
-            f"On {on} neither of {best.words} surely slows down the other: beside each other"
+            f"On {on} neither of {best.description} surely slows down the other: beside each other"
             f" requests take up to {times(best.slowdown)} times as long"
         )
     as_good, as_bad = _as_good(known), _as_bad(known)
     if len(as_good) == len(known):
         return (
-            f"On {on} no pair surely gets on better than another: beside each other requests take"
-            f" {times(best.slowdown)} to {times(worst.slowdown)} times as long"
+            f"On {on} no pair surely has less slowdown than another: beside each other requests"
+            f" take {times(best.slowdown)} to {times(worst.slowdown)} times as long"
         )
     if len(as_good) == len(as_bad) == 1:
-        return f"On {on} {best.words} get on best with each other, {worst.words} worst"
+        return f"On {on} {best.description} slow each other down least, {worst.description} most"
     better = min(known, key=lambda pair: pair.ends[1])
     worse = max(known, key=lambda pair: pair.ends[0])
-    return f"On {on} {better.words} surely get on better with each other than {worse.words}"
+    return f"On {on} {better.description} surely slow each other down less than {worse.description}"
 
 
 def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
-    """The best of them, the worst, and which may be the best."""
+    """The best pair, the worst, and those that may be the best."""
     yield from dict.fromkeys(pair.sentence() for pair in (*known[:1], *known[-1:]))
     as_good = _as_good(known)
     if len(as_good) < len(known):
@@ -152,12 +152,12 @@ def _ranked(known: Sequence[SlowedPair]) -> Iterator[str]:
 
 
 def _as_good(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Those that may be the best: none surely gets on better."""
+    """Pairs that may be the best: no other is significantly better."""
     return [pair for pair in known if pair.ends[0] <= min(each.ends[1] for each in known)]
 
 
 def _as_bad(known: Sequence[SlowedPair]) -> list[SlowedPair]:
-    """Those that may be the worst."""
+    """Pairs that may be the worst."""
     return [pair for pair in known if pair.ends[1] >= max(each.ends[0] for each in known)]
 
 
@@ -165,7 +165,7 @@ def _of_noise(beside: pd.DataFrame) -> Iterator[str]:
     told = beside["beyond_noise"].dropna()
     if len(told):
         beyond = int(told.astype(bool).sum())
-        yield f"Of {len(told)} slowdowns {beyond} are beyond what this host's noise makes."
+        yield f"Of {len(told)} slowdowns, {beyond} exceed the noise of this host."
 
 
 def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _of_sla(beside: pd.DataFrame) -> Iterator[str]:
     over = counted[counted["over_sla"] > 0]
     too_much = (beside["verdict"] == Outcome.INFEASIBLE).any()
     if len(counted) and over.empty and not too_much:
-        yield "In no window that counts a tenant fails its SLA beside another."
+        yield "No tenant fails its SLA beside another in a valid window."
     for (tenant, other), rows in over.groupby(["tenant", "beside"], sort=False):
         of = f"{rows['over_sla'].sum()} of {rows['comparisons'].sum()} windows"
         yield f"Beside {other} {tenant} fails its SLA in {of}."

@@ -1,4 +1,4 @@
-"""Whether anything drifts under a steady load, and all of it is answered, in words."""
+"""Finding: drift and missing responses under constant load."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST = 100 * (1 - ANSWERED)
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each server that was loaded for long."""
+    """One finding for each server with a `soak` experiment."""
     for on, rows in runs(tables["soak"]):
         yield _answer(on, rows)
 
@@ -29,7 +29,7 @@ def answers(tables: Tables) -> Iterator[Answer]:
 def _answer(on: str, rows: pd.DataFrame) -> Answer:
     behind = (to_table("soak"),)
     if ((rows["verdict"] == Outcome.INFEASIBLE) & (rows["windows"] > 0)).any():
-        return Answer("no", f"{on} did not outlive its load", reasons(rows), behind)
+        return Answer("no", f"{on} failed under the load", reasons(rows), behind)
     of_ok = rows[rows["verdict"] == Outcome.OK]
     seen, unseen = of_ok[of_ok["windows"] > 0], of_ok[of_ok["windows"] == 0]
     more = (*_unseen(unseen), *reasons(rows[rows["verdict"] != Outcome.OK]))
@@ -54,7 +54,7 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
         return Answer("no", headline, (*slopes, *more), behind)
     if len(found[INFINITE]):
         headline = (
-            f"It cannot be told on {on} whether this grows, which was infinite at times within"
+            f"On {on} the data do not show whether this grows; it was infinite at times within"
             f" {_hours(found[INFINITE])}: {_named(found[INFINITE])}"
         )
         return Answer("unclear", headline, (*slopes, *more), behind)
@@ -68,7 +68,7 @@ def _answer(on: str, rows: pd.DataFrame) -> Answer:
 
 
 def _hours(rows: pd.DataFrame) -> str:
-    """In which these quantities were seen."""
+    """Hours over which these quantities were observed."""
     return f"{significant(rows['hours'].max())} h"
 
 
@@ -102,7 +102,7 @@ def _missed(row: pd.Series) -> str:
 
 
 def _lost(row: pd.Series) -> str:
-    """How many of a tenant's requests went unanswered, and from when on too many."""
+    """Number of a tenant's requests without a response, and since when there are too many."""
     share, start = row["unanswered"] / row["requests"], row["failing_from_hours"]
     since = f", over {MOST:g} % from {significant(start)} h on"
     return (

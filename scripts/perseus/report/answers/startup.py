@@ -1,4 +1,4 @@
-"""How long a fresh server takes, in words."""
+"""Finding: start time of a fresh server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.report.numbers import bounds, percent, significant
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer for each scenario whose server was started again and again."""
+    """One finding for each scenario with a `startup` experiment."""
     for on, rows in runs(tables["startup"]):
         yield _answer(on, rows)
 
@@ -37,8 +37,8 @@ def _failed(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _ready(cache: str, rows: pd.DataFrame) -> str:
-    """The median over starts, each of which has a row for each tenant; of a page cache that was to
-    be cold also how much of the models' files was left in it."""
+    """The median over starts, each with a row per tenant; for a cold page cache also the share
+    of the model files that was still in it."""
     starts = rows.drop_duplicates(["cell", "start"])
     times_s, left = starts["ready_s"], starts["resident_share"].median()
     often = "one start" if len(starts) == 1 else f"{len(starts)} starts"

@@ -1,4 +1,4 @@
-"""Many answers to one question as one, which counts them and has them as its parts."""
+"""Merge many findings on one question into one, with counts; the findings become its parts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from perseus.results.tables import module_of
 from perseus.study.experiments import OTHER_KINDS
 
 MOST: Final = 6
-"""Answers to one question that stand on the page one after another."""
+"""Largest number of findings on one question that are shown separately."""
 
 NAMED: Final = 3
-"""Of more, the first that are named."""
+"""Largest number of findings that are named."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What many answers are `of`, and what is said of each kind of them, in the order in which they
-    are counted and named; and what is so because they are many. More than `most` are."""
+    """`of` names the findings, `said` the label of each kind, in the order of the counts, and
+    `caveat` is added to many. Findings are merged if there are more than `most`."""
 
     of: str
     said: Mapping[str, str]
@@ -37,11 +37,11 @@ SHARING: Final = {
     "no": "should not share",
     "unknown": "without a known saving",
 }
-"""Of scenarios, different models or copies."""
+"""Labels for scenarios of different models or of copies."""
 
 BY_CHANCE: Final = (
-    "Each is told by itself: of so many, some differ by chance, and the largest savings are"
-    " overestimated."
+    "Each finding is stated on its own: among so many, some differ by chance, and the largest"
+    " savings are overestimated."
 )
 
 TROUBLE: Final = {
@@ -50,7 +50,7 @@ TROUBLE: Final = {
     "unclear": "with figures",
     "yes": "without trouble",
 }
-"""Of an experiment that has no words of its own: most tell figures, some whether all went well."""
+"""Labels for experiments without labels of their own."""
 
 MANY: Final[Mapping[str, Question]] = {
     "over_demand": Question(
@@ -92,12 +92,12 @@ MANY: Final[Mapping[str, Question]] = {
         for kind in OTHER_KINDS
     },
     "catalogue": Question(
-        "answers on what networks cost",
+        "findings on the cost of networks",
         {"perhaps": "on predictions", "unclear": "with a front", "unknown": "not known"},
     ),
     "soak": Question("soaks", TROUBLE | {"unclear": "cannot be told"}),
     "background": Question(
-        "scenarios with tenants that stay",
+        "scenarios with tenants at fixed rates",
         {
             "yes": "carry more than dedicated servers",
             "unclear": "too close to tell",
@@ -107,11 +107,11 @@ MANY: Final[Mapping[str, Question]] = {
     ),
     "copies": Question("scenarios of copies of one model on full servers", SHARING, most=1),
 }
-"""By name of a question that may have many answers."""
+"""Questions that may have many findings, by name."""
 
 
 def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
-    """The answers to the question of that name as they are or, of many, one for all of them."""
+    """The findings on the question of that name; merged if there are many."""
     question = MANY.get(name)
     if question is None or len(answers) <= question.most:
         yield from answers
@@ -136,13 +136,13 @@ def summed_up(answers: Sequence[Answer], name: str) -> Iterator[Answer]:
 
 
 def _common(parts: Sequence[Answer]) -> list[str]:
-    """What is said of all of them."""
+    """Sentences that all of them share."""
     first, *others = parts
     return [each for each in first.sentences if all(each in of.sentences for of in others)]
 
 
 def _behind(parts: Sequence[Answer]) -> tuple[Link, ...]:
-    """What they rest on, or that of it on which all do, where it is much."""
+    """Their links, or the common ones if there are many."""
     links = tuple(dict.fromkeys(link for each in parts for link in each.behind))
     if len(links) <= MOST_LINES:
         return links

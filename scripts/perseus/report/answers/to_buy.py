@@ -1,4 +1,4 @@
-"""What to buy for the study's demand, in words."""
+"""Finding: which servers to buy for the demand."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ MOST_NAMED = 12
 """Load lines of a fleet, and models of a demand, that are named one by one."""
 
 SURE = 1 - LOWER
-"""That a fleet is enough, from which on it is as sure as each of the limits that it rests on."""
+"""Probability above which a fleet counts as sufficient: that of each lower limit."""
 
 MOST_LATE = 3
 """Models that the simulation doubts, with a sentence each."""
 
 
 def answers(tables: Tables) -> Iterator[Answer]:
-    """An answer if the study states a demand; none of what the preset smoke measured."""
+    """One finding if the study has a demand; none from the preset smoke."""
     if len(tables["fleets"]) and not (tables["peaks"]["preset"] == "smoke").all():
         yield _fleet(tables)
 
 
 def points_of(peaks: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """The load lines that a fleet for these models may be made of: no others under load, and with a
-    lower limit."""
+    """Load lines that a fleet for these models may use: no other models under load, and a lower
+    limit."""
     lines = peaks[["models", "weights"]].to_dict("records")  # iterrows takes 30 times as long
     only = [loaded(line) <= set(names) for line in lines]
     return peaks[np.array(only, dtype=bool) & (peaks["ci_low_rps"] > 0)]
 
 
 def _fleet(tables: Tables) -> Answer:
-    """For the highest level of the demand; the others are sentences."""
+    """The fleet for the highest demand; other levels are sentences."""
     fleets = tables["fleets"]
     top = fleets[fleets["level"] == fleets["level"].iloc[-1]]
     row = _of(top, SHARING)
     if pd.isna(row["servers"]):
         return Answer("no", f"No fleet carries the demand: {row['reason']}", ())
     if row["servers"] == 0:
-        return Answer("no", "Nothing is asked for, so that no server is needed", ())
+        return Answer("no", "The demand is zero: no server is needed", ())
     mine = tables["fleet_models"]
     mine = mine[(mine["level"] == row["level"]) & (mine["strategy"] == SHARING)]
     points = points_of(tables["peaks"], list(mine["model"]))
@@ -62,9 +62,9 @@ def _fleet(tables: Tables) -> Answer:
         f" {_fleet_words(row)}"
     )
     sentences = (
-        f"These servers carry {_demand_words(row)} requests/s within every SLA. The plan rests on"
-        " lower limits of what servers were measured to carry. The servers are enough with a"
-        f" probability {_chance(row['probability_enough'])}.",
+        f"These servers carry {_demand_words(row)} requests/s within every SLA. The plan uses"
+        " lower limits of the measured capacities. The servers are enough with a probability"
+        f" {_chance(row['probability_enough'])}.",
         *_without_demand(row),
         *_not_sure_together(row),
         *_not_proven(row),
@@ -92,7 +92,7 @@ def _demand_words(row: pd.Series) -> str:
 
 
 def _some(parts: Sequence[str], between: str, more: str) -> str:
-    """All of them, or the first and how many more there are."""
+    """All parts, or the first ones and the number of the others."""
     if len(parts) <= MOST_NAMED:
         return between.join(parts)
     return f"{between.join(parts[:MOST_NAMED])} and {len(parts) - MOST_NAMED} {more}"
@@ -114,16 +114,16 @@ def _chance(probability: float) -> str:
 def _not_sure_together(row: pd.Series) -> Iterator[str]:
     if row["probability_enough"] < SURE:
         yield (
-            f"Each of these limits is {percent(SURE)} sure by itself, not all of them at once. To"
-            " be as sure of the fleet, leave head-room (demand: headroom)."
+            f"Each of these limits is {percent(SURE)} sure by itself, but not all of them"
+            " together. To be as sure of the fleet, leave head-room (demand: headroom)."
         )
 
 
 def _not_proven(row: pd.Series) -> Iterator[str]:
     if row["status"] == TIME_LIMIT:
         yield (
-            "Whether this is the cheapest fleet is not proven: when the solver's time was over, one"
-            f" that costs {percent(row['gap'])} less was not ruled out."
+            "The solver ran out of time before it could exclude a fleet that costs"
+            f" {percent(row['gap'])} less."
         )
 
 
@@ -143,18 +143,18 @@ def _in_virtual_time(mine: pd.DataFrame, late: pd.DataFrame) -> Iterator[str]:
             f" {100 * row['sla_share']:g} %. Measure such a server at this load before you buy."
         )
     if len(late) > MOST_LATE:
-        yield f"The same is so of {len(late) - MOST_LATE} more models: see fleet_models.csv."
+        yield f"The same holds for {len(late) - MOST_LATE} more models: see fleet_models.csv."
 
 
 def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
-    """Other ways; `is_known` says whether what sharing saves is."""
+    """Alternatives; `is_known` says whether the saving of sharing is known."""
     alone = _of(top, DEDICATED)
     if pd.isna(alone["servers"]):
-        yield f"Dedicated servers alone are no way: {alone['reason']}."
+        yield f"Dedicated servers alone do not carry the demand: {alone['reason']}."
     elif not is_known:
         yield (
-            "What sharing would save is not known: for no server that these models share a lower"
-            " limit was found."
+            "The saving of sharing is not known: no server that these models share has a lower"
+            " limit."
         )
     elif row["usd_per_hour"] < alone["usd_per_hour"] * (1 - 1e-9):
         known = ""
@@ -174,14 +174,14 @@ def _beside(top: pd.DataFrame, row: pd.Series, is_known: bool) -> Iterator[str]:
 
 
 def _of_one_type(top: pd.DataFrame, row: pd.Series, servers: pd.DataFrame) -> Iterator[str]:
-    """What servers of one type would cost, where there are several and that is more."""
+    """Costs of servers of one type, if there are several and they cost more."""
     if (top["strategy"] == ONE_TYPE).any():
         one = _of(top, ONE_TYPE)
         if pd.notna(one["servers"]) and one["usd_per_hour"] > row["usd_per_hour"] * (1 + 1e-9):
             mine = (servers["level"] == one["level"]) & (servers["strategy"] == ONE_TYPE)
             yield (
-                f"With servers of the type {servers[mine]['server'].iloc[0]} alone it would cost"
-                f" {significant(one['usd_per_month'])} USD per month: {_fleet_words(one)}."
+                f"With servers of type {servers[mine]['server'].iloc[0]} only, the fleet would"
+                f" cost {significant(one['usd_per_month'])} USD per month: {_fleet_words(one)}."
             )
 
 
@@ -190,18 +190,18 @@ def _other_levels(fleets: pd.DataFrame, top: pd.Series) -> Iterator[str]:
     for _, row in others[others["servers"] > 0].iterrows():
         yield (
             f"At the {row['level']} demand ({_demand_words(row)} requests/s)"
-            f" {servers(row['servers'])} would do, for {significant(row['usd_per_month'])} USD per"
-            " month."
+            f" {servers(row['servers'])} would be enough, for {significant(row['usd_per_month'])}"
+            " USD per month."
         )
         yield from _without_demand(row)
 
 
 def _without_demand(row: pd.Series) -> Iterator[str]:
-    """Models whose demand is 0 at a level, so that its fleet has no server for them."""
+    """Models whose demand is 0 at a level, so that the fleet has no server for them."""
     stated = (each.rpartition(" ") for each in row["demand"].split(", "))
     if idle := [model for model, _, rps in stated if rps == written(0)]:
         at = "" if row["level"] == "demand" else f" at the {row['level']} demand"
-        yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: it is stated as 0."
+        yield f"No server is planned for {_some(idle, ', ', 'more models')}{at}: its demand is 0."
 
 
 def _if_more(changes: pd.DataFrame) -> Iterator[str]:
@@ -217,17 +217,17 @@ def _spot(row: pd.Series, mine: pd.DataFrame) -> Iterator[str]:
     if row["on_spot"] == 0:
         return
     lost = (
-        "what their revocations lose is not known, since no experiment startup measured how long a"
-        " new one takes"
+        "the loss through revocations is not known, since no experiment startup measured the"
+        " start time"
         if pd.isna(row["lost_to_revocations"])
-        else f"their revocations lose {_small(row['lost_to_revocations'])} of it on average, and"
-        " what new machines take to boot: with servers that make up for it, expect"
+        else f"revocations lose {_small(row['lost_to_revocations'])} of this demand on average,"
+        " plus the boot time of new machines: with additional servers to compensate, expect"
         f" {significant(row['usd_per_month_expected'])} USD per month"
     )
     yield f"{percent(row['on_spot'])} of the demand is on servers at the spot price; {lost}."
     yield (
-        "Were all servers at the spot price taken away at once, the model with the fewest would"
-        f" have {servers(mine['servers_on_demand'].min())} left."
+        "If all spot servers were revoked at once, the model with the fewest servers would have"
+        f" {servers(mine['servers_on_demand'].min())} left."
     )
 
 
@@ -241,24 +241,24 @@ def not_sure(tables: Tables, points: pd.DataFrame) -> Iterator[str]:
     yield from _of_batches(tables["operating_points"], points)
     if (points["preset"] == "smoke").any():
         yield (
-            "Some capacities were measured with the preset smoke, which is too short to rest a"
-            " purchase on."
+            "Some capacities were measured with the preset smoke, which is too short for a"
+            " purchase."
         )
     if (points["repeats_used"] < 2).any():
         yield (
-            "Some capacities rest on one run each: their limits do not cover what lies between one"
-            " start of a server and the next."
+            "Some capacities come from a single server start: variation between starts is not"
+            " included. To include it, use repeats: 3."
         )
     if (points["preset"] == "quick").any():
         yield QUICK
 
 
 def _of_batches(carried: pd.DataFrame, points: pd.DataFrame) -> Iterator[str]:
-    """A demand is one of single images."""
+    """A note that the demand counts single images."""
     batched = carried[carried["request_batch_size"] > 1][["scenario", "load_line"]]
     mixes = points.merge(batched.drop_duplicates())["mix"].drop_duplicates()
     if len(mixes):
         yield (
-            f"Measured with requests of several images each: {', '.join(mixes)}. That servers carry"
-            " as many images one by one is not known."
+            f"Measured with requests of several images each: {', '.join(mixes)}. With requests of"
+            " single images, servers may carry fewer images."
         )

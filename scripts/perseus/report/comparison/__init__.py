@@ -1,2 +1,2 @@
-"""Two results compared, for people: what else differs, a summary in Markdown, lines for the
-terminal, a figure."""
+"""Present a comparison of two results: settings that differ, a Markdown summary, terminal lines,
+a figure and a page."""

@@ -1,4 +1,4 @@
-"""In what two studies differ besides their results: hosts, versions, configurations, prices."""
+"""Other differences between two studies: hosts, versions, configurations, prices."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perseus.results.compare.source import Source
 from perseus.results.records import Record
 
 Change = tuple[str, str, str]
-"""What differs, in words, and its value in both."""
+"""The name of a difference, and its value in both studies."""
 
 PRICE = "price of "
 
@@ -21,7 +21,7 @@ NAMES = ("study", "cell", "scenario", "repeat")
 
 
 def changes(base: Source, new: Source) -> list[Change]:
-    """Of what both know: hosts and software of all cells, the settings of cells that both have."""
+    """Differences of hosts and software of all cells, and of the settings of common cells."""
     return [
         *hosts.changes(base.records, new.records),
         *dict.fromkeys(_settings_changed(base, new)),
@@ -37,14 +37,14 @@ def _settings_changed(base: Source, new: Source) -> Iterator[Change]:
 
 
 def _held(base: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
-    """What both know and differ in."""
+    """Facts that both studies have and that differ."""
     for what, value in base.items():
         if what in new and new[what] != value:
             yield what, value, new[what]
 
 
 def _settings(record: Record) -> dict[str, str]:
-    """All that the cell was told, by key and by the server, tenant or preset that has it."""
+    """All settings of the cell, by key and by server, tenant or preset."""
     task = {key: value for key, value in record.task.plain().items() if key not in NAMES}
     server, preset = task.pop("server"), task["preset"]
     found = {f"{key} of {server['name']}": value for key, value in _flat(server)}
@@ -63,7 +63,7 @@ def _flat(value: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, str]
 
 
 def _prices(costs: pd.DataFrame) -> dict[str, str]:
-    """By server and pricing."""
+    """Prices by server and pricing."""
     return {
         f"{PRICE}{row['server']}, {row['pricing'].replace('_', '-')}": (
             f"{row['usd_per_hour']:g} USD/h ({row['instance']} in {row['region']})"

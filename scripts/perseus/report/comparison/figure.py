@@ -1,4 +1,4 @@
-"""Two results on one axis: peaks of both, and each ratio with its interval."""
+"""Figure of a comparison: peaks of both results, and each ratio with its interval."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter
 
-from perseus.report.marks import interval
+from perseus.report.plot_marks import interval
 from perseus.report.style import (
     DARK,
     GREY,
     ROW_MM,
+    empty_figure,
     is_known,
     legend,
-    nothing,
     panels,
     remainder,
     rows_mm,
 )
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, WORSE
 from perseus.results.compare.pairs import COST, OVERALL, P95, PEAK, RATIO
-from perseus.results.told_apart import in_several_scenarios, with_scenarios
+from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 from perseus.study.tasks.figure import FigureTask
 
 MOST_ROWS = 30
@@ -38,7 +38,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     BETTER: {"color": "#0072B2", "marker": "^"},
     SAME: {"color": DARK, "marker": "o"},
 }
-"""By verdict; the marker says the same as the colour."""
+"""Style by verdict; marker and colour are redundant."""
 
 WRAPPED = 42
 """Characters of a label on one line."""
@@ -51,12 +51,13 @@ WIDEST = 4.0
 
 
 def draw(table: pd.DataFrame, style: FigureTask) -> Figure:
-    """Of the table of a comparison: peaks above, ratios below; costs go with the peaks."""
+    """Draw the table of a comparison: peaks above, ratios below; costs are left out, since they
+    follow peaks."""
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))
     peaks = table[(table["metric"] == PEAK) & table["base"].notna() & table["new"].notna()]
     ratios = table[(table["verdict"] != NOT_COMPARABLE) & (table["metric"] != COST)]
     if ratios.empty:
-        return nothing(style, "nothing in these two results can be compared")
+        return empty_figure(style, "nothing in these two results can be compared")
     shown = peaks.head(MOST_ROWS), ratios.head(MOST_ROWS)
     of_peaks = _wrapped([_line(row) for row in shown[0].to_dict("records")])
     of_ratios = _wrapped([_label(row) for row in shown[1].to_dict("records")])
@@ -109,7 +110,7 @@ def _ratios(panel: Axes, rows: pd.DataFrame) -> None:
 
 
 def _ticks(panel: Axes) -> None:
-    """Round numbers, more of them where the axis is short; 1 is in its middle."""
+    """Round numbers around 1, more of them on a short axis."""
     reach = max(abs(np.log(panel.get_xlim())))
     panel.set_xlim(np.exp(-reach), np.exp(reach))
     above = [1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 4]
@@ -124,7 +125,7 @@ def _wrapped(labels: list[str]) -> list[str]:
 
 
 def _rows_mm(labels: list[str], style: FigureTask) -> float:
-    """The height of rows of these labels, which have two marks each."""
+    """Height of rows with these labels and two marks each."""
     return rows_mm(labels, style) + 0.3 * ROW_MM * len(labels)
 
 

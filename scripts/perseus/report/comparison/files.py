@@ -1,4 +1,4 @@
-"""The files of a comparison: table, summary, figure and page."""
+"""Write the files of a comparison: table, summary, figure and page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.study.tasks.figure import FigureTask
 
 
 def write(found: Comparison, style: FigureTask, folder: Path) -> None:
-    """comparison.{parquet,csv,svg,png,html} and summary.md, each whole or not at all."""
+    """Write comparison.{parquet,csv,svg,png,html} and summary.md, each atomically."""
     paths = {kind: folder / f"comparison.{kind}" for kind in ("parquet", "csv", "svg", "png")}
     with drawing(style):
         figure = draw(found.table.to_pandas(), style)

@@ -1,4 +1,4 @@
-"""The page of a comparison: the answer, key figures and a picture first, then each value."""
+"""The HTML page of a comparison: finding, key figures and a picture first, then each value."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Final
 import numpy as np
 
 from perseus.report.charts import GREY, Chart, Series
-from perseus.report.comparison import words
+from perseus.report.comparison import sentences
 from perseus.report.comparison.changes import changes
 from perseus.report.headline import Headline
 from perseus.report.key_figures import MOST_CARDS, Card
 from perseus.report.numbers import percent, significant
-from perseus.report.shown import MOST_ROWS, Entry, ShownTable
+from perseus.report.shown_tables import MOST_ROWS, Entry, ShownTable
 from perseus.report.templating import data_url, environment
 from perseus.results.compare.judge import BETTER, NOT_COMPARABLE, SAME, VERDICTS, WORSE, Judged
 from perseus.results.compare.pairs import OVERALL, PEAK
 from perseus.results.compare.table import Comparison
 
 COLOURS: Final = {WORSE: "#D55E00", BETTER: "#0072B2", SAME: GREY}
-"""Of the points of each verdict, as in the figure."""
+"""Colour of each verdict, as in the figure."""
 
 
 def render(found: Comparison, svg: bytes) -> str:
-    """The HTML; everything from the results is escaped. svg: the figure of the comparison."""
-    judged = sorted(words.shown(found), key=lambda each: VERDICTS.index(each.verdict))
+    """The HTML, with everything from the results escaped. svg: the figure of the comparison."""
+    judged = sorted(sentences.shown(found), key=lambda each: VERDICTS.index(each.verdict))
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     listed = changes(found.base, found.new)
     known = found.base.records and found.new.records
@@ -35,17 +35,17 @@ def render(found: Comparison, svg: bytes) -> str:
         .render(
             base=found.base,
             new=found.new,
-            headline=Headline(_kind(compared), words.answer(found)),
+            headline=Headline(_kind(compared), sentences.answer(found)),
             cards=list(_cards(compared))[:MOST_CARDS],
             figure={"name": "comparison", "data": data_url(svg), "files": "comparison.csv"},
             charts=list(_charts(compared)),
-            sentences=list(words.sentences(found)),
+            sentences=list(sentences.sentences(found)),
             values=_values(compared),
             not_compared=list(
-                words.not_compared([each for each in judged if each.verdict == NOT_COMPARABLE])
+                sentences.not_compared([each for each in judged if each.verdict == NOT_COMPARABLE])
             ),
             differences=_differences(listed) if listed else None,
-            nothing_else=words.NOTHING_ELSE if known else words.RECORDS_MISSING,
+            nothing_else=sentences.NOTHING_ELSE if known else sentences.RECORDS_MISSING,
         )
     )
 
@@ -58,7 +58,7 @@ def _kind(compared: list[Judged]) -> str:
 
 
 def _cards(compared: list[Judged]) -> Iterator[Card]:
-    """Servers as a whole, then what changed most, then what stays hidden."""
+    """Key figures: servers as a whole, the largest changes, and undetectable changes."""
     overall = [each for each in compared if each.pair.metric == OVERALL]
     for each in overall[:2]:
         server = each.pair.line.row["server"]
@@ -67,19 +67,19 @@ def _cards(compared: list[Judged]) -> Iterator[Card]:
         mine = [e for e in compared if e.verdict == verdict and e.pair.metric != OVERALL]
         if mine:
             most = max(mine, key=lambda each: abs(np.log(each.simultaneous.value)))
-            yield _card(f"{label}: {words.what(most)}", most)
-    if (least := words.hidden(compared)) is not None:
+            yield _card(f"{label}: {sentences.what(most)}", most)
+    if (least := sentences.hidden(compared)) is not None:
         note = "a smaller difference of a peak stays hidden"
         yield Card("Smallest difference that shows", percent(least), note=note)
 
 
 def _card(label: str, each: Judged) -> Card:
-    value, _, interval = words.change(each.simultaneous).partition(" (")
+    value, _, interval = sentences.change(each.simultaneous).partition(" (")
     return Card(label, value, note=f"{interval.rstrip(')')} (95 %)")
 
 
 def _charts(compared: list[Judged]) -> Iterator[Chart]:
-    """The peaks of both studies against each other."""
+    """Peaks of both studies against each other."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     if not peaks:
         return
@@ -89,7 +89,7 @@ def _charts(compared: list[Judged]) -> Iterator[Chart]:
         mine = [each for each in peaks if each.verdict == verdict]
         if mine:
             x, y = ([getattr(e.pair, of).value for e in mine] for of in ("base", "new"))
-            names = [f"{words.what(e)}, {words.change(e.simultaneous)}" for e in mine]
+            names = [f"{sentences.what(e)}, {sentences.change(e.simultaneous)}" for e in mine]
             series.append(Series(verdict, x, y, colour, "large", names))
     title = "Peaks of both studies: above the dashed line, the new one carries more"
     axes = "base (requests/s)", "new (requests/s)"
@@ -100,13 +100,13 @@ def _values(compared: list[Judged]) -> ShownTable:
     rows = []
     for each in compared[:MOST_ROWS]:
         pair = each.pair
-        unit = words.UNITS[pair.metric]
-        value, _, interval = words.change(each.simultaneous).partition(" (")
+        unit = sentences.UNITS[pair.metric]
+        value, _, interval = sentences.change(each.simultaneous).partition(" (")
         both = (Entry(f"{significant(of.value)}{unit}") for of in (pair.base, pair.new))
         rows.append(
             [
                 Entry(each.verdict),
-                Entry(words.what(each)),
+                Entry(sentences.what(each)),
                 *both,
                 Entry(value, f"({interval}" if interval else ""),
             ]

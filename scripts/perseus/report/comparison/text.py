@@ -1,4 +1,4 @@
-"""A comparison in words: Markdown for a pull request, and a few lines for the terminal."""
+"""A comparison as Markdown for a pull request, and as lines for the terminal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from perseus.host.printable import printable
 from perseus.report.comparison.changes import Change, changes
-from perseus.report.comparison.words import (
+from perseus.report.comparison.sentences import (
     NOTHING_ELSE,
     RECORDS_MISSING,
     UNITS,
@@ -24,14 +24,15 @@ from perseus.results.compare.judge import NOT_COMPARABLE, SAME, VERDICTS, Judged
 from perseus.results.compare.table import Comparison
 
 MOST_LINES = 5
-"""Of differences that are named on the terminal."""
+"""Largest number of differences on the terminal."""
 
 MOST_ROWS = 100
-"""Of a list in Markdown: a comment on a pull request has room for a few hundred."""
+"""Largest length of a list in Markdown: a comment on a pull request has room for a few hundred
+lines."""
 
 
 def markdown(found: Comparison) -> str:
-    """The whole summary; its first lines are the answer."""
+    """The whole summary; the first lines are the finding."""
     judged = shown(found)
     compared = [each for each in judged if each.verdict != NOT_COMPARABLE]
     parts = [
@@ -46,7 +47,7 @@ def markdown(found: Comparison) -> str:
 
 
 def terminal(found: Comparison) -> Iterator[str]:
-    """What came out, what noise it was held against, and the first of what got worse or better."""
+    """The finding, the noise, and the first values that are worse or better."""
     yield headline(found)
     different = [each for each in shown(found) if each.verdict not in (SAME, NOT_COMPARABLE)]
     different.sort(key=lambda each: VERDICTS.index(each.verdict))
@@ -75,7 +76,7 @@ def _item(text: str) -> str:
 
 
 def _left_out(rows: int) -> str:
-    """What is said below so many rows."""
+    """A note about rows that are left out."""
     if rows <= MOST_ROWS:
         return ""
     return f"The first {MOST_ROWS} of {rows}; all of them are in comparison.csv."
@@ -102,7 +103,7 @@ def _change(of: Change) -> str:
 
 
 def _escaped(text: str) -> str:
-    """What a result says is text, on one line, and neither markup nor a cell's end."""
+    """Text of a result on one line, without markup or cell separators."""
     plain = printable(" ".join(text.split()))
     for mark in "\\`*_[]<>|#~@":
         plain = plain.replace(mark, f"\\{mark}")

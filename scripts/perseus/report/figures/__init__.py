@@ -1,5 +1,5 @@
-"""Figures: each is a module of its name here. Every kind of experiment but the peak, whose figures
-are the first ones, has one of its own name.
+"""Figures: each module draws the figure of its name. Every kind of experiment but the peak has one
+of its own name.
 
 Such a module has `draw`, which makes a matplotlib figure of what it is to draw, with the results
 for all else, in a style, and CAPTION, which says what the figure lets one see. What it draws is the
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
 
 @dataclass(frozen=True)
 class FigureFacts:
-    """What is known of a figure before it is drawn.
+    """Properties of a figure.
 
     It shows experiments of one `kind`, or what `Study.kinds` has beside them: studies without have
     no such figure. Beside the tables it may read the raw results of their cells.
@@ -69,12 +69,12 @@ def module_of(figure: str) -> Any:
 
 
 def data_of(figure: str, results: FigureData) -> pd.DataFrame:
-    """What a figure is drawn from, which is written beside it."""
+    """The data of a figure, which are written beside it."""
     module = module_of(figure)
     return module.data(results) if hasattr(module, "data") else results.tables[figure]
 
 
 def files_of(figure: str) -> tuple[str, ...]:
-    """The files with the numbers of a figure, from where the report lies."""
+    """Data files of the figure, relative to the report."""
     also = getattr(module_of(figure), "ALSO", ())
     return (f"figures/{figure}.csv", *(f"tables/{table}.csv" for table in also))

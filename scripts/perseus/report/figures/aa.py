@@ -1,4 +1,4 @@
-"""The same on restarted servers: the noise floor of the host."""
+"""Figure of `aa`: noise floor of the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import percent
-from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.report.style import DARK, GREY, empty_figure, is_known, legend, panels, remainder
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -27,7 +27,7 @@ BAND = "#e8e8e8"
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel per cell; the band is as high as the noise floor, around the mean."""
     if frame.empty:
-        return nothing(style, "nothing was measured on restarted servers")
+        return empty_figure(style, "nothing was measured on restarted servers")
     cells = list(dict.fromkeys(frame["cell"]))
     shown = cells[:MOST_PANELS]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 50)

@@ -1,4 +1,4 @@
-"""One tenant's peak beside others that stay at their rates: the two figures of the 2020 study."""
+"""Figure of `background`: one tenant's peak beside tenants at fixed rates, as in the 2020 study."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from matplotlib.lines import Line2D
 
 from perseus.report import published
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import CERTIFIED, furthest, upright
+from perseus.report.plot_marks import CERTIFIED, furthest, upright
 from perseus.report.style import (
     DARK,
     GREY,
+    empty_figure,
     few,
     is_known,
     legend,
-    nothing,
     panels,
     remainder,
     title_over,
@@ -41,9 +41,9 @@ DEDICATED: dict[str, Any] = {"color": GREY, "marker": "s", "linestyle": "none"}
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of two panels for each scenario and tenant that was searched."""
+    """A row of two panels for each scenario and searched tenant."""
     if frame.empty:
-        return nothing(style, "no tenant was searched beside others that stay")
+        return empty_figure(style, "no tenant was searched beside others that stay")
     searches = [rows for _, rows in frame.groupby(["scenario", "searched"], sort=False)]
     shown = searches[:MOST_ROWS]
     figure, axes = panels(style, 2 * len(shown), 2, 62)
@@ -71,7 +71,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """In requests/s, with the dedicated peak where nothing is held."""
+    """Panel in requests/s, with the dedicated peak at background load 0."""
     first = rows.iloc[0]
     _points(panel, rows, "held_rps", ("peak_rps", "peak_low_rps", "peak_high_rps"), look)
     panel.plot(rows["held_rps"], rows["certified_rps"], **CERTIFIED)
@@ -84,7 +84,7 @@ def _absolute(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
 
 
 def _normalised(panel: Axes, rows: pd.DataFrame, look: dict[str, Any]) -> None:
-    """As shares of dedicated peaks: what dedicated servers carry lies on a straight line."""
+    """Panel in shares of dedicated peaks: dedicated servers lie on a straight line."""
     panel.plot([0, 1], [1, 0], color=GREY, linestyle="--", zorder=1)
     panel.plot(0.0, 1.0, **DEDICATED)
     for gpus, points in _published(rows):
@@ -109,7 +109,7 @@ def _of_2020(gpus: str, *at: float, label: str = "") -> Line2D:
 def _points(
     panel: Axes, rows: pd.DataFrame, x: str, names: tuple[str, str, str], look: dict[str, Any]
 ) -> None:
-    """One for each load line; words for one without an estimate."""
+    """One point for each load line; text for one without an estimate."""
     lines = rows.drop_duplicates("load_line").sort_values(x)
     known = lines[names[0]].notna() & lines[x].notna()
     limit = furthest(lines[[names[0]]])

@@ -1,4 +1,4 @@
-"""What whole servers cost over the demand, dedicated and shared."""
+"""Figure: costs of whole servers over the demand, dedicated and shared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder, wrapped_title
+from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder, wrapped_title
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -23,13 +23,13 @@ ALSO = ("crossings",)
 MOST_PANELS, MOST_SERVERS, COLUMNS = 8, 6, 2
 MOST_MODELS = 4  # that a title names
 FLAT = 0.2
-"""Of the demand up to which one server is enough, where the axis begins."""
+"""Start of the axis, as a part of the demand up to which one server is enough."""
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each group of models."""
     if frame.empty:
-        return nothing(
+        return empty_figure(
             style, "no type of server has a lower limit for each model alone of any group"
         )
     groups = [rows for _, rows in frame.groupby("models", sort=False)]
@@ -56,7 +56,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(models: str) -> str:
-    """The names of the models; of many the first ones, which leave room for the panel."""
+    """Names of the models; the first ones if there are many."""
     names = models.split(" + ")
     if len(names) <= MOST_MODELS:
         return models
@@ -85,7 +85,7 @@ def _costs(panel: Axes, rows: pd.DataFrame, servers: list[str]) -> None:
 
 
 def _first_shown(rows: pd.DataFrame) -> float:
-    """A part of the least demand at which a cost changes: all lines are flat before."""
+    """Start of the axis: a part of the least demand at which a cost changes."""
     firsts = rows.groupby(["server", "shared"], sort=False)["usd_per_hour"].transform("first")
     changed = rows[rows["usd_per_hour"] != firsts]["total_rps"]
     least = float(rows["total_rps"].min())
@@ -93,8 +93,8 @@ def _first_shown(rows: pd.DataFrame) -> float:
 
 
 def _shade(panel: Axes, rows: pd.DataFrame, stretches: pd.DataFrame) -> None:
-    """The demands at which the table of stretches has shared servers that save something, each with
-    half of the way to the next."""
+    """Shade demands at which shared servers save something, extended half-way to the next
+    demand."""
     demands_rps = np.unique(rows["total_rps"])
     ends_rps = [demands_rps[0], *(demands_rps[1:] + demands_rps[:-1]) / 2, demands_rps[-1]]
     saves = stretches[stretches["shared"] & stretches["least_saving"].notna()]

@@ -1,4 +1,5 @@
-"""Accuracy against cost: torchvision's top-1 over what a million images cost, with the front."""
+"""Figure: top-1 accuracy of torchvision over the cost of a million images, with the Pareto
+front."""
 
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
+from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each mark is a network as one runtime executes it: left is cheaper, up is more accurate. The"
-    " line is the front (Pareto), beyond which no network of these is both; its networks are named."
-    " Accuracies are those that torchvision publishes, in fp32."
+    "Each mark is a network as one runtime executes it: left is cheaper, up is more accurate."
+    " The line is the front (Pareto): no network beyond it is both cheaper and more accurate."
+    " Networks on the front are named. Accuracies are those that torchvision publishes, in fp32."
 )
 ALSO = ("catalogue_predictions",)
 
@@ -38,7 +39,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each SLA and batch."""
     known = frame[frame[COST].notna() & frame["top1"].notna()]
     if known.empty:
-        return nothing(style, "no network has both a cost and an accuracy")
+        return empty_figure(style, "no network has both a cost and an accuracy")
     groups = list(known.groupby(["request_batch_size", "sla"], sort=False))
     ways = list(dict.fromkeys(zip(known["runtime"], known["precision"], strict=True)))
     shown = groups[:MOST_PANELS]
@@ -59,7 +60,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _cost_axis(panel: Axes, usd: pd.Series) -> None:
-    """With room beside the marks, so that there are ticks even where costs are close."""
+    """The cost axis, with margins so that close costs still have ticks."""
     panel.set_xscale("log")
     panel.set_xlim(usd.min() / BESIDE, usd.max() * BESIDE)
     is_wide = usd.max() / usd.min() > WIDE

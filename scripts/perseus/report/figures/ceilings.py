@@ -1,4 +1,4 @@
-"""What the client can offer, beside what the servers can take."""
+"""Figure: ceilings of the client beside dedicated peaks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from perseus.report.figure_data import FigureData
 from perseus.report.style import (
     DARK,
     GREY,
+    empty_figure,
     is_known,
     legend,
-    nothing,
     panels,
     remainder,
 )
@@ -32,9 +32,9 @@ LEGEND_COLUMNS, LEGEND_MM = 3, 5.0
 
 
 def draw(ceilings: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """The client's ceiling for each size of request, and the dedicated peaks that were measured."""
+    """The client's ceiling for each request shape, and the dedicated peaks."""
     if ceilings.empty:
-        return nothing(style, "no ceiling of the client was looked for")
+        return empty_figure(style, "no ceiling of the client was measured")
     shown = ceilings.head(MOST_ROWS)
     alone = results.tenants[results.tenants["kind"] == "dedicated"]
     names = [name for name in results.names if name in set(alone["tenant"])]

@@ -1,4 +1,5 @@
-"""Closed loops: latency over throughput, and throughput over the requests in flight with its knee.
+"""Figure: latency over throughput in closed loops, and throughput over requests in flight with its
+knee.
 
 The second is the scatter of concurrency and throughput that ConScale looks for the knee in (Liu et
 al., IPDPS 2020).
@@ -13,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import furthest, upright
 from perseus.report.numbers import bounds, significant
-from perseus.report.style import DARK, GREY, is_known, legend, nothing, panels, remainder
+from perseus.report.plot_marks import furthest, upright
+from perseus.report.style import DARK, GREY, empty_figure, is_known, legend, panels, remainder
 from perseus.results.scalability import throughput_rps
 from perseus.study.tasks.figure import FigureTask
 
@@ -29,15 +30,15 @@ ALSO = ("knees",)
 
 MOST_SCENARIOS = 4
 MOST_KNEES = 3
-"""Of a scenario's cells, in words."""
+"""Largest number of knees in a text."""
 KNEE = "#D55E00"
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Two panels per scenario; each mark is a level, with the interval of what it shows."""
+    """Two panels per scenario; each mark is a level, with its interval."""
     knees = results.tables["knees"]
     if frame.empty:
-        return nothing(style, "no closed loop was measured")
+        return empty_figure(style, "no closed loop was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
     shown = scenarios[:MOST_SCENARIOS]
     figure, axes = panels(style, 2 * len(shown), 2, 52, 14)
@@ -82,7 +83,7 @@ def _fit(fits: pd.DataFrame, cell: str) -> pd.Series:
 def _curve(
     panel: Axes, results: FigureData, levels: pd.DataFrame, tenant: str, fits: pd.DataFrame
 ) -> None:
-    """Of one tenant of a scenario, over all cells."""
+    """The curve of one tenant of a scenario, over all cells."""
     rows = levels[levels["tenant"] == tenant]
     limit = furthest(rows[["p95_ms"]])
     mean = rows.groupby("concurrency").mean(numeric_only=True).reset_index()
@@ -111,7 +112,7 @@ def _curve(
 
 
 def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -> None:
-    """The knee on a tenant's curve, between the levels on both sides of it."""
+    """The knee on a tenant's curve, between its neighbouring levels."""
     bracketed = fits[fits["bracketed"]]
     if bracketed.empty:
         return
@@ -123,7 +124,7 @@ def _star(panel: Axes, levels: pd.DataFrame, fits: pd.DataFrame, tenants: int) -
 
 
 def _throughput(panel: Axes, rows: pd.DataFrame, fit: pd.Series) -> str | None:
-    """Of one cell: its levels, and the law that was fitted to them; its knee and law in words."""
+    """Levels of one cell, and the fitted law; the title names knee and law."""
     tenants, levels = rows["tenant"].nunique(), rows.groupby("concurrency")
     in_flight = tenants * np.array(list(levels.groups))
     totals, valid = levels["answered_rps"].sum().to_numpy(), levels["valid"].all().to_numpy()

@@ -1,4 +1,4 @@
-"""What any demand for two models costs, and where sharing saves."""
+"""Figure: servers and saving for any demand of two models."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import significant
-from perseus.report.style import DARK, nothing, panels, remainder
+from perseus.report.style import DARK, empty_figure, panels, remainder
 from perseus.results.fleets.demand_map import needed_apart, needed_together
 from perseus.study.tasks.figure import FigureTask
 
@@ -26,7 +26,7 @@ CAPTION = (
 )
 MOST_PANELS, COLUMNS = 6, 2
 STEPS, FULL = 80, 3
-"""Demands of each model, from little to what fills so many servers of its own."""
+"""Demands of each model: from nearly nothing to several dedicated servers."""
 
 SHADES = colormaps["Blues"]
 PAIR = ["server", "first", "second", "usd_per_month"]
@@ -34,8 +34,8 @@ PAIR = ["server", "first", "second", "usd_per_month"]
 
 @dataclass(frozen=True)
 class ModelPair:
-    """Two models that share a type of server: `lines` are what one carries of each at once, in
-    requests/s, of `alone_rps` where it has no other."""
+    """Two models that share a type of server: `lines` are the rates of both on one server, in
+    requests/s, `alone_rps` the dedicated rates."""
 
     server: str
     usd_per_month: float
@@ -45,7 +45,7 @@ class ModelPair:
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Servers at each demand, by pair of models and type of server, of the pairs that are drawn."""
+    """Servers at each demand, by pair of models and type of server, for the drawn pairs."""
     drawn = islice(_pairs(results.tables["operating_points"]), MOST_PANELS)
     found = [_of_pair(pair) for pair in drawn]
     empty = pd.DataFrame(columns=[*PAIR, "first_rps", "second_rps", "shared", "dedicated"])
@@ -94,7 +94,9 @@ def _of_pair(pair: ModelPair) -> pd.DataFrame:
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel for each pair of models on each type of server."""
     if frame.empty:
-        return nothing(style, "no two models that share have lower limits of what servers carry")
+        return empty_figure(
+            style, "no two models that share have lower limits of what servers carry"
+        )
     shown = [rows for _, rows in frame.groupby(PAIR, sort=False, dropna=False)]
     figure, axes = panels(style, len(shown), min(COLUMNS, len(shown)), 72)
     for panel, rows in zip(axes, shown, strict=True):
@@ -106,7 +108,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
-    """Numbers are those of servers, sharing allowed."""
+    """The map of one pair; numbers are servers with sharing allowed."""
     x, y = (np.unique(rows[name]) for name in ("first_rps", "second_rps"))
     shared, dedicated = (rows[n].to_numpy().reshape(STEPS, STEPS) for n in ("shared", "dedicated"))
     saved = 1 - shared / dedicated
@@ -128,7 +130,7 @@ def _map(panel: Axes, rows: pd.DataFrame) -> QuadMesh:
 
 
 def _middle(region: np.ndarray) -> tuple[int, int]:
-    """Of a region, the place in it that is nearest to its centre."""
+    """The position in a region that is nearest to its centre."""
     places = np.argwhere(region)
     nearest = np.argmin(np.square(places - places.mean(axis=0)).sum(axis=1))
     row, column = places[nearest].tolist()

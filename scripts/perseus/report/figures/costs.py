@@ -1,4 +1,4 @@
-"""What a million inferences cost on each load line."""
+"""Figure: cost of a million inferences on each load line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import (
+from perseus.report.plot_marks import (
     BASELINE,
     CERTIFIED,
     by_server,
@@ -16,12 +16,12 @@ from perseus.report.marks import (
     interval,
     no_estimate,
 )
-from perseus.report.shown import bought
+from perseus.report.shown_tables import machine_text
 from perseus.report.style import (
+    empty_figure,
     is_known,
     legend,
     name_rows,
-    nothing,
     panels,
     remainder,
     row_names,
@@ -36,10 +36,10 @@ CAPTION = (
 
 
 def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """What a million inferences cost on each load line, and on dedicated servers."""
+    """Cost of a million inferences on each load line, and on dedicated servers."""
     chosen = costs[costs["pricing"] == style.pricing]
     if chosen.empty:
-        return nothing(style, f"no {style.pricing.replace('_', '-')} price for these servers")
+        return empty_figure(style, f"no {style.pricing.replace('_', '-')} price for these servers")
     shown = by_server(chosen)
     frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]
@@ -51,8 +51,8 @@ def draw(costs: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     for panel, server, frame, of_rows in zip(axes, shown, frames, names, strict=True):
         first = frame.iloc[0]
         panel.set_title(
-            f"{results.one_server(server, style.pricing)}\n{bought(first)} in {first['region']},"
-            f" {style.pricing.replace('_', '-')}",
+            f"{results.one_server(server, style.pricing)}\n"
+            f"{machine_text(first)} in {first['region']}, {style.pricing.replace('_', '-')}",
             loc="left",
         )
         _prices(panel, frame, limit)

@@ -1,4 +1,4 @@
-"""Where the time of a request goes, at the certified rates."""
+"""Figure: parts of the mean latency at the certified rates."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.marks import by_server
+from perseus.report.plot_marks import by_server
 from perseus.report.style import (
     DARK,
+    empty_figure,
     legend,
     name_rows,
-    nothing,
     panels,
     remainder,
     row_names,
@@ -38,7 +38,7 @@ TICK: Final[dict[str, Any]] = {"marker": "|", "color": DARK, "markersize": 9, "l
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Milliseconds of each part, by load line and tenant, where something was certified."""
+    """Milliseconds of each part, by certified load line and tenant."""
     tenants = results.tenants
     known = tenants[tenants[list(PARTS)].notna().all(axis=1)]
     line = ["server", "scenario", "load_line", "preset", "kind", "weights", "mix", "tenant"]
@@ -49,7 +49,7 @@ def data(results: FigureData) -> pd.DataFrame:
 def draw(times: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A bar for each tenant on each load line, a panel for each server."""
     if times.empty:
-        return nothing(style, "nothing was certified")
+        return empty_figure(style, "nothing was certified")
     shown = by_server(times)
     frames = list(shown.values())
     names = [row_names(_names(results, frame), style) for frame in frames]
@@ -82,6 +82,6 @@ def _bars(axes: Axes, frame: pd.DataFrame) -> None:
 
 
 def _names(results: FigureData, frame: pd.DataFrame) -> list[str]:
-    """Of load lines and, where they are shared, of the tenant."""
+    """Labels of load lines, with the tenant if they are shared."""
     rows = zip(results.names_of(frame), frame["kind"], frame["tenant"], strict=True)
     return [line if kind == "dedicated" else f"{line}: {tenant}" for line, kind, tenant in rows]

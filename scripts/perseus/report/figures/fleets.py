@@ -1,4 +1,4 @@
-"""What the fleets for the demand cost."""
+"""Figure: costs of the fleets for the demand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.style import DARK, is_known, legend, name_rows, nothing, panels
+from perseus.report.style import DARK, empty_figure, is_known, legend, name_rows, panels
 from perseus.results.fleets.plans import DEDICATED, ONE_TYPE, SHARING
 from perseus.study.tasks.figure import FigureTask
 
@@ -27,7 +27,7 @@ def draw(fleets: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure
     """A group of bars for each level of the demand."""
     known = fleets[fleets["servers"].notna()]
     if known.empty:
-        return nothing(style, "no fleet carries the demand")
+        return empty_figure(style, "no fleet carries the demand")
     levels = list(dict.fromkeys(fleets["level"]))
     shown = [name for name in STRATEGIES if name in set(fleets["strategy"])]
     figure, (axes,) = panels(style, 1, 1, 16 + 9 * len(levels) * len(shown))

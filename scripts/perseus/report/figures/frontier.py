@@ -1,4 +1,4 @@
-"""Rates that tenants reach together, against dedicated servers at the same cost."""
+"""Figure: frontier of shared servers, against dedicated servers of the same cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from perseus.report import who_shares
+from perseus.report import sharing_labels
 from perseus.report.figure_data import FigureData
 from perseus.report.frontier_points import (
     PREDICTED,
@@ -22,7 +22,7 @@ from perseus.report.frontier_points import (
     relative_speed,
     shared_marks,
 )
-from perseus.report.marks import (
+from perseus.report.plot_marks import (
     CERTIFIED,
     MOST_PANELS,
     MOST_ROWS,
@@ -36,9 +36,9 @@ from perseus.report.style import (
     MM,
     SMALL,
     characters,
+    empty_figure,
     is_known,
     legend,
-    nothing,
     panels,
     remainder,
     row_names,
@@ -71,7 +71,7 @@ EDGE = 1.05
 """How far the axes of a plane reach beyond all that is drawn, and intervals beyond the marks."""
 LONGEST_INTERVAL = 1.25
 TITLE_PT = 8.0  # from what is below a title
-MOST_SAID = 6  # load lines without an estimate
+MAX_LISTED = 6  # load lines without an estimate
 SCALES = ("estimate", "certified", "first_failing")
 FAILING: dict[str, Any] = {"marker": "x", "color": "#D55E00"}
 HOLLOW: dict[str, Any] = {"marker": "o", "color": BLUE, "fillstyle": "none"}
@@ -84,15 +84,15 @@ LOOKS: dict[str, dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The load lines, dedicated ones too: the ends of the dashed line."""
+    """All load lines; dedicated ones are the ends of the dashed line."""
     return results.peaks
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Rates that tenants reach together, against what dedicated servers give for the same cost."""
+    """Rates of all tenants together, against dedicated servers of the same cost."""
     shared = peaks[peaks["kind"] != "dedicated"]
     if shared.empty:
-        return nothing(style, "no shared scenario in this study")
+        return empty_figure(style, "no shared scenario in this study")
     tenants_of = dict(list(results.tenants.groupby("scenario")))
     of = {
         str(name): (lines, tenants_of[name])
@@ -100,7 +100,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     }
     scenarios = [name for name, (_, tenants) in of.items() if not _is_empty(tenants)]
     if not scenarios:
-        return nothing(style, "no scenario in which each tenant has a dedicated peak")
+        return empty_figure(style, "no scenario in which each tenant has a dedicated peak")
     shown = scenarios[:MOST_PANELS]
     parts = [of[name] for name in shown]
     are_planes = [tenants["tenant"].nunique() == 2 for _, tenants in parts]
@@ -138,7 +138,7 @@ def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
-    """The server, and the scenario where the study has several on it."""
+    """The server, and the scenario if the server has several."""
     server, scenario = lines.iloc[0][["server", "scenario"]]
     shared = results.peaks[results.peaks["kind"] != "dedicated"]
     several = shared[shared["server"] == server]["scenario"].nunique() > 1
@@ -147,19 +147,19 @@ def _title(results: FigureData, lines: pd.DataFrame, style: FigureTask) -> str:
 
 
 def _is_empty(tenants: pd.DataFrame) -> bool:
-    """Whether a plane of two tenants has no line to hold its points against."""
+    """Whether two tenants lack dedicated peaks."""
     mine = tenants.drop_duplicates("tenant")
     return len(mine) == 2 and not mine["dedicated_rps"].map(is_known).all()
 
 
 def _ratios_mm(lines: pd.DataFrame, tenants: pd.DataFrame, style: FigureTask) -> float:
-    """The height of a panel with a row for each load line, and the tenants' names above."""
+    """Height of a panel with a row for each load line, and the tenants' names above."""
     names = row_names([short(row) for _, row in _best(lines).iterrows()], style)
     return 30 + _names_mm(tenants, style) + rows_mm(names, style)
 
 
 def _names_mm(tenants: pd.DataFrame, style: FigureTask) -> float:
-    """How high the tenants' names are, which stand upright."""
+    """Height of the tenants' names, which are vertical."""
     return 0.6 * SMALL * style.font_pt / 72 / MM * max(map(len, tenants["tenant"]))
 
 
@@ -171,26 +171,26 @@ def _plane(
     style: FigureTask,
     columns: int,
 ) -> None:
-    """Two tenants: one axis each. Of planes there are so many beside each other."""
+    """Two tenants: one axis each. `columns` planes are side by side."""
     names = list(dict.fromkeys(tenants["tenant"]))
     beside = characters((style.width_mm / columns - BESIDE_MM) / 2, SMALL * style.font_pt)
     capacity = [float(tenants[tenants["tenant"] == n]["dedicated_rps"].iloc[0]) for n in names]
     words = characters(0.6 * PLANE_MM, style.font_pt)
     axes.set_xlabel(fill(f"{names[0]} (requests/s)", words))
     axes.set_ylabel(fill(f"{names[1]} (requests/s)", words))
-    marks: list[Mark] = []
+    plot_marks: list[Mark] = []
     intervals: list[np.ndarray] = []
     named: list[tuple[str, np.ndarray]] = []
     for i, name in enumerate(names):
         alone = results.alone(lines.iloc[0], name)
-        marks += alone_marks(alone, i, SCALES)
+        plot_marks += alone_marks(alone, i, SCALES)
         ends = alone[["ci_low_rps", "ci_high_rps"]].to_numpy(float)
         intervals.append(np.outer(ends, np.eye(2)[i]))
     for _, row in lines.iterrows():
         mine = tenants[tenants["load_line"] == row["load_line"]].drop_duplicates("tenant")
         speed = relative_speed(row, mine)
         base, step = (mine[f"{of}_rps"].to_numpy() / speed for of in ("base", "direction"))
-        marks += shared_marks(row, mine, SCALES)
+        plot_marks += shared_marks(row, mine, SCALES)
         ends = row[["ci_low_scale", "ci_high_scale"]].to_numpy(float)
         if is_known(row["estimate_scale"]):
             high = FAR * row["estimate_scale"] if np.isinf(ends[1]) else ends[1]
@@ -203,8 +203,8 @@ def _plane(
             reach[np.isinf(reach)] = np.nan
             named.append((short(row).removeprefix("mix "), base + np.outer(reach, step)))
     axes.plot([capacity[0], 0], [0, capacity[1]], "--", color=GREY, zorder=1)
-    _area(axes, [mark.rates_rps for mark in marks if mark.scale in ("estimate", PREDICTED)])
-    reached = _furthest([np.array(capacity), *(mark.rates_rps for mark in marks)])
+    _area(axes, [mark.rates_rps for mark in plot_marks if mark.scale in ("estimate", PREDICTED)])
+    reached = _furthest([np.array(capacity), *(mark.rates_rps for mark in plot_marks)])
     ends = _furthest([reached, *(ends[-1] for ends in intervals)])
     limit = EDGE * np.minimum(ends, LONGEST_INTERVAL * reached)
     axes.set_xlim(0, limit[0])
@@ -224,15 +224,15 @@ def _plane(
                 fontsize="small",
                 color=DARK,
             )
-    for mark in marks:
+    for mark in plot_marks:
         if np.isfinite(mark.rates_rps).all():
             look = {**LOOKS[mark.scale], "linestyle": "none"}
             axes.plot(*mark.rates_rps, **look, clip_on=False, zorder=5)
     missing = lines[~lines["estimate_scale"].map(is_known)]
     if len(missing):
-        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MOST_SAID).iterrows()]
-        if len(missing) > MOST_SAID:
-            said.append(f"{len(missing) - MOST_SAID} more")
+        said = [f"{short(r)}: {verdict(r)}" for _, r in missing.head(MAX_LISTED).iterrows()]
+        if len(missing) > MAX_LISTED:
+            said.append(f"{len(missing) - MAX_LISTED} more")
         axes.text(
             0.02,
             0.03,
@@ -272,12 +272,12 @@ def _interval(axes: Axes, ends: np.ndarray, limit: np.ndarray) -> None:
 
 
 def _best(lines: pd.DataFrame) -> pd.DataFrame:
-    """Those that share best, the best first."""
+    """Load lines by sharing ratio, the highest first."""
     return lines.sort_values("sharing_ratio", ascending=False, kind="stable").head(MOST_ROWS)
 
 
 def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
-    """More tenants than a plane can show: one row per load line."""
+    """More than two tenants: one row per load line."""
     axes.axvline(1, color=GREY, linestyle="--")
     limit = furthest(lines[["sharing_ratio", "certified_sharing_ratio"]])
     for y, (_, row) in enumerate(lines.iterrows()):
@@ -294,4 +294,4 @@ def _ratios(axes: Axes, results: FigureData, lines: pd.DataFrame, style: FigureT
     axes.set_yticks(range(len(lines)), rows)
     axes.set_ylim(len(lines) - 0.5, -0.5)
     axes.set_xlabel("sharing ratio:\ndedicated servers replaced by one shared server")
-    who_shares.beside(axes, results, lines, style)
+    sharing_labels.beside(axes, results, lines, style)

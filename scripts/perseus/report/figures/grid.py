@@ -1,4 +1,4 @@
-"""The settings of grids: cost against latency, with what each carries."""
+"""Figure: settings of grids, cost against latency, with their throughput."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.marks import interval
+from perseus.report.plot_marks import interval
 from perseus.report.style import (
     BESIDE_MM,
     DARK,
     GREY,
     SMALL,
     characters,
+    empty_figure,
     legend,
-    nothing,
     panels,
     remainder,
     say,
@@ -30,24 +30,24 @@ from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
     "Each mark is a setting, the larger the more it carries, with the 95 % interval of its cost;"
-    " left and low is better. Those on the front, which is drawn through them, are not worse than"
-    " another one in cost, latency and throughput at once. White marks may not be recommended. An"
-    " arrow: the interval goes on. The numbers are named below."
+    " left and low is better. The line joins the front: no other setting is better in cost,"
+    " latency and throughput at once. White marks are excluded from the recommendation. An arrow"
+    " means that the interval goes on. The numbers are explained below."
 )
 
 MOST_PANELS, COLUMNS = 8, 2
 MOST_LABELS = 8
 MOST_BROKEN = 2  # parts of a line that names a setting, beside another panel
 HEIGHT_MM, LINE_MM = 60, 4
-"""Of a panel, and of each line below it that names a setting."""
+"""Height of a panel, and of each line below it that names a setting."""
 AREA = 90.0  # of the mark that carries most, in square points
 FRONT = COLOURS[0]
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A panel for each model and each mix."""
+    """A panel for each model and mix."""
     if frame.empty:
-        return nothing(style, "nothing was measured with several settings")
+        return empty_figure(style, "nothing was measured with several settings")
     questions = [rows for _, rows in frame.groupby(["grid", "load_line", "mix"], sort=False)]
     shown = questions[:MOST_PANELS]
     keys = [key(list(map(str, _numbered(rows)["setting"]))) for rows in shown]
@@ -74,12 +74,12 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _width(style: FigureTask, columns: int) -> int:
-    """Characters of a line below one of so many panels beside each other."""
+    """Characters of a line below one of several panels in a row."""
     return characters(style.width_mm / columns - BESIDE_MM, SMALL * style.font_pt)
 
 
 def _columns(lines: Sequence[str], count: int, style: FigureTask) -> int:
-    """How many panels stand beside each other: one where lines below would be broken often."""
+    """Panels in a row: one if lines below would be wrapped often."""
     columns = min(COLUMNS, count)
     longest = max(map(len, lines), default=0)
     return columns if longest <= MOST_BROKEN * _width(style, columns) else 1
@@ -90,12 +90,12 @@ def _wrapped(lines: Sequence[str], width: int) -> list[str]:
 
 
 def _known(rows: pd.DataFrame) -> pd.DataFrame:
-    """The settings that are drawn."""
+    """Settings with values to draw."""
     return rows[rows["usd_per_million_inferences"].notna() & rows["p95_ms"].notna()]
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Those that are named, the cheapest first."""
+    """Settings with a number, the cheapest first."""
     known = _known(rows)
     if len(known) > MOST_LABELS:
         known = known[known["on_front"].eq(True)].head(MOST_LABELS)
@@ -109,7 +109,7 @@ def _title(rows: pd.DataFrame) -> str:
 
 
 def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """`lines` name the settings that have numbers."""
+    """The marks; `lines` explain the numbers."""
     known = _known(rows)
     panel.set_xlabel("USD per million inferences")
     panel.set_ylabel("p95 at the certified rate (ms)")
@@ -129,7 +129,7 @@ def _settings(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
-    """Beside each mark, and below the panel what each number is of."""
+    """A number beside each mark, and its setting below the panel."""
     for number, (_, row) in enumerate(rows.iterrows(), start=1):
         panel.annotate(
             str(number),
@@ -153,7 +153,7 @@ def _number(panel: Axes, rows: pd.DataFrame, lines: Sequence[str]) -> None:
 
 
 def key(settings: Sequence[str]) -> list[str]:
-    """A line for each, without what all have in common, and one with that; none of none."""
+    """One line for each setting without common values, and one line with the common values."""
     if not settings:
         return []
     parts = [setting.split(", ") for setting in settings]

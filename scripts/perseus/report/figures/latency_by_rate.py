@@ -1,4 +1,4 @@
-"""The latency that the SLA binds, against the offered rate."""
+"""Figure: latency at the SLA's percentile over the offered rate."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ COLUMNS_SHOWN = (
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The windows on each load line, a row for each tenant that sent anything."""
+    """Windows on each load line, a row for each tenant with requests."""
     return of_lines(results, lambda row: _windows(results, row))
 
 
 def draw(windows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """The latency that the SLA binds in every window, against the rate that was offered."""
+    """Latency at the SLA's percentile in every window, over the offered rate."""
     shown, figure, axes = by_line(results, windows, style)
     if not axes:
         return figure

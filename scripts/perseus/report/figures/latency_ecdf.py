@@ -1,4 +1,4 @@
-"""Whole distributions of latency at the certified rate."""
+"""Figure: distribution of latency at the certified rate."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ POINTS = 120
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """Points of the distribution of each tenant in each cell; later than any where unanswered."""
+    """Points of the distribution of each tenant in each cell; infinite without a response."""
     return of_lines(results, lambda row: _points(results, row))
 
 
 def draw(points: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Which share of requests was answered within which time, at the certified rate."""
+    """Share of requests with a response within each latency, at the certified rate."""
     shown, figure, axes = by_line(results, points, style, sharey=True)
     if not axes:
         return figure
@@ -93,7 +93,7 @@ def _distributions(axes: Axes, results: FigureData, points: pd.DataFrame) -> Non
 
 
 def certified_latency_ms(record: PeakRecord, tenant: str) -> Floats:
-    """Sorted latencies of the requests that count in the last certified window of a cell.
+    """Sorted latencies of the counted requests in the last certification window of a cell.
 
     From the intended send; infinite without an answer.
     """

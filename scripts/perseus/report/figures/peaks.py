@@ -1,4 +1,4 @@
-"""Peak throughput of each load line."""
+"""Figure: peak of each load line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
-from perseus.report.marks import (
+from perseus.report.plot_marks import (
     BASELINE,
     CERTIFIED,
     by_server,
@@ -38,7 +38,7 @@ ALSO = ("tenants", "costs")
 
 
 def draw(peaks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Peak throughput of each load line, stacked by tenant, with its interval."""
+    """Peak of each load line, stacked by tenant, with its interval."""
     shown = by_server(peaks)
     frames = list(shown.values())
     names = [row_names(results.names_of(frame), style) for frame in frames]

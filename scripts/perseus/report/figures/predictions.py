@@ -1,4 +1,4 @@
-"""How much mixes can share, predicted against measured, by each step of the ladder."""
+"""Figure: predicted against measured sharing ratios, for each prediction model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from perseus.peak.predicted.ladder import LadderStep
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.style import GREY, legend, nothing, panels
+from perseus.report.style import GREY, empty_figure, legend, panels
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -23,7 +23,7 @@ CAPTION = (
 )
 
 FEWEST: Final = 3
-"""Measured mixes below which a picture of them tells nothing."""
+"""Least number of measured mixes for a figure."""
 BAND: Final = 0.1
 STEPS: Final = {f"{step.lower()}_ratio": step for step in LadderStep}
 LOOK: Final[dict[str, Any]] = {
@@ -36,16 +36,16 @@ COLUMNS: Final = ["server", "mix", "measured_ratio", "measured_low", "measured_h
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The measured mixes, with the sharing ratio by each step."""
+    """Measured mixes, with the sharing ratio by each model."""
     every = results.tables["predictions"]
     return every[every["measured_ratio"].notna()][COLUMNS]
 
 
 def draw(mixes: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Measured to the right, predicted upwards; steps without predictions are left out."""
+    """Measured on the x axis, predicted on the y axis; models without predictions are left out."""
     steps = [step for step in STEPS if mixes[step].notna().sum() >= FEWEST]
     if not steps:
-        return nothing(style, f"fewer than {FEWEST} mixes of a server were measured")
+        return empty_figure(style, f"fewer than {FEWEST} mixes of a server were measured")
     low, high = _range(mixes, steps)
     columns = min(len(steps), 2)
     figure, axes = panels(style, len(steps), columns, 72, sharex=True, sharey=True)
@@ -78,11 +78,11 @@ def _step(axes: Axes, mixes: pd.DataFrame, step: str, ends: np.ndarray) -> None:
             axes.plot(at, told.loc[beyond, step], **{**LOOK, "marker": marker}, clip_on=False)
     axes.plot(told["measured_ratio"], told[step], **LOOK)
     off = (told[step] / told["measured_ratio"] - 1).abs().median()
-    axes.set_title(f"{STEPS[step]}, off by {off:.0%}\n{STEPS[step].words}", loc="left")
+    axes.set_title(f"{STEPS[step]}, off by {off:.0%}\n{STEPS[step].description}", loc="left")
 
 
 def _range(mixes: pd.DataFrame, steps: list[str]) -> tuple[float, float]:
-    """Of both axes: all points, and intervals as long as they leave half of it to the points."""
+    """Range of both axes: all points, and intervals up to half of the axis."""
     values = mixes[["measured_ratio", *steps]].to_numpy(dtype=float)
     known = values[np.isfinite(values)]
     low, high = float(known.min()), float(known.max())

@@ -1,4 +1,4 @@
-"""Where pictures become tensors: what each way carries, how fast, and what a request costs."""
+"""Figure: preprocessing on the client or the server: limit, p95, and cost of a request."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from perseus.report.figure_data import COLOURS, HATCHES, FigureData
-from perseus.report.marks import furthest, interval
+from perseus.report.plot_marks import furthest, interval
 from perseus.report.style import (
     DARK,
     GREY,
+    empty_figure,
     legend,
     name_rows,
-    nothing,
     panels,
     remainder,
     row_names,
@@ -26,9 +26,9 @@ from perseus.report.style import (
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Where pictures become tensors: in the client, before the load, or in the server. The most that"
-    " each tenant is answered with its 95 % interval; its p95 and what a request costs at the"
-    " certified rates."
+    "Pictures become tensors in the client, before the load, or in the server. For each tenant:"
+    " its peak with the 95 % interval, and the p95 and CPU time of a request at the certified"
+    " rates."
 )
 
 MOST_ROWS: Final = 20
@@ -61,7 +61,7 @@ MARK: Final[dict[str, Any]] = {"fmt": "o", "color": COLOURS[0]}
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """A row for each load line and tenant whose pictures are preprocessed; of repeats, the mean."""
+    """A row for each load line and tenant with preprocessing; means over repeats."""
     rows = results.tenants[results.tenants["preprocessing"] != ""]
     if rows.empty:
         return pd.DataFrame(columns=COLUMNS)
@@ -76,7 +76,7 @@ def data(results: FigureData) -> pd.DataFrame:
 def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Four panels of the same rows: limit, p95, bytes on the wire, CPU on both sides."""
     if rows.empty:
-        return nothing(style, "no pictures were preprocessed")
+        return empty_figure(style, "no pictures were preprocessed")
     shown = rows.head(MOST_ROWS)
     names = row_names(_names(results, shown), style)
     figure, axes = panels(style, 4, 2, 16 + rows_mm(names, style), 10)
@@ -107,7 +107,7 @@ def draw(rows: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
-    """Of tenants; where they are not alone, also of what is beside them, and of several servers."""
+    """Labels of tenants, with the other tenants and the server where needed."""
     several = rows["server"].nunique() > 1
     return [
         f"{row['server'] + ': ' if several else ''}{row['tenant']} ({row['preprocessing']})"
@@ -117,7 +117,7 @@ def _names(results: FigureData, rows: pd.DataFrame) -> list[str]:
 
 
 def _with_ends(panel: Axes, rows: pd.DataFrame, *names: str) -> None:
-    """A value with its interval; words where there is none."""
+    """A value with its interval; text without a value."""
     limit = furthest(rows[[names[0]]])
     for y, (_, row) in enumerate(rows.iterrows()):
         if pd.isna(row[names[0]]):

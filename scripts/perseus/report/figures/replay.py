@@ -1,4 +1,4 @@
-"""Bursts and traces: what was offered over time, and how much of it kept the SLA."""
+"""Figure: bursts and traces: offered rate over time, and attainment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perseus.report.numbers import significant
 from perseus.report.style import (
     DARK,
     GREY,
+    empty_figure,
     is_known,
     legend,
-    nothing,
     panels,
     remainder,
     say,
@@ -43,7 +43,7 @@ LINES = {"alone": "--", "shared": "-"}
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """Two panels for each tenant of a cell, over one axis of time."""
     if frame.empty:
-        return nothing(style, "no bursty or recorded arrivals were offered")
+        return empty_figure(style, "no bursty or recorded arrivals were offered")
     parts = [part for _, part in frame.groupby(["cell", "tenant"], sort=False)]
     shown = parts[:MOST_ROWS]
     heights = [RATE_MM, ATTAINMENT_MM] * len(shown)
@@ -94,7 +94,7 @@ def _tenant(rate: Axes, attainment: Axes, results: FigureData, phases: pd.DataFr
 
 
 def _bins(results: FigureData, row: pd.Series) -> pd.DataFrame:
-    """Of the table of attainment, those of a row of the table of replays, up to its end."""
+    """Bins of the table attainment for a row of the table replay, up to its end."""
     frame, end_s = results.tables["attainment"], row["duration_s"]
     bin_s = 1 if end_s <= MOST_SECONDS else 60
     same = [frame[name] == row[name] for name in ("cell", "tenant", "phase")]

@@ -1,4 +1,4 @@
-"""The servers of a study side by side: cost, latency and energy of each model and each mix."""
+"""Figure: servers of a study side by side: cost, latency and energy of each model and mix."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import COLOURS, FigureData
-from perseus.report.marks import furthest, interval
+from perseus.report.plot_marks import furthest, interval
 from perseus.report.style import (
     DARK,
     GREY,
     ROW_MM,
+    empty_figure,
     legend,
     name_rows,
-    nothing,
     panels,
     remainder,
     verdict,
@@ -28,20 +28,19 @@ from perseus.results.grids import on_front
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "A row is a server, the cheapest first; left is better everywhere. No other one beats those on"
-    " the front (Pareto) in cost, latency and, where counters tell it of all, energy at once: which"
-    " of them to take is a matter of what counts."
+    "Each row is a server, the cheapest first; left is better. A server is on the front (Pareto)"
+    " if no other server is better in cost, latency and, if measured for all, energy at once."
 )
 
 MOST_PANELS, MOST_SERVERS = 8, 20
 MOST_ROWS = 60
-"""Of all panels together."""
+"""Largest number of rows in all panels together."""
 GOALS: Final = {
     "usd_per_million_inferences": "USD per million",
     "p95_ms": "p95, certified (ms)",
     "joules_per_inference": "J per inference",
 }
-"""What is to be small; of latencies the highest of all tenants and repeats."""
+"""Goals to minimise; latency is the highest of all tenants and repeats."""
 QUESTION: Final = ["mix", "load_line"]
 COLUMNS: Final = [
     "pricing",
@@ -58,7 +57,7 @@ OTHER: Final[dict[str, Any]] = {"marker": "s", "color": GREY, "linestyle": "none
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The servers of each model and each mix that several carry, the cheapest first."""
+    """Servers of each model and mix that several servers carry, the cheapest first."""
     costs = results.tables["costs"].copy()
     costs["p95_ms"] = [results.tenants_of(row)["p95_ms"].max() for _, row in costs.iterrows()]
     frames = [
@@ -71,11 +70,11 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(weighed: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels for each model and each mix."""
+    """A row of panels for each model and mix."""
     chosen = weighed[weighed["pricing"] == style.pricing]
     questions = [rows for _, rows in chosen.groupby(QUESTION, sort=False)]
     if not questions:
-        return nothing(style, "no model and no mix was measured on several servers")
+        return empty_figure(style, "no model and no mix was measured on several servers")
     first = [rows.head(MOST_SERVERS) for rows in questions[:MOST_PANELS]]
     fit = int(np.searchsorted(np.cumsum([len(rows) for rows in first]), MOST_ROWS, side="right"))
     shown = first[: max(fit, 1)]
@@ -116,7 +115,7 @@ def _servers(axes: Sequence[Axes], goals: Sequence[str], rows: pd.DataFrame) -> 
 
 
 def _front(rows: pd.DataFrame) -> list[bool]:
-    """Which servers no other one beats, of those whose goals are all known.
+    """Which servers are on the Pareto front, among those with all goals known.
 
     Energy is one of the goals if it is known of all that have a cost and a latency.
     """

@@ -1,4 +1,4 @@
-"""What each tenant costs each other: the interference matrix."""
+"""Figure: the interference matrix."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import bounds, significant
-from perseus.report.style import DARK, is_known, legend, nothing, panels, remainder, verdict
+from perseus.report.style import DARK, empty_figure, is_known, legend, panels, remainder, verdict
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
@@ -44,7 +44,7 @@ NO_VALUE: Final[dict[str, Any]] = {
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A square for each pair, a matrix for each cell."""
     if frame.empty:
-        return nothing(style, "no tenant was measured beside another")
+        return empty_figure(style, "no tenant was measured beside another")
     cells = list(dict.fromkeys(frame["cell"]))
     shown = cells[:MOST_PANELS]
     matrices = [frame[frame["cell"] == name] for name in shown]
@@ -62,7 +62,7 @@ def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
         Patch(facecolor="white", edgecolor=DARK, label="alone both times (A/A)"),
         Patch(**NO_VALUE, label="no value"),
         Patch(**words, label="bold: beyond the noise"),
-        Patch(**words, label="*: fails its SLA there"),
+        Patch(**words, label="*: SLA missed there"),
     ]
     legend(figure, handles, 4)
     remainder(figure, len(shown), len(cells), "cells", "slowdown.csv")
@@ -115,5 +115,5 @@ def _square(
 
 
 def _decimals(slowdown: float) -> str:
-    """Two, so that squares can be compared at a glance; three digits from 10 on."""
+    """Two decimals, so that squares are comparable; three digits from 10 on."""
     return f"{slowdown:.2f}" if slowdown < 10 else significant(slowdown)

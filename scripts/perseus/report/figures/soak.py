@@ -1,4 +1,4 @@
-"""Soak: latency, memory, open files and unanswered requests over the hours of the same load, with
+"""Figure: latency, memory, open files and missing responses over hours of constant load, with
 the fitted drift."""
 
 from __future__ import annotations
@@ -14,15 +14,24 @@ from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
 from perseus.report.numbers import bounds, significant
-from perseus.report.style import DARK, is_known, legend, nothing, panels, remainder, say, verdict
+from perseus.report.style import (
+    DARK,
+    empty_figure,
+    is_known,
+    legend,
+    panels,
+    remainder,
+    say,
+    verdict,
+)
 from perseus.results.tables.soak import UNANSWERED, SoakRecord
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "The same load on one server for hours. Each mark is a window, of the latency, or what the"
-    " server's processes held after it; lines are the fitted drift, in brackets its 95 % interval."
-    " Where more requests went unanswered than a percentile leaves out it is infinite, along the"
-    " upper edge."
+    "The same load on one server for hours. Each mark is the latency in a window, or the memory"
+    " or open files of the server after it. Lines are the fitted drift, with its 95 % interval in"
+    " brackets. A latency is infinite, at the upper edge, if more requests got no response than"
+    " its percentile leaves out."
 )
 
 MOST_CELLS = 4
@@ -32,7 +41,7 @@ PANELS = len(QUANTITIES)
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The values of all cells, over the hours since the first window."""
+    """Values of all cells, over the hours since the first window."""
     frames = [
         pd.DataFrame({"hours": each.hours, "value": each.values}).assign(
             cell=folder.name, quantity=each.quantity, tenant=each.tenant, unit=each.unit
@@ -45,11 +54,11 @@ def data(results: FigureData) -> pd.DataFrame:
 
 
 def draw(values: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A row of panels per cell: latency of all tenants, memory, open files, and of all tenants
-    what went unanswered."""
+    """A row of panels per cell: latency of all tenants, memory, open files, and requests without
+    a response."""
     frame = results.tables["soak"]
     if frame.empty:
-        return nothing(style, "no server was given the same load for hours")
+        return empty_figure(style, "no server was given the same load for hours")
     cells = [folder for folder in results.cells if folder.name in set(frame["cell"])]
     shown = cells[:MOST_CELLS]
     figure, axes = panels(style, PANELS * len(shown), PANELS, 56, 6)
@@ -87,7 +96,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
         else:
             panel = axes[1] if row["quantity"] == "memory" else axes[2]
             _drift(panel, row, mine, "-", {"color": DARK, "marker": "."})
-            panel.set_title(_said(row), loc="left", fontsize="small")
+            panel.set_title(_annotation(row), loc="left", fontsize="small")
     axes[0].set_ylim(bottom=0)
     axes[3].set_ylim(0, max(1.0, axes[3].get_ylim()[1]))
     for panel in axes:
@@ -98,7 +107,7 @@ def _cell(axes: list[Axes], results: FigureData, rows: pd.DataFrame, values: pd.
 def _drift(
     panel: Axes, row: pd.Series, values: pd.DataFrame, dashes: str, look: dict[str, Any]
 ) -> None:
-    """The values, along the upper edge where they are infinite, and the line if there is one."""
+    """Values, with infinite ones at the upper edge, and the fitted line."""
     if values.empty:
         return
     hours, infinite = values["hours"].to_numpy(), np.isinf(values["value"].to_numpy())
@@ -114,8 +123,8 @@ def _drift(
         panel.plot([first, first + row["hours"]], ends, color=look["color"], linestyle=dashes)
 
 
-def _said(row: pd.Series) -> str:
-    """What was found, each on a line that is no wider than a panel, or why nothing was."""
+def _annotation(row: pd.Series) -> str:
+    """The drift, on lines no wider than a panel, or the reason without one."""
     if not is_known(row["per_hour"]):
         return f"\n\n\n{verdict(row) if row['verdict'] != 'ok' else row['drift']}"
     ends = bounds(row["low_per_hour"], row["high_per_hour"], significant)

@@ -1,4 +1,4 @@
-"""The speed of the busy server over the time of a study: how its host wanders."""
+"""Figure: saturation probes over the time of a study, which show host drift."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import GREY, legend, nothing, panels, remainder
+from perseus.report.style import GREY, empty_figure, legend, panels, remainder
 from perseus.results.records import PeakRecord
 from perseus.results.windows import of_speed
 from perseus.study.tasks.figure import FigureTask
@@ -30,14 +30,14 @@ COLUMNS = ["server", "cell", "tenant", "unix_ns", "speed_rps", "minutes"]
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """One row per look at a tenant."""
+    """One row per probe of a tenant."""
     return pd.DataFrame(_looks(results.cells), columns=COLUMNS)
 
 
 def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     """A panel per server."""
     if looks.empty:
-        return nothing(style, "the speed of no server was looked at")
+        return empty_figure(style, "no saturation probe in this study")
     every = list(dict.fromkeys(looks["server"]))
     servers = every[:MOST_SERVERS]
     figure, axes = panels(style, len(servers), 1, 55, sharex=True)
@@ -67,7 +67,7 @@ def draw(looks: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
 
 
 def _looks(cells: Sequence[Path]) -> list[dict[str, object]]:
-    """One row per look at a tenant, in the order of time."""
+    """One row per probe of a tenant, in the order of time."""
     found = []
     records = [PeakRecord.read(folder) for folder in cells]
     windows = of_speed(records)

@@ -1,4 +1,4 @@
-"""Starts of servers: the distribution of the time to ready, and of the inferences after it."""
+"""Figure: distributions of the time to ready, and of first and later inferences."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from perseus.report.figure_data import FigureData
-from perseus.report.style import DARK, GREY, legend, nothing, panels, remainder
+from perseus.report.style import DARK, GREY, empty_figure, legend, panels, remainder
 from perseus.study.tasks.figure import FigureTask
 
 CAPTION = (
-    "Each curve is the share of starts that took no longer: a steep one is a start that can be"
-    " planned with. What the first inference takes longer than those after it, a user waits for."
+    "Each curve is the share of starts that took no longer: a steep curve means that all starts"
+    " take about the same time. A user waits for the extra time of the first inference."
 )
 
 MOST_SCENARIOS = 4
@@ -30,10 +30,10 @@ TIMES = {
 
 
 def draw(frame: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """Empirical distribution functions over all starts: a row of panels for each scenario."""
+    """Empirical distribution functions over all starts: one row of panels per scenario."""
     frame = frame[frame["ready_s"].notna()]
     if frame.empty:
-        return nothing(style, "no start of a server was measured")
+        return empty_figure(style, "no start of a server was measured")
     scenarios = list(dict.fromkeys(frame["scenario"]))
     shown = scenarios[:MOST_SCENARIOS]
     figure, axes = panels(style, len(TIMES) * len(shown), len(TIMES), 62, sharey=True)

@@ -1,4 +1,4 @@
-"""Figure of the machine: CPU, GPU, memory, network and queue while each cell was measured."""
+"""Figure: CPU, GPU, memory, network and queue during each cell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 
 from perseus.report.figure_data import FigureData
 from perseus.report.samples import COLUMNS, QUANTITIES, samples
-from perseus.report.style import legend, nothing, panels, remainder
+from perseus.report.style import empty_figure, legend, panels, remainder
 from perseus.results.records import Record
 from perseus.study.tasks.figure import FigureTask
 
@@ -28,8 +28,8 @@ SERVER, CLIENT = "#0072B2", "#E69F00"
 PHASES: Final[dict[str, dict[str, Any]]] = {
     "bracket": {"facecolor": "#b8b8b8"},
     "bisect": {"facecolor": "#d3d3d3"},
-    "root": {"facecolor": "#dcebf5"},
-    "confirm": {"facecolor": "#c4e3ca", "hatch": "////", "edgecolor": "white"},
+    "near_limit": {"facecolor": "#dcebf5"},
+    "certify": {"facecolor": "#c4e3ca", "hatch": "////", "edgecolor": "white"},
 }
 OTHER: Final[dict[str, Any]] = {
     "facecolor": "#faf5ea"
@@ -37,17 +37,17 @@ OTHER: Final[dict[str, Any]] = {
 
 
 def data(results: FigureData) -> pd.DataFrame:
-    """The samples that are drawn, with the seconds since their cell began."""
+    """The drawn samples, with the seconds since their cell began."""
     frames = [frame for folder in results.cells[:MOST_CELLS] for frame in samples(folder)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=COLUMNS)
 
 
 def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
-    """A column for each quantity, a row for each cell."""
+    """One column per quantity, one row per cell."""
     sampled = set(drawn["cell"])
     shown = [folder for folder in results.cells if folder.name in sampled]
     if not shown:
-        return nothing(style, "no samples of any cell")
+        return empty_figure(style, "no samples of any cell")
     quantities = set(drawn["quantity"])
     titles = [title for title in QUANTITIES if title in quantities]
     figure, axes = panels(style, len(titles) * len(shown), len(titles), 26, 22, sharey="col")
@@ -72,7 +72,7 @@ def draw(drawn: pd.DataFrame, results: FigureData, style: FigureTask) -> Figure:
     handles = [
         Line2D([], [], color=SERVER, label="server"),
         Line2D([], [], color=CLIENT, linestyle="--", label="client"),
-        *(Patch(**look, label=phase) for phase, look in PHASES.items()),
+        *(Patch(**look, label=phase.replace("_", " ")) for phase, look in PHASES.items()),
         Patch(**OTHER, label="warm-up, speed, alone"),
     ]
     legend(figure, handles, 7)

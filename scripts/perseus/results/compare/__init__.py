@@ -1,3 +1,2 @@
-"""Two studies held against each other: what both measured, pair by pair, better, worse or neither
-(docs/explanation/comparison.md). In come folders or archives of results, out comes a table.
-"""
+"""Compare two studies: pair what both measured, and judge each pair
+(docs/explanation/comparison.md). Reads folders or archives of results, and makes a table."""

@@ -1,4 +1,4 @@
-"""What a user asks to be compared, checked before any job."""
+"""Check the arguments of a comparison before any job runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ USAGE = "snakemake compare --config base=results/default new=default.tar.gz"
 
 
 def compare_task(asked: Mapping[str, Any]) -> CompareTask:
-    """From the values of KEYS. Raises CompareError with all problems of both results."""
+    """The comparison from the values of KEYS. Raises CompareError with all problems of both
+    results."""
     problems: list[str] = []
     paths = {key: _path(key, asked, problems) for key in ("base", "new")}
     read = {key: _read(key, path, problems) for key, path in paths.items() if path}
@@ -45,7 +46,7 @@ def _path(key: str, asked: Mapping[str, Any], problems: list[str]) -> Path | Non
 
 
 def _expanded(key: str, path: str, problems: list[str]) -> Path | None:
-    """With the home folder that a tilde stands for."""
+    """The path with the home folder in place of a tilde."""
     try:
         return Path(path).expanduser()
     except RuntimeError:
@@ -64,6 +65,6 @@ def _read(key: str, path: Path, problems: list[str]) -> Source | None:
 
 
 def _name(path: Path | None) -> str:
-    """Of the study's folder or archive, as a part of a name."""
+    """The name of the folder or archive, as part of a file name."""
     stem = path.resolve().name.removesuffix(".tar.gz") if path else ""
     return re.sub(r"[^A-Za-z0-9._~-]", "_", stem) or "results"

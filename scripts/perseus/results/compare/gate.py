@@ -1,4 +1,4 @@
-"""What a comparison means for continuous integration."""
+"""The result of a comparison for continuous integration."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pandas as pd
 
 from perseus.results.compare.judge import NOT_COMPARABLE, WORSE
 from perseus.results.compare.pairs import COST, OVERALL
-from perseus.results.told_apart import in_several_scenarios, with_scenarios
+from perseus.results.scenario_names import in_several_scenarios, with_scenarios
 
 
 class WorseError(ValueError):
-    """Something got worse, or nothing could be compared; the message names all that did."""
+    """A value is worse, or nothing could be compared; the message lists all."""
 
 
 def gate(table: pd.DataFrame, summary: Path) -> None:
-    """Raises WorseError if a row of the table of a comparison is worse, if a server has no limit
-    any more where the base has one, and if no row could be compared."""
+    """Raise WorseError if a row of a comparison is worse, if a server of the new results has no
+    limit although the base has one, or if no row could be compared."""
     if (table["verdict"] == NOT_COMPARABLE).all():
         raise WorseError(f"nothing could be compared with the base, and why: {summary}")
     table = with_scenarios(table, in_several_scenarios(table[table["metric"] != OVERALL]))

@@ -1,8 +1,8 @@
-"""What differs between two measurements of the same: the noise that a difference is held against.
+"""The noise of the host: differences between two measurements of the same configuration.
 
-How far repeats of the same lie apart is the host's, and few repeats of one load line hardly tell.
-So all that was repeated on a server in both studies tells of it together, and as far as servers are
-alike, what was repeated on the others (docs/explanation/comparison.md).
+How far repeats of the same lie apart is the host's, and few repeats of one load line hardly
+tell. Therefore all repeated load lines of a server in both studies are evidence together, and so
+are those of similar servers (docs/explanation/comparison.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FROM_REPEATS, FROM_AA, FROM_PRIOR = "repeats", "aa", "prior"
 
 @dataclass(frozen=True)
 class HostNoise:
-    """Of both studies together.
+    """The noise of both studies together.
 
     `deviations` are, by server, draws (draws,) of the standard deviation of the logarithm between
     repeats, and `known_from` says what tells of it. `floors` are the noise floors of single cells
@@ -38,15 +38,17 @@ class HostNoise:
     draws: int
 
     def floor(self, server: str, repeats: Sequence[int]) -> float:
-        """Of means of so many repeats in each study; NaN where it was not measured."""
+        """The noise floor for means of this many repeats in each study; NaN if it was not
+        measured."""
         single = self.floors.get(server, np.nan)
         return single * float(np.sqrt(np.mean(1 / np.array(repeats, dtype=float))))
 
 
 def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) -> HostNoise:
-    """Repeats tell of it, otherwise servers restarted for `aa`, which lie closer in time.
+    """Estimate the noise from repeats, else from the restarted servers of `aa`, which are closer in
+    time.
 
-    Where neither was measured the prior stands: what hosts were seen to wander by.
+    Without either, the noise follows from its prior, which comes from real hosts.
     """
     of_repeats = [each for source in sources for each in repeated_peaks(source)]
     of_aa = [each for source in sources for each in _restarted(source.tables["aa"])]
@@ -69,8 +71,8 @@ def host_noise(sources: Sequence[Source], rng: np.random.Generator, draws: int) 
 
 
 def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
-    """Each load line of which two repeats or more measured a limit, with its server: predictions
-    are none."""
+    """Load lines with at least two measured repeats, with their servers; predictions do not
+    count."""
     found: dict[tuple[str, str, str], list[Floats]] = {}
     for record in source.records:
         if record.has_limit and record.outcome != Outcome.PREDICTED:
@@ -80,7 +82,7 @@ def repeated_peaks(source: Source) -> Iterator[tuple[str, Group]]:
 
 
 def _restarted(aa: pd.DataFrame) -> Iterator[tuple[str, Group]]:
-    """Each cell of `aa` that was measured whole, with its server: the answers of its servers."""
+    """Complete cells of `aa` with their servers: the throughputs of each server."""
     known = aa.dropna(subset=["noise_floor", "answered_rps", "low_rps", "high_rps"])
     for (server, _), rows in known.groupby(["server", "cell"], sort=False):
         half = (rows["high_rps"] - rows["low_rps"]) / 2

@@ -1,4 +1,4 @@
-"""Better, worse, or no difference: of many pairs at once, so that looking at many finds no more."""
+"""Judge pairs as better, worse or equal, with intervals that hold for all pairs simultaneously."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ VERDICTS: Final = (WORSE, BETTER, SAME, NOT_COMPARABLE)
 
 @dataclass(frozen=True)
 class Judged:
-    """A pair with the interval of its ratio, the one that holds for all pairs at once, and what
-    follows from that; NaN where it is not comparable."""
+    """A pair with the interval of its ratio, its simultaneous interval, and the verdict; NaN if
+    it is not comparable."""
 
     pair: ComparedPair
     interval: Interval
@@ -27,15 +27,15 @@ class Judged:
 
 
 def judge(pairs: Sequence[ComparedPair]) -> list[Judged]:
-    """A difference is said where the simultaneous interval leaves 1 out, and the ratio is farther
-    from 1 than the noise floor, if that was measured."""
+    """A pair differs if its simultaneous interval excludes 1 and its ratio exceeds the noise
+    floor, if known."""
     compared = [pair for pair in pairs if pair.ratio.is_known and not pair.why_not]
     reach = simultaneous_reach(np.log(pair.ratio.draws) for pair in compared)
     return [_judged(pair, reach) for pair in pairs]
 
 
 def simultaneous_reach(logs: Iterable[Floats]) -> float:
-    """How many standard deviations intervals of all rows must reach to hold at once; NaN of none.
+    """Standard deviations that intervals need in order to hold simultaneously; NaN without rows.
 
     `logs` are joint draws of each row, shape (draws,). It is the 95 % quantile of the largest
     deviation of a draw in any row, each in standard deviations of its row: the single-step max-t
@@ -51,7 +51,7 @@ def simultaneous_reach(logs: Iterable[Floats]) -> float:
 
 
 def _standardised(logs: Floats) -> Floats:
-    """0 where they do not vary."""
+    """Standardised rows; 0 if they do not vary."""
     spread = logs.std()
     return (logs - logs.mean()) / spread if spread > 0 else np.zeros_like(logs)
 

@@ -1,5 +1,4 @@
-"""The load lines of one study, as a comparison sees them: what was asked, and draws of what was
-found."""
+"""The load lines of one study for a comparison: their settings, and draws of their results."""
 
 from __future__ import annotations
 
@@ -31,13 +30,12 @@ LineKey = tuple[str, str, str]
 """Scenario (server and tenants), load line and preset: what is paired."""
 
 Fact = tuple[str, str]
-"""The words for what differs where values differ, and a condition: only facts with the same are
-held against each other."""
+"""The text for a difference, and a condition: facts are compared only if the condition is equal."""
 
 
 @dataclass(frozen=True)
 class ComparedLine:
-    """One load line: its row of the table `peaks`, those of its tenants and of its costs.
+    """One load line: its rows of the tables `peaks`, `tenants` and `costs`.
 
     `peak` has the draws of its repeats, and `alone` the dedicated peaks of its tenants; without
     records `peak` is None. `facts` must be equal in what is compared.
@@ -56,12 +54,12 @@ class ComparedLine:
 
     @property
     def repeats(self) -> int:
-        """Those that found a limit."""
+        """Number of repeats that found a limit."""
         return int(self.row["repeats_used"])
 
     @property
     def why_unknown(self) -> str:
-        """Why there is no estimate of its peak; empty where there is one."""
+        """Why its peak has no estimate; empty if it has one."""
         if self.row["estimate_rps"] is not None and np.isfinite(self.row["estimate_rps"]):
             return ""
         return f"{self.row['verdict']}: {self.row['reason']}".replace("_", " ").rstrip(": ")
@@ -69,13 +67,14 @@ class ComparedLine:
     def total_rps(
         self, weights: Floats | float, rng: np.random.Generator, noise: HostNoise
     ) -> Quantity:
-        """Its rates, each times its weight, added up; that of the table where it has no records."""
+        """Its weighted total rate, as draws; from the table if there are no records."""
         if self.peak is not None:
             return self.peak.total(weights)
         return self._of_table(("estimate_rps", "ci_low_rps", "ci_high_rps"), rng, noise, cells=1)
 
     def sharing_ratio(self, rng: np.random.Generator, noise: HostNoise) -> Quantity:
-        """The same; its dedicated peaks count as one cell, since their errors may go together."""
+        """Its sharing ratio, as draws. Its dedicated peaks count as one cell, since their errors
+        may be correlated."""
         if self.peak is not None:
             return sharing_ratio(self.peak, self.alone)
         names = ("sharing_ratio", "sharing_ratio_low", "sharing_ratio_high")
@@ -84,8 +83,8 @@ class ComparedLine:
     def _of_table(
         self, names: tuple[str, str, str], rng: np.random.Generator, noise: HostNoise, cells: int
     ) -> Quantity:
-        """What rests on so many cells. The interval in the table of a single repeat knows nothing
-        of what lies between repeats."""
+        """A quantity of the table that rests on this many cells. The interval of a single repeat
+        excludes the variation between repeats."""
         found = Interval(*(self.row[name] for name in names))
         between: Floats | float = 0.0
         if self.repeats == 1:
@@ -97,7 +96,7 @@ class ComparedLine:
 def of_interval(
     found: Interval, rng: np.random.Generator, draws: int, more: Floats | float = 0.0
 ) -> Quantity:
-    """A quantity of which only its interval is known: each side normal on a logarithmic scale.
+    """A quantity of which only the interval is known: each side is normal on a logarithmic scale.
 
     `more` (draws,) is added to the logarithm. An open end is as far away as the other.
     """
@@ -116,8 +115,8 @@ def of_interval(
 
 
 def lines(source: Source, seed: int, noise: HostNoise) -> dict[LineKey, ComparedLine]:
-    """All load lines of a study. Studies that are compared have seeds of their own: with the same
-    stream, errors of the two would cancel."""
+    """All load lines of a study. The two studies use different seeds: with the same stream,
+    their errors would cancel."""
     peaks: dict[tuple[str, str], RepeatedPeak] = {}
     for server, deviations in noise.deviations.items():
         of_server = [record for record in source.records if record.task.server.name == server]
@@ -188,13 +187,13 @@ def _facts(
 
 
 def _input(tenant: Mapping[Any, Any]) -> str:
-    """With two digits: the bytes of pictures are a mean."""
+    """The input size as text with two digits, since sizes of pictures are means."""
     size = tenant["request_bytes"]
     return f"{size:.2g} bytes {tenant['preprocessing'] or ''}".strip()
 
 
 def _sizes(check: Mapping[str, Any]) -> list[Any]:
-    """Of the inputs of a model; before 1.1 of its images."""
+    """Input sizes of a model; before version 1.1, its image size."""
     return [each["dims"] for each in check.get("inputs", [{"dims": check.get("input_shape")}])]
 
 

@@ -1,4 +1,4 @@
-"""What both studies measured, in pairs, and draws of each ratio new / base."""
+"""Pairs of the same quantity in two studies, with draws of the ratio new / base."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_RATES: Final = "at other rates"
 
 @dataclass(frozen=True)
 class ComparedPair:
-    """The same quantity in both studies, with draws that go together.
+    """The same quantity in both studies, with joint draws.
 
     `floor` is the difference that chance exceeds in 5 % of pairs (a share, NaN where it is not
     known). `why_not` says why they are not compared, and is empty where they are. `lost` says what
@@ -52,7 +52,7 @@ class ComparedPair:
 
     @cached_property
     def ratio(self) -> Quantity:
-        """new / base, draw by draw; nothing where they are not compared."""
+        """Draws of new / base; empty if the pair is not comparable."""
         return NOTHING if self.why_not else self.new.over(self.base)
 
 
@@ -62,9 +62,9 @@ def pairs(
     noise: HostNoise,
     rng: np.random.Generator,
 ) -> list[ComparedPair]:
-    """All of both, by metric in the order of UNITS.
+    """All pairs, by metric in the order of UNITS.
 
-    What only one study has stands as a pair that is not compared.
+    A line of only one study becomes a pair that is not comparable.
     """
     found: list[ComparedPair] = []
     deviations = _p95_deviations([*base.values(), *new.values()], rng, noise.draws)
@@ -102,15 +102,15 @@ def _without_draws(line: ComparedLine) -> Quantity:
 def _peak(
     base: ComparedLine, new: ComparedLine, noise: HostNoise, rng: np.random.Generator
 ) -> ComparedPair:
-    """The rates of both in the proportion of base: directions of mixes are measured, too.
+    """The peaks of both in the proportion of the base, since directions of mixes differ.
 
     A request of tenant i counts as 1 / its dedicated peak in base, so that a mix whose dedicated
     peaks were found higher by chance is not more for it; the sum is scaled to the rate of base.
     """
     repeats = base.repeats, new.repeats
     values = _without_draws(base), _without_draws(new)
-    if foretold := _where_predicted(base, new):
-        return ComparedPair(PEAK, base, *values, repeats, why_not=foretold)
+    if predicted_record := _where_predicted(base, new):
+        return ComparedPair(PEAK, base, *values, repeats, why_not=predicted_record)
     if differs := _what_differs(base, new):
         return ComparedPair(PEAK, base, *values, repeats, why_not=differs)
     if unknown := _who_has_no_estimate(base, new):
@@ -125,14 +125,15 @@ def _peak(
 
 
 def _where_predicted(base: ComparedLine, new: ComparedLine) -> str:
-    """Predictions rest on other load lines, which are compared themselves."""
+    """Where the peak was predicted: predictions rest on other load lines, which are compared
+    themselves."""
     where = {"base": base, "new": new}
     told = [name for name, of in where.items() if of.row["verdict"] == Outcome.PREDICTED]
     return f"predicted, not measured, in {' and '.join(told)}" if told else ""
 
 
 def _what_differs(base: ComparedLine, new: ComparedLine) -> str:
-    """The first fact in which they differ, with both."""
+    """The first setting that differs, with both values."""
     for fact, value in base.facts.items():
         if new.facts.get(fact, value) != value:
             return f"{fact[0]}: {value} in base, {new.facts[fact]} in new"
@@ -145,7 +146,8 @@ def _who_has_no_estimate(base: ComparedLine, new: ComparedLine) -> str:
 
 
 def _weights(base: ComparedLine, new: ComparedLine) -> Floats | float:
-    """1 / dedicated peak of each tenant in base; 1 for a tenant alone, and without records."""
+    """1 / dedicated peak of each tenant in the base; 1 for a dedicated tenant, or without
+    records."""
     if base.peak is None or new.peak is None or base.peak.is_dedicated:
         return 1.0
     alone = [base.peak.records[0].dedicated_rps.get(name, np.nan) for name in base.peak.tenants]
@@ -171,8 +173,7 @@ def _ratio(
 def _p95_deviations(
     found: list[ComparedLine], rng: np.random.Generator, draws: int
 ) -> dict[str, Floats]:
-    """Draws of what lies between repeats of a p95, by server; latencies scatter by more than
-    peaks."""
+    """Draws of the variation of a p95 between repeats, by server; it exceeds that of peaks."""
     groups: dict[str, list[Group]] = {line.row["server"]: [] for line in found}
     for line in found:
         of_tenants = (_p95_group(rows) for _, rows in line.tenants.groupby("tenant"))
@@ -181,7 +182,7 @@ def _p95_deviations(
 
 
 def _p95_group(rows: pd.DataFrame) -> Group:
-    """The logarithms of a tenant's p95 in each certified window, and their variances."""
+    """Logarithms of a tenant's p95 in each certified window, and their variances."""
     known = rows.dropna(subset=["p95_ms", "p95_low_ms"])
     known = known[(known["p95_low_ms"] > 0) & np.isfinite(known["p95_ms"])]
     columns = zip(known["p95_ms"], known["p95_low_ms"], known["p95_high_ms"], strict=True)
@@ -193,7 +194,7 @@ def _p95_group(rows: pd.DataFrame) -> Group:
 def _p95s(
     base: ComparedLine, new: ComparedLine, deviations: Floats, rng: np.random.Generator
 ) -> Iterator[ComparedPair]:
-    """Of each tenant that the certified rates have load of."""
+    """The p95 of each tenant with load at the certified rates."""
     others = dict(tuple(new.tenants.groupby("tenant", sort=False)))
     for tenant, rows in base.tenants.groupby("tenant", sort=False):
         rates = [float(each["rate_rps"].mean()) for each in (rows, others[tenant])]
@@ -203,7 +204,7 @@ def _p95s(
         of_base, of_new = (_p95(each, deviations, rng) for each in groups)
         why_not = ""
         if not all(len(logs) for logs, _ in groups):
-            why_not = "nothing certified in one of them"
+            why_not = "no certified rate in one of them"
         elif abs(np.log(rates[1] / rates[0])) > np.log1p(RATES_ALIKE):
             why_not = f"{OTHER_RATES}: {written(rates[0])}/s in base, {written(rates[1])}/s in new"
         repeats = len(groups[0][0]), len(groups[1][0])
@@ -222,7 +223,7 @@ def _p95(of: Group, deviations: Floats, rng: np.random.Generator) -> Quantity:
 
 
 def _costs(made: ComparedPair, base: ComparedLine, new: ComparedLine) -> Iterator[ComparedPair]:
-    """USD per million inferences, both in the proportion of base: its price, over its peak."""
+    """USD per million inferences, both in the proportion of the base: price / peak."""
     others = {row["pricing"]: row for row in _priced(new)}
     for row in _priced(base):
         if row["pricing"] not in others:
@@ -242,8 +243,7 @@ def _priced(line: ComparedLine) -> list[dict[Any, Any]]:
 
 
 def _overall(peaks: list[ComparedPair]) -> Iterator[ComparedPair]:
-    """The geometric mean of the ratios of all load lines of a server: the host and the version are
-    theirs in common."""
+    """Geometric mean of the ratios of all load lines of a server, which share host and version."""
     for server in dict.fromkeys(pair.line.row["server"] for pair in peaks):
         mine = [pair for pair in peaks if pair.line.row["server"] == server]
         if len(mine) < 2:

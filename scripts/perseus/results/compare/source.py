@@ -1,4 +1,4 @@
-"""The results of one study, from its folder or its archive, as far as a comparison needs them."""
+"""Read the results of a study, from its folder or archive, for a comparison."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ FINITE: Final = (
 """Columns of theirs without infinity."""
 
 MOST_ROWS: Final = 1_000_000
-"""Of a table: its file may say less of its size than it unpacks to."""
+"""Largest number of rows of a table, since a file may unpack to more than its size suggests."""
 
 READ = re.compile(
     r"(?P<root>(?:[^/]+/)*)"
@@ -74,7 +74,7 @@ class CompareError(ValueError):
 
 @dataclass(frozen=True)
 class Source:
-    """What one study found.
+    """The results of one study.
 
     `records` are those of the searches that its tables are made of; none where they are missing or
     of another version, as `without_records` says. `checks` are what the exports said of each model.
@@ -90,7 +90,7 @@ class Source:
 
 
 def read_source(path: Path) -> Source:
-    """Of a study's folder, or of an archive of it. Raises CompareError with all problems found."""
+    """Read the folder or archive of a study. Raises CompareError with all problems."""
     if not path.exists():
         raise CompareError(["there is no such folder or archive"])
     files = _of_folder(path) if path.is_dir() else _of_archive(path)
@@ -119,7 +119,7 @@ def _of_folder(path: Path) -> Files:
 
 
 def _of_archive(path: Path) -> Files:
-    """Of the one study in it, in whatever folder of the archive that lies."""
+    """Read the only study of an archive, in any folder of it."""
     try:
         read = archive.read(path, READ)
     except archive.ArchiveError as error:
@@ -166,8 +166,8 @@ def _columns(name: str) -> Sequence[Column]:
 
 
 def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
-    """These columns, each of the type and with the values that its definition has; texts are
-    printable. Raises ValueError for other values, and ArrowException for other types."""
+    """Read these columns and check their types and values; texts become printable. Raises
+    ValueError for wrong values, and ArrowException for wrong types."""
     found = {}
     for of in columns:
         values = table[of.name].cast(of.kind)
@@ -185,8 +185,7 @@ def _frame(table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
 
 
 def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes]]:
-    """The tables, and what is of their cells and models: a folder may keep others, which the study
-    has no more."""
+    """The tables, without files of cells and models that the study no longer has."""
     of = {"raw": set(tenants["cell"]), "models": set(tenants["model"])}
     for name, content in files.items():
         kind, rest = name.split("/", 1)
@@ -195,7 +194,7 @@ def _of_tables(files: Files, tenants: pd.DataFrame) -> Iterator[tuple[str, bytes
 
 
 def _records(files: Files, cells: set[str]) -> tuple[tuple[PeakRecord, ...], str]:
-    """Those of all the cells, or none and why."""
+    """The records of all cells, or none and the reason."""
     found = []
     for name, content in sorted(files.items()):
         _, cell, *_ = name.split("/")
@@ -222,7 +221,7 @@ def _checks(files: Files) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _digest(files: Files) -> str:
-    """Of all that was read."""
+    """A digest of all files that were read."""
     names = sorted(files)
     each = (f"{name} {hashlib.sha256(files[name]).hexdigest()}\n" for name in names)
     # Names of files need be no Unicode.

@@ -1,4 +1,4 @@
-"""Two results as one table: each pair, its ratio, and what follows."""
+"""The table of a comparison: each pair with its ratio and verdict."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from perseus.results.schema import Schema, ascending, close, column, holds
 
 DRAWS: Final = 10_000
 SEEDS: Final = (1, 2, 3)
-"""Of the base, of the new results, and of what both have in common."""
+"""Seeds of the base, of the new results, and of their common draws."""
 
 DESCRIPTION = "One row per pair: the same quantity in both results."
 SCHEMA = Schema(
     [
         column("metric", TEXT, "", "peak (estimated limit), sharing_ratio, overall (geometric mean"
                " over the peaks of a server), p95 (at the certified rates) or cost (per million"
-               " inferences)", words=UNITS),
+               " inferences)", choices=UNITS),
         column("server", TEXT, "", "name of the server in both configurations"),
         column("scenario", TEXT, "", "server and tenants; empty of overall"),
         column("load_line", TEXT, "", "name of the load line; empty of overall"),
         column("preset", TEXT, "", "how much evidence was collected; empty of overall"),
-        column("mix", TEXT, "", "the load line in words"),
+        column("mix", TEXT, "", "text of the load line"),
         column("tenant", TEXT, "", "of a p95; else empty"),
         column("pricing", TEXT, "", "of a cost; else empty"),
-        column("unit", TEXT, "", "of base and new", words=dict.fromkeys(UNITS.values())),
-        column("better_is", TEXT, "", "which way", words=("higher", "lower")),
+        column("unit", TEXT, "", "of base and new", choices=dict.fromkeys(UNITS.values())),
+        column("better_is", TEXT, "", "which way", choices=("higher", "lower")),
         column("base", REAL, "", "value in the base", least=0),
         column("base_low", REAL, "", "base: lower end of its 95 % interval, by the noise of both",
                least=0),
@@ -67,10 +67,10 @@ SCHEMA = Schema(
         column("base_repeats", WHOLE, "", "repeats behind the value of the base"),
         column("new_repeats", WHOLE, "", "repeats behind the new value"),
         column("compared", WHOLE, "", "rows that the simultaneous intervals cover"),
-        column("verdict", TEXT, "", "no difference: none is shown", words=VERDICTS),
-        column("reason", TEXT, "", "why not comparable, in words"),
-        column("lost", TEXT, "", "of a peak: what became of the base's limit where the new server"
-               " has none, in words; else empty"),
+        column("verdict", TEXT, "", "no difference: none is shown", choices=VERDICTS),
+        column("reason", TEXT, "", "why the pair is not comparable"),
+        column("lost", TEXT, "", "of a peak: why the new server has no limit although the base"
+               " has one; else empty"),
     ],
     key=("metric", "server", "scenario", "load_line", "preset", "tenant", "pricing"),
     holds=[
@@ -78,20 +78,20 @@ SCHEMA = Schema(
         ascending("ci_low", "ratio", "ci_high"),
         ascending("simultaneous_low", "ratio", "simultaneous_high"),
         holds(
-            "better and worse only where the simultaneous interval leaves 1 out",
+            "better and worse require a simultaneous interval without 1",
             lambda verdict, simultaneous_low, simultaneous_high: (
                 ~verdict.isin([BETTER, WORSE]) | (simultaneous_low > 1) | (simultaneous_high < 1)
             ),
         ),
         holds(
-            "better is where the ratio has gone the way that is better",
+            "better agrees with the direction of the ratio",
             lambda verdict, better_is, ratio: (
                 ~verdict.isin([BETTER, WORSE])
                 | ((verdict == BETTER) == ((ratio > 1) == (better_is == "higher")))
             ),
         ),
         holds(
-            "what is not comparable has no ratio",
+            "a pair that is not comparable has no ratio",
             lambda verdict, ratio: (verdict == NOT_COMPARABLE) == np.isnan(ratio),
             null=True,
         ),
@@ -101,7 +101,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two results, the noise that both are held against, and what came out."""
+    """Two results, the noise of their hosts, and the judged pairs."""
 
     base: Source
     new: Source
@@ -114,7 +114,7 @@ class Comparison:
 
 
 def compare(base: Source, new: Source, draws: int = DRAWS) -> Comparison:
-    """All pairs, judged together."""
+    """Judge all pairs together."""
     rng = np.random.default_rng(SEEDS[2])
     noise = host_noise((base, new), rng, draws)
     of_base, of_new = lines(base, SEEDS[0], noise), lines(new, SEEDS[1], noise)

@@ -1,2 +1,2 @@
-"""Fleets: the cheapest whole servers for a demand, of the loads that servers were measured to carry
+"""Plan fleets: the cheapest whole servers for a demand, from measured capacities
 (docs/explanation/fleets.md)."""

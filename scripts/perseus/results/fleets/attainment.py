@@ -1,9 +1,9 @@
-"""A fleet under its demand in virtual time: does it keep the SLAs?
+"""Simulate a fleet under its demand: does it keep the SLAs?
 
 Each server is a first-come first-served queue for all its tenants, whose work is what the busy
-server was seen to take for a request of each tenant alone (docs/explanation/fleets.md):
-another way to the same answer than the searched limits, on which the fleet rests. Times are brought
-to the host's speed in the dedicated cells, as the loads are that a plan gives to a server.
+server was seen to take for a request of each tenant alone (docs/explanation/fleets.md): another
+way to the same answer than the searched limits, on which the fleet rests. Service times are
+corrected to the speed of the host in the dedicated cells, like the loads of the plan.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ REQUESTS = 50_000
 
 
 def attained(plan: Plan) -> dict[str, float]:
-    """The share of each model's requests within its SLA; NaN where a server's speed was not seen.
+    """The share of each model's requests within its SLA; NaN if the service times of a server are
+    unknown.
 
     Arrivals are Poisson's: what splits a stream at random among servers leaves each with them.
     """
     late, asked = dict.fromkeys(plan.models, 0.0), dict.fromkeys(plan.models, 0.0)
-    for count, offer in plan.bought:
+    for count, offer in plan.chosen:
         loads = {model: plan.load_rps(offer, model) for model in offer.point.models}
         for model, share in late_shares(offer.point, loads).items():
             late[model] += count * loads[model] * share
@@ -37,7 +38,7 @@ def attained(plan: Plan) -> dict[str, float]:
 
 
 def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[str, float]:
-    """By model, the share of requests over the SLA on one server with such loads."""
+    """By model, the exceedance on one server at these rates."""
     peak = point.peak
     tenants = [peak.task.tenants[i] for i in peak.loaded]
     speeds = np.array([peak.speeds_rps[tenant.name] for tenant in tenants]) / point.speed_changes
@@ -64,7 +65,8 @@ def late_shares(point: OperatingPoint, loads_rps: Mapping[str, float]) -> dict[s
 
 
 def _rates_rps(point: OperatingPoint, loads_rps: Mapping[str, float]) -> Floats:
-    """Requests/s of each loaded tenant; several of a model share its load as at the limit."""
+    """Requests/s of each tenant with load; several tenants of a model share its load as at the
+    limit."""
     peak = point.peak
     images = peak.images_per_request[peak.loaded]
     at_limit = peak.rates_rps[peak.loaded] * images / point.limit_changes

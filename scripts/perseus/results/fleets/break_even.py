@@ -29,19 +29,19 @@ STEPS = 121
 of its time if that is less, to what fills ten of them."""
 
 DRAWS = 100
-"""Of what servers carry, by which it is told how sure it is that sharing saves."""
+"""Draws of the capacities, for the probability of a saving."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """Models whose demand rises in proportion: `shares` of it, in their order, sum to 1."""
+    """Models whose demand rises in fixed proportion; `shares` sum to 1."""
 
     models: tuple[str, ...]
     shares: tuple[float, ...]
 
     @cached_property
-    def words(self) -> str:
-        """ "a 76%, b 24%", with the digits that show the smallest share."""
+    def description(self) -> str:
+        """ "a 76%, b 24%", with enough digits for the smallest share."""
         digits = next(n for n in count() if round(100 * min(self.shares), n) > 0)
         pairs = zip(self.models, self.shares, strict=True)
         return ", ".join(f"{model} {share:.{digits}%}" for model, share in pairs)
@@ -49,23 +49,23 @@ class Question:
 
 @dataclass(frozen=True)
 class Option:
-    """Servers of one type, dedicated to a model each, or shared where that is cheaper."""
+    """Servers of one type: dedicated, or shared where that is cheaper."""
 
     server: str
     shared: bool
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"{self.server}, {'sharing allowed' if self.shared else 'dedicated'}"
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Of whole servers of one option at a demand, at the lower limits of what they carry: what must
-    be bought to be sure; and at the estimates.
+    """Cost of the servers of one option at a demand, at the lower limits of their capacity and at
+    the estimates.
 
-    `probability_of_saving` is that of shared servers: that they cost less than the cheapest
-    dedicated ones, by joint draws of what all of them carry; NaN where it is not known.
+    `probability_of_saving` is the probability that shared servers cost less than the cheapest
+    dedicated ones, by joint draws of their capacities; NaN if unknown.
     """
 
     question: Question
@@ -77,17 +77,16 @@ class Cost:
     probability_of_saving: float = np.nan
 
     @property
-    def is_told_how_sure(self) -> bool:
+    def has_probability(self) -> bool:
         return not np.isnan(self.probability_of_saving)
 
 
 @dataclass(frozen=True)
 class Stretch:
-    """Demands from one to another at which one option is the cheapest, and what it saves there
-    against the cheapest dedicated servers, as shares of their cost: the least and the most, at the
-    lower limits and at the estimates. `first` and `last` are its costs at its ends;
-    `least_probability` is that of a saving where it is least sure, NaN of dedicated servers, and
-    where it is known at none of the demands: it is known at all of them or at none."""
+    """A range of demand in which one option is the cheapest, with its least and largest saving
+    over dedicated servers, at the lower limits and at the estimates. `first` and `last` are its
+    costs at the ends. `least_probability` is the lowest probability of a saving; NaN for
+    dedicated servers, or if it is unknown, which holds for a whole range."""
 
     first: Cost
     last: Cost
@@ -101,9 +100,9 @@ class Stretch:
 
 
 def questions(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> list[Question]:
-    """Of the demand, in its proportion; else of the models of each shared scenario, each as many of
-    its dedicated servers, and of each model alone where several servers have it: once each, since
-    copies of a model that several servers have are both."""
+    """The proportions to compare: that of the demand; else the models of each shared scenario,
+    with equal use of dedicated servers, and each model alone if several servers have it. Each is
+    asked once."""
     if demand is not None:
         top = demand.levels[-1]
         asked = {model: top.rps[model] for model in top.models}
@@ -124,14 +123,13 @@ def _question(rps: dict[str, float]) -> Question:
 
 
 def _servers_of(points: Sequence[OperatingPoint], models: tuple[str, ...]) -> int:
-    """As configured: grids, which vary one, have recommendations of their own."""
+    """Servers as configured; grids have recommendations of their own."""
     return len({configured(each.server) for each in points if each.models == models})
 
 
 def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Iterator[Cost]:
-    """Of all questions, all options that can answer them, at STEPS demands, with the head-room and
-    as many servers of each model as the study's demand asks for. Servers without an on-demand price
-    are left out."""
+    """Costs of all questions and options at STEPS demands, with the head-room and minimum
+    servers of the demand. Servers without an on-demand price are left out."""
     points = [point for point in points if "on_demand" in point.usd_per_hour]
     with_each = 1 if demand is None else demand.min_servers
     for question in questions(points, demand):
@@ -142,7 +140,7 @@ def costs(points: Sequence[OperatingPoint], demand: FleetDemand | None) -> Itera
 
 
 def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int) -> Iterator[Cost]:
-    """The same of one question, by the points that serve no other models."""
+    """Costs of one question, from operating points without other models."""
     demands = demands_rps(question, points)
     able = {
         option: chosen
@@ -172,8 +170,7 @@ def _costs(question: Question, points: Sequence[OperatingPoint], with_each: int)
 
 
 def _are_few(question: Question, chosen: Sequence[OperatingPoint], with_each: int) -> bool:
-    """Whether all ways are tried to divide at least the fewest servers with all models among them;
-    of more, draws would tell nothing."""
+    """Whether all combinations of the servers can be tried; otherwise there are no draws."""
     hosts = np.array([[model in each.models for each in chosen] for model in question.models])
     return are_few_ways(len(chosen), fewest(hosts, with_each))
 
@@ -196,7 +193,7 @@ def demands_rps(question: Question, points: Sequence[OperatingPoint]) -> list[fl
 def _chosen(
     question: Question, option: Option, points: Sequence[OperatingPoint]
 ) -> list[OperatingPoint]:
-    """What servers of an option may run; nothing where a model is lacking."""
+    """Operating points that an option may use; empty if a model has none."""
     chosen = [
         each
         for each in points
@@ -215,9 +212,9 @@ def _servers(
     with_each: int,
     is_drawn: bool,
 ) -> Floats:
-    """How many servers of an option carry each demand: at the lower limits, at the estimates and,
-    if that is asked for, by joint draws, shape (2 + draws, demands); NaN by draws where ways to
-    divide so many servers are too many to try them all."""
+    """Number of servers of an option for each demand: at the lower limits, at the estimates and,
+    optionally, by joint draws, shape (2 + draws, demands); draws are NaN if there are too many
+    ways to try."""
     models, shares = question.models, np.array(question.shares)
     nothing = np.zeros(DRAWS)
     sets = [
@@ -234,19 +231,20 @@ def _servers(
 
 
 def _price(chosen: Sequence[OperatingPoint]) -> float:
-    """Of one server, in USD/h."""
+    """Price of one server in USD/h."""
     return chosen[0].usd_per_hour["on_demand"]
 
 
 def _probability_of_less(usd: Floats, other_usd: Floats) -> Floats:
-    """At each demand, of draws (draws, demands) that go together; NaN where one is not known."""
+    """Probability of a lower cost at each demand, from joint draws (draws, demands); NaN if
+    unknown."""
     known = np.isfinite(usd) & np.isfinite(other_usd)
     less = (usd < other_usd * (1 - TOLERANCE)).mean(axis=0)
     return np.where(known.all(axis=0), less, np.nan)
 
 
 def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
-    """By question, where which option is the cheapest, and it is known or not how sure it saves.
+    """By question, ranges of demand with the same cheapest option.
 
     Shared servers are where they are cheaper at the lower limits, at the estimates and in at least
     half of the draws, where these are known: at the first alone that might be since a dedicated
@@ -255,7 +253,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
     for _, asked in groupby(of, key=lambda cost: cost.question):
         by_demand = sorted(asked, key=lambda cost: cost.total_rps)
         best = [_best(list(same)) for _, same in groupby(by_demand, lambda cost: cost.total_rps)]
-        for _, run in groupby(best, key=lambda found: (found[0].option, found[0].is_told_how_sure)):
+        for _, run in groupby(best, key=lambda found: (found[0].option, found[0].has_probability)):
             found = list(run)
             savings = [saving for _, both in found for saving in both]
             yield Stretch(
@@ -268,7 +266,7 @@ def stretches(of: Sequence[Cost]) -> Iterator[Stretch]:
 
 
 def _best(same: Sequence[Cost]) -> tuple[Cost, tuple[float, ...]]:
-    """The cheapest of the options at one demand, and what it saves against dedicated ones."""
+    """The cheapest option at one demand, and its saving over dedicated servers."""
     alone = [cost for cost in same if not cost.option.shared]
     if not alone:
         return min(same, key=lambda cost: cost.usd_per_hour), ()

@@ -1,4 +1,4 @@
-"""What becomes of a fleet when its demand or a price changes."""
+"""Effects on a fleet if its demand or a price changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ PRICE_FACTORS = (0.5, 0.8, 1.25, 2.0)
 
 @dataclass(frozen=True)
 class Change:
-    """A plan for the last level of the demand, were it `factor` times as high, or the price of
-    `server`; and the one that it changes."""
+    """The plan for the highest demand if the demand, or the price of `server`, has the given
+    factor; and the plan before the change."""
 
     server: str | None
     factor: float
@@ -26,13 +26,13 @@ class Change:
 
     @property
     def keeps_servers(self) -> bool:
-        """Whether as many of the same servers run at the same load lines."""
+        """Whether the servers and their load lines stay the same."""
         return _fleet(self.plan) == _fleet(self.before)
 
 
 def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Change]:
-    """Of the plans that share and that do not; price changes where there are several servers,
-    for with one they change nothing but the cost."""
+    """Changes of the shared and the dedicated plan; of prices only with several servers, since
+    otherwise only the cost changes."""
     for before in plans:
         if demand is None or before.level != demand.levels[-1] or not before.counts:
             continue
@@ -54,7 +54,7 @@ def changes(plans: Sequence[Plan], demand: FleetDemand | None) -> Iterator[Chang
 def _planned(
     before: Plan, points: Sequence[OperatingPoint], level: DemandLevel, demand: FleetDemand
 ) -> Plan:
-    """Of equally cheap fleets, the one before the change."""
+    """The cheapest plan; of equally cheap ones the plan before the change."""
     offers = offered(points, spot=demand.spot is not None)
     plan = planned(before.strategy, offers, level, demand, in_full=False)
     return keeping(plan, before.counts, demand)
@@ -68,4 +68,4 @@ def _at_price(point: OperatingPoint, server: str, factor: float) -> OperatingPoi
 
 
 def _fleet(plan: Plan) -> dict[tuple[tuple[str, str], str], int]:
-    return {(key(offer.point.peak.task), offer.pricing): count for count, offer in plan.bought}
+    return {(key(offer.point.peak.task), offer.pricing): count for count, offer in plan.chosen}

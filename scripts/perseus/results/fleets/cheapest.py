@@ -1,4 +1,4 @@
-"""The cheapest whole servers that carry a demand, as a mixed-integer linear programme."""
+"""Find the cheapest whole servers for a demand, by mixed-integer linear programming."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from perseus.peak.stats import Floats
 GAP = 1e-4
 """Share of the cost within which a fleet counts as the cheapest."""
 TIME_LIMIT_S = 30.0
-ROOMIEST_S = 3.0
+HEADROOM_S = 3.0
 """For the choice among equally cheap fleets; of a thousand models, more time found no better."""
 OPTIMAL, TIME_LIMIT = "optimal", "time limit"
 STATUSES: Final = (OPTIMAL, TIME_LIMIT)
 TOLERANCE = 1e-9
-"""By how much, relative to a demand, a capacity may fall short of it: for rounding errors."""
+"""Tolerance for rounding errors: relative shortfall of a capacity."""
 
 
 @dataclass(frozen=True)
 class Offers:
-    """The servers that may be bought, in K columns, of which any number can be.
+    """The available servers, in K columns, each in any number.
 
     `rates_rps` (models, K) is what each carries, `usd_per_hour` (K,) its price; `hosts` (models, K)
     says which have the model, and `is_spot` (K,) which may be taken away.
@@ -36,7 +36,7 @@ class Offers:
 
     @property
     def relative_prices(self) -> Floats:
-        """To the highest: the solver's tolerances are absolute."""
+        """Prices relative to the highest, since tolerances of the solver are absolute."""
         return self.usd_per_hour / (self.usd_per_hour.max() or 1.0)
 
     @property
@@ -46,8 +46,8 @@ class Offers:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The demand for each model, (models,), what is left free of each server, how many servers must
-    have each model, and the share of its demand that spot servers may carry."""
+    """The demand for each model, (models,), the head-room of each server, the least number of
+    servers per model, and the share of each demand that spot servers may carry."""
 
     demand_rps: Floats
     headroom: float = 0.0
@@ -57,9 +57,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Solution:
-    """How many servers of each column, shape (K,), what they cost, by what share of that cost a
-    cheaper fleet might exist for all that the solver knows, and whether it ended by itself
-    ("optimal") or by the time limit."""
+    """Number of servers of each column, shape (K,), their cost, the gap within which a cheaper
+    fleet may exist, and the status: "optimal" or the time limit."""
 
     counts: NDArray[np.int64]
     usd_per_hour: float
@@ -68,7 +67,7 @@ class Solution:
 
 
 class NoFleetError(ValueError):
-    """No number of the servers on offer carries the demand; the message says why."""
+    """No number of the available servers carries the demand; the message says why."""
 
 
 def cheapest(
@@ -97,10 +96,9 @@ def cheapest(
     return Solution(counts, usd, left, OPTIMAL if found.status == 0 else TIME_LIMIT)
 
 
-def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
-    """Of the fleets that cost no more than `found`, the one that leaves most to spare: whose least
-    capacity in proportion to the demand is the highest. `found` itself where none is found in time.
-    """
+def with_most_headroom(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
+    """Among the fleets that cost no more than `found`, the one with the largest spare capacity
+    relative to the demand; `found` itself if there is none in time."""
     matrix, least = _constraints(offers, wanted)
     prices, asked = offers.relative_prices, int(np.sum(wanted.demand_rps > 0))
     most = float(prices @ found.counts)
@@ -115,7 +113,7 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
             optimize.LinearConstraint(sparse.csr_array(np.hstack([matrix, spare])), lb=least),
             optimize.LinearConstraint(np.append(prices, 0.0), ub=most * (1 + TOLERANCE)),
         ],
-        options={"mip_rel_gap": GAP, "time_limit": ROOMIEST_S},
+        options={"mip_rel_gap": GAP, "time_limit": HEADROOM_S},
     )
     if made.x is None:
         return found
@@ -127,17 +125,17 @@ def roomiest(offers: Offers, wanted: Wanted, found: Solution) -> Solution:
 
 
 def carries(counts: NDArray[np.int64], offers: Offers, wanted: Wanted) -> bool:
-    """Whether so many servers of each column do what is wanted."""
+    """Whether these servers meet the demand and its conditions."""
     return not _is_short(counts, *_constraints(offers, wanted))
 
 
 def _is_short(counts: NDArray[np.int64], matrix: Floats, least: Floats) -> bool:
-    """A solver may call a point feasible that is not (scipy issue 24141): it is looked at again."""
+    """Whether a solution is infeasible after all; the solver may err (scipy issue 24141)."""
     return bool(np.any(matrix @ counts - least < -1e-6 * np.maximum(least, 1)))
 
 
 def _constraints(offers: Offers, wanted: Wanted) -> tuple[Floats, Floats]:
-    """Rows that must be at least so much: (rows, K) and (rows,)."""
+    """Rows with lower bounds: (rows, K) and (rows,)."""
     asked = wanted.demand_rps > 0
     demand = wanted.demand_rps[asked]
     # Relative to the demand, so that models of 1 and of 10,000 requests/s are alike to the solver.

@@ -1,4 +1,4 @@
-"""Columns that several tables of fleets have, and how their rows are filled."""
+"""Columns that several fleet tables share, and functions that fill them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOLVED = [
         "",
         f"how the solver ended: optimal, to the gap that was asked for ({GAP:.2%}), or by the time"
         " limit; empty without a fleet",
-        words=("", *STATUSES),
+        choices=("", *STATUSES),
     ),
 ]
 """How sure it is that a fleet is the cheapest."""
@@ -54,13 +54,13 @@ FLEET_OR_REASON = holds(
 
 
 def _adds_up(proportion: pd.Series) -> pd.Series:
-    """Each share is rounded to a digit, so that all together may be off."""
+    """Whether shares add up to 100 %, within their rounding."""
     shares = proportion.str.findall(r" (\d+(?:\.\d+)?)%(?:,|$)")
     return shares.map(lambda each: abs(sum(map(float, each)) - 100) <= len(each) / 2 * _last(each))
 
 
 def _last(shares: Sequence[str]) -> float:
-    """What one is worth in the last digit."""
+    """The value of the last digit."""
     digits = max((len(share.partition(".")[2]) for share in shares), default=0)
     return 10.0**-digits * (1 + TOLERANCE)
 

@@ -1,4 +1,4 @@
-"""How many servers any demand for two models takes, dedicated or shared."""
+"""Servers needed for any demand of two models, dedicated or shared."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from perseus.results.fleets.servers_needed import MOST_WAYS, ways
 def needed_together(
     rates_rps: Floats, first_rps: Floats, second_rps: Floats, most: int
 ) -> NDArray[np.float64]:
-    """The fewest servers that carry each pair of demands, shape (second, first); NaN where more
-    than `most` are needed, or more than can be tried.
+    """The fewest servers for each pair of demands, shape (second, first); NaN if more than `most`,
+    or more than can be tried.
 
     Each runs at any of the columns of `rates_rps` (2, columns).
     """
@@ -34,7 +34,7 @@ def needed_together(
 def needed_apart(
     alone_rps: tuple[float, float], first_rps: Floats, second_rps: Floats
 ) -> NDArray[np.float64]:
-    """The same of servers that have one model each."""
+    """The same for dedicated servers."""
     first, second = (
         np.ceil(rps / alone - TOLERANCE)
         for rps, alone in zip((first_rps, second_rps), alone_rps, strict=True)
@@ -43,7 +43,7 @@ def needed_apart(
 
 
 def _reached(rates_rps: Floats, most: int) -> Iterator[tuple[int, Floats]]:
-    """So many servers, and what they carry of both models, (2, ways), by the first ascending."""
+    """Numbers of servers, and what they carry of both models, (2, ways), ascending by the first."""
     columns = rates_rps.shape[1]
     for servers in range(1, most + 1):
         if comb(servers + columns - 1, servers) > MOST_WAYS:

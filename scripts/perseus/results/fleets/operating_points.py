@@ -1,4 +1,4 @@
-"""Operating points: what one server was measured to carry, and what it costs."""
+"""Operating points: the measured capacity of one server, and its cost."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ are the first to fail, since the cheapest plan is one whose capacities were over
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """A load that a server carries within the SLAs; it may get less of any model, never more. What
-    had no load there is not served there.
+    """Rates that a server carries within the SLAs; it may get less of any model. Models without
+    load are not served there.
 
     `rates_rps`, `lower_rps` and `draws_rps` are by model, in requests/s of one image each: the
     estimate, what plans rest on, and draws, shape (draws,), which go with those of other points.
-    `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are how many times as fast the
-    host was then as in the dedicated cells, to whose speed the rates are brought: `limit_changes`
-    are how many times as high the tenants' dedicated peaks would have been.
+    `usd_per_hour` is by pricing. `speed_changes` (loaded tenants,) are the speeds of the host
+    relative to the dedicated cells, for which the rates are corrected; `limit_changes` are the
+    factors of the dedicated peaks at these speeds.
     """
 
     peak: RepeatedPeak
@@ -58,7 +58,7 @@ class OperatingPoint:
         return not self.peak.is_dedicated
 
     def leaving(self, headroom: float) -> OperatingPoint:
-        """The same with that share of what it carries left free."""
+        """The same point with this share of its capacity left free."""
         used = 1 - headroom
         return replace(
             self,
@@ -71,7 +71,8 @@ class OperatingPoint:
 def operating_points(
     peaks: Sequence[RepeatedPeak], prices: Mapping[str, Price]
 ) -> tuple[OperatingPoint, ...]:
-    """Of all peaks that have a lower limit, on servers with a price; `prices` are by server.
+    """Operating points of all peaks with a lower limit, on servers with a price; `prices` are by
+    server.
 
     Shared ones at the speed that the host had when their tenants were measured alone: fleets of
     both kinds are compared on one and the same host.
@@ -107,12 +108,11 @@ def _point(peak: RepeatedPeak, alone: Alone, price: Price) -> OperatingPoint:
 
 
 def _by_model(models: Sequence[str], values: Floats) -> dict[str, Any]:
-    """Values of tenants along the first axis; those of tenants with the same model add up."""
+    """Sum values of tenants with the same model along the first axis."""
     names = np.array(models)
     return {model: values[names == model].sum(axis=0) for model in dict.fromkeys(models)}
 
 
 def of_models(points: Sequence[OperatingPoint], models: Sequence[str]) -> Iterator[OperatingPoint]:
-    """Those that serve some of these models, and no other: tenants of others would be bought for
-    nothing."""
+    """Points with some of these models and no other model."""
     return (point for point in points if set(point.models) <= set(models))

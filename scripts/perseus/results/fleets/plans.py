@@ -1,4 +1,4 @@
-"""Fleets for the demand of a study: dedicated servers only, sharing allowed, one type of server."""
+"""Plan fleets for a demand: dedicated servers only, sharing allowed, or one type of server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perseus.results.fleets.cheapest import (
     Wanted,
     carries,
     cheapest,
-    roomiest,
+    with_most_headroom,
 )
 from perseus.results.fleets.operating_points import OperatingPoint, of_models
 from perseus.study.tasks.tables import DemandLevel, FleetDemand
@@ -27,14 +27,14 @@ DEDICATED, SHARING, ONE_TYPE = "dedicated", "sharing allowed", "one type of serv
 SPOT = "spot"
 HOURS_PER_MONTH = 730
 MOST_RESAMPLED = 400
-"""Above so many columns x models a plan is made once, and its cost has no interval."""
+"""Above this number of columns x models, a plan is made once, and its cost has no interval."""
 RESAMPLES = 100
 NOTHING = np.zeros(1)
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A server that may be bought: what it then carries, and at which price."""
+    """An available server: its operating point, and its price."""
 
     point: OperatingPoint
     pricing: str
@@ -46,8 +46,8 @@ class Offer:
 
 @dataclass(frozen=True)
 class Plan:
-    """A fleet for one level of the demand: `counts` (offers,) of `offers`, none where no server is
-    needed, or where there is no fleet, and `why_not` then says why.
+    """A fleet for one level of the demand: `counts` (offers,) of `offers`. It has none if no server
+    is needed, or if there is no fleet, and `why_not` says why.
 
     `usd_draws` (draws,) are the costs of the cheapest fleets if the capacities were known to be as
     in each draw; draw d goes with draw d of the other strategies. Empty where that takes too long.
@@ -70,16 +70,16 @@ class Plan:
         return self.level.models
 
     @cached_property
-    def bought(self) -> list[tuple[int, Offer]]:
-        """The servers that it has."""
+    def chosen(self) -> list[tuple[int, Offer]]:
+        """The servers of the fleet."""
         pairs = zip(self.counts, self.offers, strict=True) if self.counts else ()
         return [(count, offer) for count, offer in pairs if count]
 
     @cached_property
     def by_model(self) -> dict[str, list[tuple[int, Offer]]]:
-        """Of the servers that it has, those with each model."""
+        """The servers of the fleet, by model."""
         found: dict[str, list[tuple[int, Offer]]] = {}
-        for count, offer in self.bought:
+        for count, offer in self.chosen:
             for model in offer.point.models:
                 found.setdefault(model, []).append((count, offer))
         return found
@@ -93,39 +93,38 @@ class Plan:
         return self.usd_per_hour * HOURS_PER_MONTH
 
     @property
-    def words(self) -> str:
-        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers and prices where they differ, and scenarios
-        where several have the same mix on a server."""
+    def description(self) -> str:
+        """ "2 x (a 1 : 1 b) + 1 x (b)", with servers, prices and scenarios where they differ."""
         servers = {offer.point.server for offer in self.offers}
         pricings = {offer.pricing for offer in self.offers}
         scenarios = Counter(on_server for on_server, _ in {_mix(each) for each in self.offers})
 
-        def said(offer: Offer) -> str:
+        def offer_text(offer: Offer) -> str:
             on_server, scenario = _mix(offer)
             on = f" on {offer.point.server}" if len(servers) > 1 else ""
             at = f", {offer.pricing.replace('_', '-')}" if len(pricings) > 1 else ""
             which = f", as in {scenario}" if scenarios[on_server] > 1 else ""
             return f"{offer.point.peak.mix}{on}{at}{which}"
 
-        return " + ".join(f"{count} x ({said(offer)})" for count, offer in self.bought)
+        return " + ".join(f"{count} x ({offer_text(offer)})" for count, offer in self.chosen)
 
     def servers_with(self, model: str, but: str = "") -> int:
-        """How many have a model, but for those at one price."""
+        """Number of servers with a model, without those at one price."""
         return sum(n for n, each in self.by_model.get(model, ()) if each.pricing != but)
 
     def capacity_rps(self, model: str) -> float:
-        """What its servers carry of a model, by the lower limits."""
+        """Capacity of the fleet for a model, from lower limits."""
         return sum(n * each.point.lower_rps[model] for n, each in self.by_model.get(model, ()))
 
     def spot_share(self, model: str) -> float:
-        """The share of a model's demand that servers at the spot price get."""
+        """Share of a model's demand on spot servers."""
         spot = [(n, each) for n, each in self.by_model[model] if each.pricing == SPOT]
         rps = sum(n * self.load_rps(each, model) for n, each in spot)
         return rps / self.level.rps[model]
 
     def load_rps(self, offer: Offer, model: str) -> float:
-        """What each server of an offer gets of a model: all servers with it the same share of what
-        they carry, but those at the spot price together no more than they may."""
+        """Load of each server of an offer for a model: in proportion to capacity, but spot
+        servers together get at most their share."""
         mine = offer.point.lower_rps.get(model, 0.0)
         if not (mine and (carried := self.capacity_rps(model))):
             return 0.0
@@ -140,7 +139,8 @@ class Plan:
 
     @property
     def probability_enough(self) -> float:
-        """That its servers carry the demand of every model, by joint draws of what they carry."""
+        """Probability that the servers carry the demand of every model, from joint draws of
+        their capacities."""
         if not self.counts:
             return np.nan if self.why_not else 1.0
         enough = [
@@ -176,7 +176,7 @@ def _of_level(
 
 
 def offered(points: Sequence[OperatingPoint], *, spot: bool) -> list[Offer]:
-    """Each at its on-demand price and, if `spot`, at that where it has one."""
+    """Each server at its on-demand price and, with `spot`, at its spot price."""
     pricings = ("on_demand", SPOT) if spot else ("on_demand",)
     return [
         Offer(point, pricing)
@@ -194,8 +194,8 @@ def planned(
     *,
     in_full: bool = True,
 ) -> Plan:
-    """The cheapest fleet of these offers at the lower limits of what they carry; of equally cheap
-    ones that with most to spare, and what it would cost at other capacities, only `in_full`."""
+    """The cheapest fleet at the lower limits; of equally cheap ones, that with the most
+    head-room. Only `in_full` includes the costs at other capacities."""
     models = level.models
     plan = Plan(level, strategy, tuple(offers), _largest_spot_share(demand))
     if not models:
@@ -208,7 +208,7 @@ def planned(
     except NoFleetError as error:
         return replace(plan, why_not=str(error))
     if in_full:
-        found = roomiest(on_offer, wanted, found)
+        found = with_most_headroom(on_offer, wanted, found)
     resample = in_full and len(offers) * len(models) <= MOST_RESAMPLED
     return replace(
         plan,
@@ -221,8 +221,7 @@ def planned(
 
 
 def keeping(plan: Plan, counts: tuple[int, ...], demand: FleetDemand) -> Plan:
-    """The plan with so many of its offers in place of its own, if these carry its demand and cost
-    no more."""
+    """The plan with these numbers of its offers, if they carry its demand and cost no more."""
     if plan.why_not:
         return plan
     on_offer, wanted = _programme(plan.level, plan.offers, demand)
@@ -238,7 +237,7 @@ def _largest_spot_share(demand: FleetDemand) -> float:
 def _programme(
     level: DemandLevel, offers: Sequence[Offer], demand: FleetDemand
 ) -> tuple[Offers, Wanted]:
-    """At the lower limits of what servers carry."""
+    """The integer programme with lower limits of the capacities."""
     models, most = level.models, _largest_spot_share(demand)
     lower = np.array([[each.point.lower_rps.get(name, 0.0) for each in offers] for name in models])
     asked = np.array([level.rps[name] for name in models])
@@ -246,8 +245,8 @@ def _programme(
 
 
 def resampled(models: Sequence[str], offers: Sequence[Offer], wanted: Wanted) -> Floats:
-    """USD per hour of the cheapest fleets for RESAMPLES joint draws of the capacities; none where
-    there is no fleet for one of them."""
+    """Cost of the cheapest fleet in USD/h, for RESAMPLES joint draws of the capacities; empty if
+    one of them has no fleet."""
     drawn = np.array(
         [
             [each.point.draws_rps.get(name, np.zeros(RESAMPLES))[:RESAMPLES] for each in offers]
@@ -267,7 +266,7 @@ def _offers(rates_rps: Floats, offers: Sequence[Offer]) -> Offers:
 
 
 def _mix(offer: Offer) -> tuple[tuple[str, str], str]:
-    """A load line in words and its server, and its scenario."""
+    """Text of a load line and its server, and its scenario."""
     return (offer.point.peak.mix, offer.point.server), offer.point.peak.task.scenario
 
 

@@ -27,7 +27,7 @@ MOST_TRIED = 40
 """Servers of which all ways to divide them are tried."""
 
 SOLVE_S = 1.0
-"""For the fewest that have all models, whatever they carry."""
+"""Time limit for the least number of servers that has all models."""
 
 DEMAND_S = 10.0
 """For the fewest that carry one demand; those of ten models take less than a second."""
@@ -39,22 +39,22 @@ Hosts: TypeAlias = tuple[tuple[bool, ...], ...]
 """Which columns have a model, for each model: the same for many questions."""
 
 MOST_WAYS = 20_000
-"""To divide servers among operating points: so many are all tried, which is faster than to solve
-an integer programme; of two models with two mixes, those of any number of servers."""
+"""Number of ways to divide servers among operating points up to which all ways are tried, which
+is faster than an integer programme; for two models with two mixes, those of any number of
+servers."""
 
 AT_A_TIME = 2**15
 """Ways, at all rates together, that are tried at once: 256 KiB, which a core's cache holds."""
 
 
 def are_few_ways(columns: int, servers: int) -> bool:
-    """Whether all ways to divide so many servers among columns are tried."""
+    """Whether all ways to divide this many servers among the columns can be tried."""
     return comb(servers + columns - 1, servers) <= MOST_WAYS
 
 
 def fewest(hosts: NDArray[np.bool_], with_each: int = 1) -> int:
-    """Fewer servers do not have each model on `with_each` of them; `hosts` (models, columns) says
-    which have it. That so many do is all but certain, too: it is looked for no longer than SOLVE_S.
-    """
+    """The least number of servers that has each model on `with_each` of them; `hosts` (models,
+    columns) says which columns have it. The search ends after SOLVE_S."""
     return _fewest(_plain(hosts), with_each)
 
 
@@ -80,8 +80,8 @@ def _fewest(hosts: Hosts, with_each: int) -> int:
 def needed_apart(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float] | Floats, with_each: int = 1
 ) -> NDArray[np.int64]:
-    """How many servers that have one model each carry each of the demands, shape (..., demands), at
-    rates of shape (..., models, columns).
+    """Number of dedicated servers for each of the demands, shape (..., demands), at rates of shape
+    (..., models, columns).
 
     A hair's breadth over a whole number is not one more.
     """
@@ -93,13 +93,13 @@ def needed_apart(
 def needed(
     rates_rps: Floats, shares: Floats, demands_rps: Sequence[float], with_each: int = 1
 ) -> NDArray[np.int64]:
-    """How many servers carry each of the demands, which ascend, and have each model on `with_each`
-    of them; all servers cost the same.
+    """Number of servers for each of the ascending demands, with each model on `with_each` of them;
+    all servers cost the same.
 
-    By trying all ways to divide them as long as these are few, beyond by integer programmes. Where
-    all ways of MOST_TRIED servers were tried, and one of each model will do, those that carry most
-    for their number are taken again and again: so many of few kinds carry little more otherwise.
-    Never more than where each has one model only.
+    Tries all ways to divide the servers if there are few, and uses integer programmes otherwise.
+    If all ways of MOST_TRIED servers were tried and one server per model is enough, the number
+    with the highest capacity per server is repeated; other combinations of few kinds carry
+    little more. Never more than where each has one model only.
     """
     return needed_at_each(rates_rps[None], shares, demands_rps, with_each)[0].astype(np.int64)
 
@@ -111,7 +111,7 @@ def needed_at_each(
     with_each: int = 1,
     certain: int = 1,
 ) -> Floats:
-    """The same at each of several rates, shape (sets, models, columns): (sets, demands).
+    """The same at several rates, shape (sets, models, columns): (sets, demands).
 
     NaN behind the first `certain` sets where ways to divide servers are too many to try all.
     """
@@ -132,8 +132,8 @@ def needed_at_each(
 
 
 def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int64]:
-    """Servers for more than what one, two and so on carry, as many of those together as it takes
-    that carry most for their number."""
+    """Number of servers beyond the tried ones: repeat the number with the highest capacity per
+    server."""
     of_each = reached_rps / np.arange(1, len(reached_rps) + 1)
     best = int(np.argmax(of_each >= (1 - TOLERANCE) * of_each.max()))  # of equals the fewest
     blocks = np.ceil((demands_rps - reached_rps[-1]) / reached_rps[best])
@@ -144,7 +144,7 @@ def _again_and_again(reached_rps: Floats, demands_rps: Floats) -> NDArray[np.int
 def _solved(
     rates_rps: Floats, shares: Floats, demands_rps: Floats, with_each: int
 ) -> NDArray[np.int64]:
-    """The same by integer programmes. Between two demands that take as many, all do."""
+    """The same by integer programmes; demands between two with the same result have that result."""
     columns = rates_rps.shape[1]
     offers = Offers(rates_rps, np.ones(columns), np.zeros(columns, bool))
     servers = np.zeros(len(demands_rps), np.int64)
@@ -174,9 +174,9 @@ def _solved(
 
 
 def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: int) -> Floats:
-    """The highest demand, in all, that no server, one, two and so on carry at each of the rates,
-    shape (sets, models, columns), until the most is carried at all of them: (numbers, sets). Fewer
-    where ways are too many, or numbers."""
+    """The highest total demand of 0, 1, 2, ... servers at each of the rates, shape (sets,
+    models, columns), up to the largest demand: (numbers, sets). Fewer rows if there are too many
+    ways."""
     sets, _, columns = rates_rps.shape
     reached = [np.zeros(sets)]
     while (reached[-1] < most_rps).any() and len(reached) <= MOST_TRIED:
@@ -188,10 +188,9 @@ def _reached_rps(rates_rps: Floats, shares: Floats, most_rps: float, with_each: 
 
 
 def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int) -> Floats:
-    """The highest demand, in all, that so many servers carry, each of which runs at any of the
-    columns, at each of the rates, shape (sets, models, columns): (sets,). 0 where they cannot have
-    each model on `with_each` of them.
-    """
+    """The highest total demand of this many servers, over all ways to divide them among the
+    columns, at each of the rates, shape (sets, models, columns): (sets,). 0 if they cannot have
+    each model on `with_each` of them."""
     hosts = np.any(rates_rps > 0, axis=0)
     tried = _ways_with_all(_plain(hosts), servers, with_each)
     rates, most = rates_rps / shares[:, None], np.zeros(len(rates_rps))
@@ -204,13 +203,13 @@ def _of_all_ways(rates_rps: Floats, shares: Floats, servers: int, with_each: int
 
 
 def _carried(rates: Floats, tried: Floats) -> Floats:
-    """By each way that is tried: at rates of shape (..., models, columns), (..., ways)."""
+    """Demand carried by each tried way, at rates of shape (..., models, columns): (..., ways)."""
     models = range(rates.shape[-2])
     return reduce(np.minimum, (rates[..., model, :] @ tried for model in models))
 
 
 def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
-    """Which ways may carry most at any of the rates, shape (sets, models, columns).
+    """Which ways may be the best at any of the rates, shape (sets, models, columns).
 
     What the way that carries most at the mean rates carries at each of them is the measure of that
     set: a way that does not reach it where each rate is at its highest by that measure, cannot.
@@ -226,7 +225,7 @@ def _may_carry_most(rates: Floats, tried: Floats) -> NDArray[np.bool_]:
 
 @lru_cache
 def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
-    """The ways to divide so many servers that have each model on `with_each` of them, of shape
+    """Ways to divide this many servers that have each model on `with_each` of them, shape
     (columns, ways)."""
     has = np.array(hosts, dtype=np.int64)
     tried = ways(has.shape[1], servers)
@@ -235,7 +234,7 @@ def _ways_with_all(hosts: Hosts, servers: int, with_each: int) -> Floats:
 
 @lru_cache
 def ways(columns: int, servers: int) -> NDArray[np.int64]:
-    """All ways to divide so many servers among columns, of shape (ways, columns)."""
+    """All ways to divide this many servers among the columns, shape (ways, columns)."""
     # Each way is a choice of the places of the bars between columns, in a row of servers and bars.
     places = np.array(list(combinations(range(servers + columns - 1), columns - 1)), np.int64)
     bars = places.reshape(comb(servers + columns - 1, servers), columns - 1)

@@ -1,5 +1,5 @@
-"""Tables: each is a module of its name here. Every kind of experiment but the peak, whose tables
-are the first four, has one of its own name, and may have more.
+"""Tables: each module is a table of its name. Every kind of experiment but the peak has a table of
+its own name, and may have more; the first four tables are those of the peak.
 
 Such a module has SCHEMA, its columns and what holds of them (`results.schema`); DESCRIPTION, a
 sentence for the data dictionary; `rows`, which makes them of the results of a study, those of
@@ -26,14 +26,14 @@ if TYPE_CHECKING:  # Snakemake reads the list, and needs no more
     from perseus.results.study_results import StudyResults
 
 MORE: Final = {"concurrency": ("knees",), "catalogue": ("catalogue_predictions",)}
-"""By kind, its tables besides the one of its own name."""
+"""Further tables of each kind of experiment."""
 
 OF_KINDS: Final = tuple(name for kind in OTHER_KINDS for name in (kind, *MORE.get(kind, ())))
 """The tables of the other kinds of experiments, in the order in which the report shows them."""
 
 PREDICTIONS: Final = ("predictions", "prediction_errors")
-"""What mixes share by prediction, and how far that is off: made by a job of their own, which takes
-long in a large study and knows of no price."""
+"""Tables of predictions, made by a job of their own, which takes long in a large study and does
+not depend on prices."""
 
 TABLES: Final = (
     "peaks",
@@ -71,12 +71,12 @@ def make(results: StudyResults) -> dict[str, pa.Table]:
 
 
 def make_predictions(predictions: Predictions) -> dict[str, pa.Table]:
-    """Those by name."""
+    """The tables PREDICTIONS by name."""
     return {name: table(name, predictions) for name in PREDICTIONS}
 
 
 def write(made: Mapping[str, pa.Table], folder: Path) -> None:
-    """Each as Parquet, and for people as CSV."""
+    """Write each table as Parquet and as CSV."""
     from perseus.host import parquet
 
     for name, each in made.items():
@@ -84,7 +84,7 @@ def write(made: Mapping[str, pa.Table], folder: Path) -> None:
 
 
 def table(name: str, results: StudyResults | Predictions) -> pa.Table:
-    """One of them."""
+    """Make one table."""
     from perseus.host import parquet
 
     module = module_of(name)

@@ -1,4 +1,4 @@
-"""Table `aa`: the same measured again and again on restarted servers."""
+"""Table `aa`: the same capacity, measured repeatedly on restarted servers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perseus.study.experiments.aa import Run
 
 
 class AaRecord(Record):
-    """What the same closed loop gave again and again."""
+    """Throughputs of the same closed loop in an `aa` cell."""
 
     kind: ClassVar[str] = "aa"
 
@@ -34,7 +34,7 @@ class AaRecord(Record):
 
     @property
     def noise(self) -> Noise | None:
-        """None where not all servers could be measured."""
+        """The noise; None if not all servers were measured."""
         return noise(self.capacities_rps) if self.outcome == "ok" else None
 
 
@@ -80,8 +80,8 @@ SCHEMA = Schema(
         column("noise_floor", REAL, "share", "difference of two single cells that chance exceeds in"
                " 5 % of pairs (docs/explanation/noise.md)", most=inf),
         column("verdict", TEXT, "", "ok, client_limited, disturbed, throttled or failed",
-               words=("ok", "client_limited", "disturbed", "throttled", "failed")),
-        column("reason", TEXT, "", "why not ok, in words"),
+               choices=("ok", "client_limited", "disturbed", "throttled", "failed")),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "restart"),
     holds=[
@@ -99,7 +99,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def noise_floors(results: StudyResults) -> dict[str, float]:
-    """By the name of the server, its noise floor; the highest where several cells have one."""
+    """The noise floor by server; the highest if several cells have one."""
     found: dict[str, float] = {}
     for record in results.of_kind(AaRecord):
         if record.noise is not None:

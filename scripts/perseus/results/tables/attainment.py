@@ -1,4 +1,4 @@
-"""Table `attainment`: over the time of each replay, the requests that kept their SLA."""
+"""Table `attainment`: requests within the SLA over the time of each replay."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from perseus.results.tables.replay import PHASES, Offered, ReplayRecord
 BINS_S = (1, 60)
 
 DESCRIPTION = (
-    "One row per bin of time, of 1 s and of 60 s, of each phase and tenant of a replay; empty"
-    " without."
+    "One row per bin of time, of 1 s and of 60 s, of each phase and tenant of a replay; empty if"
+    " there is none."
 )
 SCHEMA = Schema(
     [
@@ -28,7 +28,7 @@ SCHEMA = Schema(
             TEXT,
             "",
             "shared (all tenants together) or alone, with the same arrivals",
-            words=PHASES,
+            choices=PHASES,
         ),
         column("bin_s", WHOLE, "s", "length of the bin; the last may be cut off"),
         column("start_s", WHOLE, "s", "its beginning, since the start of the window"),

@@ -1,4 +1,4 @@
-"""Table `background`: one tenant's peak beside the others, which stay at their rates."""
+"""Table `background`: the peak of one tenant beside tenants at fixed rates."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from perseus.study.experiments.background import Run
 
 
 class BackgroundRecord(PeakRecord):
-    """What a search found beside tenants that stay: the record of a peak."""
+    """The record of a peak beside tenants at fixed rates."""
 
     kind: ClassVar[str] = "background"
 
 
 DESCRIPTION = (
     "One row per cell; what is of all repeats of its load line stands in each row. The table of"
-    " peaks has these lines, too. Empty without."
+    " peaks has these lines, too. Empty if there is none."
 )
-TITLE = "Peak beside tenants that stay at their rates"
+TITLE = "Peak beside tenants at fixed rates"
 NOTE = (
     "The design of the 2020 study: one tenant's peak while the others stay. Shares are of dedicated"
     " peaks; where the two add up to more than 1, one shared server carries more than dedicated"
@@ -83,8 +83,8 @@ SCHEMA = Schema(
                " loses", least=0),
         column("sharing_ratio_low", REAL, "", f"lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", "upper end", least=0),
-        column("verdict", TEXT, "", "of this repeat, as in the table of peaks", words=Outcome),
-        column("reason", TEXT, "", "why not ok, in words"),
+        column("verdict", TEXT, "", "of this repeat, as in the table of peaks", choices=Outcome),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell",),
     holds=[
@@ -142,7 +142,7 @@ def _interval(dedicated: RepeatedPeak | None) -> Interval:
 
 
 def _share(rates_rps: Floats, peak: RepeatedPeak, alone: Alone) -> float:
-    """Of what dedicated servers would carry at the speed that the host had beside the others."""
+    """The peak as a share of the dedicated peak, corrected for the speed of the host."""
     known = known_peaks(alone)
     if len(known) < len(alone):
         return np.nan

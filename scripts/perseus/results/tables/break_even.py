@@ -1,4 +1,4 @@
-"""Table `break_even`: what the cheapest whole servers cost over the demand."""
+"""Table `break_even`: costs of the cheapest whole servers over the demand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield {
             "study": results.task.study,
             "models": " + ".join(cost.question.models),
-            "proportion": cost.question.words,
+            "proportion": cost.question.description,
             "total_rps": cost.total_rps,
             "server": cost.option.server,
             "shared": cost.option.shared,

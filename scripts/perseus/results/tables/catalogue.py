@@ -1,4 +1,4 @@
-"""Table `catalogue`: what networks cost, and how accurate they are."""
+"""Table `catalogue`: costs and accuracies of networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perseus.study.architectures import Weights, best_weights
 
 
 class LimitRecord(BaseModel):
-    """What a server carries within an SLA."""
+    """The limit of a server within an SLA."""
 
     stated: str
     sla_ms: float
@@ -32,7 +32,7 @@ class LimitRecord(BaseModel):
 
 
 class CatalogueRecord(Record):
-    """What one network costs."""
+    """The measurement of one network."""
 
     kind: ClassVar[str] = "catalogue"
 
@@ -135,7 +135,7 @@ SCHEMA = Schema(
                " cost or an accuracy", null=True),
         column("verdict", TEXT, "", "of the cell, as in the table peaks; where that is ok,"
                " uncertified without a certified rate, infeasible without a limit"),
-        column("reason", TEXT, "", "why not ok, in words"),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "sla"),
     holds=[
@@ -149,7 +149,7 @@ SCHEMA = Schema(
 
 @dataclass(frozen=True)
 class Network:
-    """What is known of a network beside its measurement."""
+    """Facts about a network beside its measurement."""
 
     architecture: str | None
     input_px: int | None
@@ -158,7 +158,7 @@ class Network:
 
     @classmethod
     def of(cls, export: Mapping[str, Any]) -> Network:
-        """`export`: what its export found; empty where that is not known."""
+        """Make it from the record of the export; facts are empty if unknown."""
         name, inputs = export.get("architecture"), export.get("inputs")
         pixels = inputs[0]["dims"][-1] if inputs else None
         return cls(

@@ -1,9 +1,10 @@
-"""Table `catalogue_predictions`: the time of a network from its operations, bytes and operators.
+"""Table `catalogue_predictions`: inference times of networks, predicted from operations, bytes and
+operators.
 
 The time of an image is a sum of three parts with weights that are not negative, fitted to least
 relative errors: time = a x operations + b x bytes that operators read and write + c x operators.
-Each network is predicted from the others, without itself and without its family, so that the errors
-are those of networks that nobody has measured.
+Each network is predicted without itself and its family, so the errors are those of networks that
+were never measured.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ FEWEST: Final = 6
 """Networks that a prediction rests on, at least."""
 
 DESCRIPTION = (
-    "One row per network, runtime, precision and batch of a catalogue with enough networks; empty"
-    " without."
+    "One row per network, runtime, precision and batch of a catalogue with enough networks;"
+    " empty if there is none."
 )
 TITLE = "Times predicted from graphs"
 NOTE = (
@@ -82,7 +83,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def family(model: str) -> str:
-    """The letters that its name begins with; wide ResNets are ResNets."""
+    """The leading letters of a network's name; wide ResNets are ResNets."""
     match = re.match(r"(?:wide_)?([a-z]+)", model)
     return match[1] if match else model
 
@@ -110,12 +111,12 @@ def _predicted(networks: Sequence[Row]) -> Iterator[Row]:
 
 
 def _time(work: Floats, times_ms: Floats, known: Any, of: int) -> float:
-    """The time of network `of` by a fit to the `known` ones."""
+    """The time of network `of`, from a fit to the `known` ones."""
     return float(work[of] @ fitted(work[known], times_ms[known]))
 
 
 def fitted(work: Floats, times_ms: Floats) -> Floats:
-    """Weights (3,) of the columns of `work` (n, 3), not negative, with the least sum of squared
+    """Non-negative weights (3,) of the columns of `work` (n, 3) with the least sum of squared
     relative errors of `times_ms` (n,)."""
     scale = work.mean(axis=0)
     weights, _ = nnls(work / scale / times_ms[:, None], np.ones(len(times_ms)))
@@ -123,5 +124,5 @@ def fitted(work: Floats, times_ms: Floats) -> Floats:
 
 
 def within(ratios: Floats, share: float) -> float:
-    """The factor within which that share of predictions lie, up or down."""
+    """The factor, up or down, within which this share of the predictions lies."""
     return float(np.exp(np.quantile(np.abs(np.log(ratios)), share)))

@@ -1,4 +1,4 @@
-"""Table `ceilings`: what the client itself can offer beside each server."""
+"""Table `ceilings`: ceilings of the client beside each server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SCHEMA = Schema(
         column("inputs", TEXT, "", "sizes of the inputs of an example, such as 3x224x224"),
         column("request_batch_size", WHOLE, "images", "images of a request", least=1),
         column("request_bytes", WHOLE, "bytes", "input of a request"),
-        column("protocol", TEXT, "", "grpc or http", words=("grpc", "http")),
+        column("protocol", TEXT, "", "grpc or http", choices=("grpc", "http")),
         column("shared_memory", FLAG, "", "whether inputs lay in system shared memory"),
         column("client_cores", WHOLE, "cores", "cores of the client"),
         column("processes", WHOLE, "", "client processes"),

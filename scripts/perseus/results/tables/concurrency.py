@@ -1,4 +1,4 @@
-"""Table `concurrency`: closed loops, by which no SLA is judged."""
+"""Table `concurrency`: closed loops, without a verdict on an SLA."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perseus.results.study_results import StudyResults
 
 
 class Level(BaseModel):
-    """What one tenant answered with `concurrency` requests of each tenant in flight."""
+    """Throughput of one tenant with `concurrency` requests of each tenant in flight."""
 
     concurrency: int
     tenant: str
@@ -27,7 +27,7 @@ class Level(BaseModel):
 
 
 class ConcurrencyRecord(Record):
-    """What a sweep of concurrencies found."""
+    """The levels of a sweep of concurrencies."""
 
     kind: ClassVar[str] = "concurrency"
 
@@ -36,7 +36,7 @@ class ConcurrencyRecord(Record):
     )
 
     def totals_rps(self) -> dict[int, float]:
-        """Answers/s of all tenants together, by their requests in flight, in ascending order.
+        """Total throughput by the total number of requests in flight, ascending.
 
         Without levels at which the client or the host may have limited, or nothing was answered.
         """
@@ -51,7 +51,7 @@ class ConcurrencyRecord(Record):
 
 
 RECORD = ConcurrencyRecord
-DESCRIPTION = "One row per closed loop and tenant; empty without."
+DESCRIPTION = "One row per closed loop and tenant; empty if there is none."
 TITLE = "Closed loops"
 NOTE = (
     "So many requests of each tenant always in flight; 95 % intervals in brackets. A slow server is"
@@ -79,15 +79,16 @@ SCHEMA = Schema(
                least=-inf),
         column("high_rps", REAL, "requests/s", "upper end"),
         column("requests", WHOLE, "requests", "requests that count"),
-        column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", "number of independent requests with the"
+               " same evidence (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "of the batch-means intervals"),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent"),
         column("p50_ms", REAL, "ms", "median latency from the send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
-        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
+        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
+                                          " do not bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("queue_ms", REAL, "ms", "mean time in the server's queue"),
         column("compute_ms", REAL, "ms", "mean time of input, network and output in the server"),

@@ -1,4 +1,4 @@
-"""Table `costs`: what an inference costs (docs/method.md, "Sharing, cost and saving")."""
+"""Table `costs`: cost of inferences (docs/explanation/sharing-ratio.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCHEMA = Schema(
         column("zone", TEXT, "", "its availability zone, of the cheapest where none was asked for;"
                " empty where the list has none"),
         column("pricing", TEXT, "", "on_demand, spot or committed",
-               words=("on_demand", "spot", "committed")),
+               choices=("on_demand", "spot", "committed")),
         column("usd_per_hour", REAL, "USD/h", "price of the server: its share of the instance and"
                " its accelerators", null=False),
         column("usd_per_million_inferences", REAL, "USD", "a million inferences at the estimated"

@@ -1,4 +1,4 @@
-"""Table `crossings`: between which demands which servers are the cheapest."""
+"""Table `crossings`: the cheapest servers for each range of demand."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ SCHEMA = Schema(
         column("study", TEXT, "", "name of the study"),
         column("models", TEXT, "", "models of the demand"),
         column("proportion", TEXT, "", "share of the demand that each of them has"),
-        column("from_rps", REAL, "requests/s", "first demand that was looked at in the stretch",
+        column("from_rps", REAL, "requests/s", "lowest demand of the range",
                null=False),
-        column("to_rps", REAL, "requests/s", "last demand that was looked at in the stretch",
+        column("to_rps", REAL, "requests/s", "highest demand of the range",
                null=False),
-        column("cheapest", TEXT, "", "the cheapest servers in it, in words"),
+        column("cheapest", TEXT, "", "the cheapest servers in the range"),
         column("server", TEXT, "", "their type"),
         column("shared", FLAG, "", "whether some are shared"),
-        column("from_servers", WHOLE, "servers", "how many of them at the first demand", least=1),
-        column("to_servers", WHOLE, "servers", "how many at the last one", least=1),
+        column("from_servers", WHOLE, "servers", "servers at the lowest demand", least=1),
+        column("to_servers", WHOLE, "servers", "servers at the highest demand", least=1),
         column("from_usd_per_month", REAL, "USD", "what they cost in"
                f" {HOURS_PER_MONTH} hours at the first demand, on demand", null=False),
-        column("to_usd_per_month", REAL, "USD", "the same at the last one", null=False),
-        column("least_saving", REAL, "share", "against the cheapest dedicated servers, at least;"
-               " null where there are none", least=-inf),
+        column("to_usd_per_month", REAL, "USD", "the same at the highest demand", null=False),
+        column("least_saving", REAL, "share", "least saving over the cheapest dedicated servers;"
+               " null if there are none", least=-inf),
         column("most_saving", REAL, "share", "the same, at most", least=-inf),
         column("probability_of_saving", REAL, "", "that shared servers cost less than the cheapest"
                " dedicated ones, as in break_even, at the demand in the stretch where it is least;"
@@ -72,7 +72,7 @@ SCHEMA = Schema(
         ascending("from_servers", "to_servers"),
         ascending("least_saving", "most_saving"),
         holds(
-            "what is shared saves something",
+            "shared servers save something",
             lambda shared, least_saving: ~shared | (least_saving > 0),
         ),
         holds(
@@ -88,10 +88,10 @@ def rows(results: StudyResults) -> Iterator[Row]:
         yield {
             "study": results.task.study,
             "models": " + ".join(stretch.first.question.models),
-            "proportion": stretch.first.question.words,
+            "proportion": stretch.first.question.description,
             "from_rps": stretch.first.total_rps,
             "to_rps": stretch.last.total_rps,
-            "cheapest": stretch.option.words,
+            "cheapest": stretch.option.description,
             "server": stretch.option.server,
             "shared": stretch.option.shared,
             "from_servers": stretch.first.servers,

@@ -1,4 +1,4 @@
-"""Table `fleet_changes`: what becomes of the fleets when the demand or a price changes."""
+"""Table `fleet_changes`: fleets after a change of the demand or of a price."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN = {
     "change": "change",
     "servers": "servers",
     "USD per month": "usd_per_month",
-    "cost / that without it": "cost_ratio",
+    "cost / cost without the change": "cost_ratio",
     "same servers": "keeps_servers",
     "gap": "gap",
     "fleet": "fleet",
@@ -32,14 +32,16 @@ SHOWN = {
 SCHEMA = Schema(
     [
         *FLEET,
-        column("change", TEXT, "", "of the demand for every model, or of the price of a server"),
-        column("factor", REAL, "", "how many times as high", null=False, least=0),
-        column("reason", TEXT, "", "why there is no fleet then; empty where there is one"),
+        column("change", TEXT, "", "what changes: the demand for every model, or the price of a"
+                                   " server"),
+        column("factor", REAL, "", "factor of the change", null=False, least=0),
+        column("reason", TEXT, "", "why there is no fleet then; empty if there is one"),
         column("servers", WHOLE, "servers", "whole servers to buy", null=True),
-        column("fleet", TEXT, "", "how many run at which load line"),
+        column("fleet", TEXT, "", "number of servers at each load line"),
         column("usd_per_month", REAL, "USD", "price of the fleet for a month"),
         column("cost_ratio", REAL, "", "usd_per_month / that without the change", least=0),
-        column("keeps_servers", FLAG, "", "whether the same servers are bought as without it"),
+        column("keeps_servers", FLAG, "", "whether the servers are the same as without the"
+                                          " change"),
         *SOLVED,
     ],
     key=("level", "strategy", "change"),
@@ -56,7 +58,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "factor": change.factor,
             "reason": plan.why_not,
             "servers": None if plan.why_not else plan.servers,
-            "fleet": plan.words,
+            "fleet": plan.description,
             "usd_per_month": plan.usd_per_month,
             "cost_ratio": plan.usd_per_hour / change.before.usd_per_hour,
             "keeps_servers": change.keeps_servers,

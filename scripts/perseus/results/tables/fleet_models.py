@@ -1,4 +1,4 @@
-"""Table `fleet_models`: what each fleet has for each model, and how its SLA fares."""
+"""Table `fleet_models`: capacity and attainment of each fleet for each model."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ SCHEMA = Schema(
         column("capacity_rps", REAL, "requests/s", "lower limit of what the fleet carries of it,"
                " head-room included", null=False),
         column("servers", WHOLE, "servers", "that have it", least=1),
-        column("servers_on_demand", WHOLE, "servers", "of these, that stay when all at the spot"
-               " price are taken away"),
+        column("servers_on_demand", WHOLE, "servers", "of these, servers that remain without all"
+               " spot servers"),
         column("sla_share", REAL, "share", "of its requests, that must be within sla_ms",
                null=False),
         column("sla_ms", REAL, "ms", "latency of the SLA", null=False),

@@ -1,4 +1,4 @@
-"""Table `fleet_servers`: the servers of each fleet, what each runs and gets."""
+"""Table `fleet_servers`: the servers of each fleet, with their load lines and loads."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCHEMA = Schema(
         column("server", TEXT, "", "name of the server in the configuration"),
         column("instance", TEXT, "", "cloud instance that it stands for"),
         column("region", TEXT, "", "region of the price"),
-        column("pricing", TEXT, "", "on_demand or spot", words=("on_demand", "spot")),
+        column("pricing", TEXT, "", "on_demand or spot", choices=("on_demand", "spot")),
         column("usd_per_hour", REAL, "USD/h", "price of one", null=False),
         *PRICED,
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
@@ -53,7 +53,7 @@ SCHEMA = Schema(
 
 def rows(results: StudyResults) -> Iterator[Row]:
     for plan in results.plans:
-        for count, offer in plan.bought:
+        for count, offer in plan.chosen:
             price, measured = results.task.prices[offer.point.server], offer.point.peak.task
             loads = {model: plan.load_rps(offer, model) for model in offer.point.models}
             yield {

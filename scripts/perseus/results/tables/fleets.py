@@ -24,12 +24,12 @@ if TYPE_CHECKING:  # to make the table takes no more
 DESCRIPTION = "One row per level of the demand and way to serve it; empty without a demand."
 TITLE = "What to buy"
 NOTE = (
-    "The cheapest whole servers for the demand, by integer programming. The plan rests on"
-    f" lower limits, each 95 % sure. A month has {HOURS_PER_MONTH} hours. If known: 95 %"
-    " interval of the cost if the capacities were known exactly. P(enough): probability that"
-    " the servers carry the demand. Within the SLA: the lowest share of a model's requests in"
-    " a simulated queue. Lost: share of the demand that revocations of spot servers lose. Gap:"
-    " the solver did not rule out a fleet that is cheaper by this share."
+    "The cheapest whole servers for the demand, by integer programming. The plan uses lower"
+    f" limits, each 95 % sure. A month has {HOURS_PER_MONTH} hours. If known: 95 % interval of the"
+    " cost if the capacities were known exactly. P(enough): probability that the servers carry"
+    " the demand. Within the SLA: the lowest share of a model's requests in a simulated queue."
+    " Lost: share of the demand that revocations of spot servers lose. Gap: the solver did not"
+    " rule out a fleet that is cheaper by this share."
 )
 SHOWN = {
     "demand": "level",
@@ -52,7 +52,7 @@ SHOWN = {
 def _is_no_dearer(
     level: pd.Series, strategy: pd.Series, usd_per_hour: pd.Series, gap: pd.Series
 ) -> pd.Series:
-    """But for what the solver leaves open."""
+    """Whether the fleet costs no more, within the gap of the solver."""
     dedicated = usd_per_hour.where(strategy == DEDICATED).groupby(level).transform("max")
     is_cheap = usd_per_hour * (1 - gap) <= dedicated * (1 + 10 * TOLERANCE)
     return (strategy != SHARING) | dedicated.isna() | is_cheap
@@ -62,10 +62,10 @@ SCHEMA = Schema(
     [
         *FLEET,
         column("demand", TEXT, "requests/s", "of each model, in requests of one image"),
-        column("of_servers", TEXT, "", "names of the servers that it may be made of"),
-        column("reason", TEXT, "", "why there is no fleet, in words; empty where there is one"),
+        column("of_servers", TEXT, "", "servers that the fleet may use"),
+        column("reason", TEXT, "", "why there is no fleet; empty if there is one"),
         column("servers", WHOLE, "servers", "whole servers to buy", null=True),
-        column("fleet", TEXT, "", "how many run at which load line"),
+        column("fleet", TEXT, "", "number of servers at each load line"),
         column("usd_per_hour", REAL, "USD/h", "price of the fleet"),
         column("usd_per_month", REAL, "USD", f"the same for {HOURS_PER_MONTH} hours"),
         column("usd_if_known_low", REAL, "USD", "a month of the cheapest fleet if the capacities"
@@ -121,7 +121,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
             "of_servers": ", ".join(demand.servers),
             "reason": plan.why_not,
             "servers": None if plan.why_not else plan.servers,
-            "fleet": plan.words,
+            "fleet": plan.description,
             "usd_per_hour": plan.usd_per_hour,
             "usd_per_month": plan.usd_per_month,
             "usd_if_known_low": low * HOURS_PER_MONTH,
@@ -154,9 +154,10 @@ def _saving(plan: Plan, alone: Plan) -> Row:
 
 
 def _spot(results: StudyResults, plan: Plan) -> Row:
-    """Where a model's share is on several servers, that of the slowest to start counts for all."""
+    """Loss through revocations. If a model's share is on several servers, the slowest start
+    counts."""
     spot = results.task.demand.spot if results.task.demand else None
-    used = [(count, offer) for count, offer in plan.bought if offer.pricing == SPOT]
+    used = [(count, offer) for count, offer in plan.chosen if offer.pricing == SPOT]
     if spot is None or not used:
         nothing = np.nan if plan.why_not else 0.0
         return {
@@ -180,7 +181,7 @@ def _spot(results: StudyResults, plan: Plan) -> Row:
 
 
 def _starts_s(results: StudyResults) -> dict[str, float]:
-    """The mean time from the start to all models ready, by server; of the slowest scenario."""
+    """Mean time from the start to all models ready, by server; of the slowest scenario."""
     found: dict[str, float] = {}
     for record in results.of_kind(StartupRecord):
         if not record.starts:

@@ -60,7 +60,7 @@ def _add_up_to_1(
 GRID = [
     column("study", TEXT, "", "name of the study"),
     column("grid", TEXT, "", "name of the scenario that has it in the configuration"),
-    column("mix", TEXT, "", "the tenant alone, or the load line in words, as in the configuration"),
+    column("mix", TEXT, "", "the tenant alone, or text of the load line, as in the configuration"),
     column("load_line", TEXT, "", "name of the load line, as in the configuration"),
     column("preset", TEXT, "", "how much evidence was collected"),
 ]
@@ -89,7 +89,7 @@ SCHEMA = Schema(
         column("excluded", TEXT, "", "why not: left out, without a certified rate, or beyond a"
                " bound; empty where it may be recommended"),
         column("verdict", TEXT, "", "as in the table peaks; left_out where it was not measured",
-               words=(*Outcome, "left_out")),
+               choices=(*Outcome, "left_out")),
         column("repeats", WHOLE, "", "repeats measured", null=True, least=1),
         column("estimate_rps", REAL, "requests/s", "most likely limit, all tenants together"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
@@ -121,7 +121,7 @@ SCHEMA = Schema(
         ascending("ci_low_rps", "estimate_rps", "ci_high_rps"),
         ascending("ci_low_usd", "usd_per_million_inferences", "ci_high_usd"),
         ascending("ratio_low", "cost_ratio", "ratio_high"),
-        holds("what has no rank is excluded", _is_ranked_or_excluded, null=True),
+        holds("a row without a rank is excluded", _is_ranked_or_excluded, null=True),
         holds("the probabilities of one question add up to 1", _add_up_to_1),
     ],
 )  # fmt: skip
@@ -148,13 +148,13 @@ def rows(results: StudyResults) -> Iterator[Row]:
 def _of_question(comparison: GridComparison, study: str) -> Iterator[Row]:
     first = grid(study, comparison)
     best = comparison.ranked[0].usd if comparison.ranked else None
-    for i, each in enumerate((*comparison.ranked, *comparison.others)):
+    for i, each in enumerate((*comparison.ranked, *comparison.unranked)):
         ranked = i < len(comparison.ranked)
         yield {
             **dict.fromkeys(SCHEMA.names),
             **first,
             **_values(each.of.values),
-            "setting": each.of.words,
+            "setting": each.of.description,
             "scenario": each.of.scenario,
             "server": each.of.server,
             "excluded": each.excluded,

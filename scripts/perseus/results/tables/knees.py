@@ -1,4 +1,4 @@
-"""Table `knees`: from how many requests in flight on a closed loop only makes them wait."""
+"""Table `knees`: the knee of each sweep of concurrencies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.results.schema import Schema, ascending, column
 from perseus.results.study_results import StudyResults
 from perseus.results.tables.concurrency import ConcurrencyRecord
 
-DESCRIPTION = "One row per cell of closed loops, all tenants together; empty without."
+DESCRIPTION = "One row per cell of closed loops, all tenants together; empty if there is none."
 TITLE = "Knees of closed loops"
 NOTE = (
     "Fitted to the throughput of all tenants together over their requests in flight: at the knee"
@@ -38,37 +38,42 @@ SCHEMA = Schema(
         column("levels", WHOLE, "", "levels at which the server was what limited"),
         column("law", TEXT, "", "the law that they speak for (docs/explanation/closed-loops.md):"
                " queueing network or universal scalability law",
-               null=True, words=(QUEUEING, UNIVERSAL)),
+               null=True, choices=(QUEUEING, UNIVERSAL)),
         column("knee", REAL, "requests", "requests in flight, of all tenants, at which the two"
                " asymptotes of the throughput meet: R/D, of the universal law 1/sigma"),
         column("knee_low", REAL, "requests", "its 95 % interval by the profile, lower end"),
-        column("knee_high", REAL, "requests", "upper end; infinite where no level bounds it"),
+        column("knee_high", REAL, "requests", "upper end of that interval; infinite if no level"
+                                              " bounds it"),
         column("knee_rps", REAL, "requests/s", "the fitted throughput there, with a whole number in"
                " flight"),
         column("bracketed", FLAG, "", "whether levels were measured on both sides of the knee"),
         column("single_rps", REAL, "requests/s", "fitted throughput of one request in flight: 1/R,"
                " lambda of the universal law"),
-        column("single_low_rps", REAL, "requests/s", "its 95 % interval, lower end"),
+        column("single_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
+                                                     " column above"),
         column("single_high_rps", REAL, "requests/s", "upper end"),
         column("saturated_rps", REAL, "requests/s", "throughput that more requests in flight do not"
                " raise: 1/D, lambda/sigma of the universal law, never reached where it has a"
                " kappa"),
-        column("saturated_low_rps", REAL, "requests/s", "its 95 % interval, lower end"),
-        column("saturated_high_rps", REAL, "requests/s", "upper end; infinite where no level bounds"
-               " it"),
+        column("saturated_low_rps", REAL, "requests/s", "lower end of the 95 % interval of the"
+                                                        " column above"),
+        column("saturated_high_rps", REAL, "requests/s", "upper end of that interval; infinite"
+               " if no level bounds it"),
         column("kappa", REAL, "", "coherency of the universal law; null of the queueing network",
                least=0),
-        column("kappa_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("kappa_low", REAL, "", "lower end of the 95 % interval of the column above",
+               least=0),
         column("kappa_high", REAL, "", "upper end", least=0),
         column("highest", REAL, "requests", "requests in flight beyond which throughput falls,"
                " sqrt((1 - sigma) / kappa); infinite where it does not, null of the queueing"
                " network"),
-        column("highest_low", REAL, "requests", "its 95 % interval, lower end"),
+        column("highest_low", REAL, "requests", "lower end of the 95 % interval of the column"
+                                                " above"),
         column("highest_high", REAL, "requests", "upper end"),
         column("error", REAL, "share", "root mean square of the relative deviations from the fit",
                most=inf),
         column("verdict", TEXT, "", "ok, failed or infeasible (a grid's setting without a model)",
-               words=("ok", "failed", "infeasible")),
+               choices=("ok", "failed", "infeasible")),
         column("reason", TEXT, "", "why there is no knee, or none between levels"),
     ],
     key=("cell",),

@@ -1,4 +1,5 @@
-"""Table `operating_point_draws`: joint draws of what one server carries, for how sure a plan is."""
+"""Table `operating_point_draws`: joint draws of the capacity of one server, for the uncertainty
+of plans."""
 
 from __future__ import annotations
 

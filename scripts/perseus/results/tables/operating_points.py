@@ -1,4 +1,4 @@
-"""Table `operating_points`: what one server carries, by which fleets are planned."""
+"""Table `operating_points`: the capacity of one server, for planning fleets."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ DESCRIPTION = (
 )
 TITLE = "What one server carries"
 NOTE = (
-    "Requests/s of one image that a server carries of each of its models at the same time. A server"
-    " may get less of any model, but not more of one model instead of another. Plans rest on the"
-    f" lower limit: a server carries more with a probability of {1 - LOWER:.2f}. To plan by hand,"
-    " add servers until their lower limits cover the demand for each model. If several mixes cover"
-    " it, take the one with most to spare: the one whose scarcest model has the highest lower limit"
-    " in proportion to its demand. Shared rates are corrected to the speed that the host had when"
-    " models were measured alone, so they may differ from the table of peaks. A lower limit may be"
-    " above a certified rate. Plan by the lower limit: it weighs all windows."
+    "Requests/s of one image that a server carries of each of its models at the same time. A"
+    " server may get less of any model, but not more of one model instead of another. Plans use"
+    f" the lower limit: a server carries more with a probability of {1 - LOWER:.2f}. To plan by"
+    " hand, add servers until their lower limits cover the demand for each model. If several"
+    " mixes cover it, take the one with most to spare: the one whose scarcest model has the"
+    " highest lower limit in proportion to its demand. Shared rates are corrected to the speed"
+    " that the host had when models were measured alone, so they may differ from the table of"
+    " peaks. A lower limit may be above a certified rate. Plan by the lower limit: it weighs all"
+    " windows."
 )
 SHOWN = {
     "server": "server",
@@ -41,7 +42,7 @@ SCHEMA = Schema(
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line"),
         column("preset", TEXT, "", "how much evidence was collected"),
-        column("mix", TEXT, "", "the load line in words"),
+        column("mix", TEXT, "", "text of the load line"),
         column("model", TEXT, "", "a model of its tenants"),
         column("lower_rps", REAL, "requests/s", "what one server carries of it, lower limit: the"
                f" {LOWER:.0%} quantile; of shared lines at the speed that the host had in the"

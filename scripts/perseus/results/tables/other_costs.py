@@ -1,4 +1,4 @@
-"""Table `other_costs`: the same by the other prices of the servers, of other regions, say."""
+"""Table `other_costs`: costs at the other prices of the servers, for example in other regions."""
 
 from __future__ import annotations
 

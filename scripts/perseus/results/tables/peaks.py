@@ -1,4 +1,4 @@
-"""Table `peaks`: what each load line reaches."""
+"""Table `peaks`: the peak of each load line."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def _is_answered(
 SCHEMA = Schema(
     [
         *LOAD_LINE,
-        column("device", TEXT, "", "cpu or gpu", words=("cpu", "gpu")),
+        column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("runtime", TEXT, "", "what executes the networks inside Triton: the server's in the"
                " configuration, the backend of a `served_model`"),
         PRECISION,
         column("certified_rps", REAL, "requests/s", "highest total rate that passed fresh windows"
                " in every repeat"),
-        column("estimate_rps", REAL, "requests/s", "most likely limit of the server, all tenants"
+        column("estimate_rps", REAL, "requests/s", "estimated limit of the server, all tenants"
                " together, mean of the repeats that found one"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
         column("cliff", TEXT, "", "where latency leaps to over twenty times within 25 % of load,"
                " from within the SLA to beyond it; empty where it does not"),
-        column("others", TEXT, "", "the most that other processes used of the server's cores or GPU"
-               " in a window that counts, in any repeat; empty where it was at most a tenth"),
+        column("other_load", TEXT, "", "largest load of other processes on the server's cores or"
+               " GPUs in a valid window of any repeat; empty if it was at most 10 %"),
         column("first_failing_rps", REAL, "requests/s", "lowest total rate that failed above the"
                " certified one"),
         column("certified_scale", REAL, "", "certified_rps as point s of the load line", least=0),
@@ -58,9 +58,9 @@ SCHEMA = Schema(
         column("sharing_ratio_low", REAL, "", f"sharing_ratio: lower end {CI}", least=0),
         column("sharing_ratio_high", REAL, "", f"sharing_ratio: upper end {CI}", least=0),
         column("certified_sharing_ratio", REAL, "", "the same from certified rates only", least=0),
-        column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants, at"
-               " the estimates: far below 1, the client was not what limited; empty where a ceiling"
-               " is not known, or not to be trusted", least=0),
+        column("client_load", REAL, "", "sum of rate / ceiling of the client over the tenants,"
+               " at the estimates: far below 1, the client was not the limit; empty if a ceiling"
+               " is unknown or unreliable", least=0),
         column("requests", WHOLE, "requests", "requests counted in all windows and repeats"),
         column("measured_s", REAL, "s", "length of all windows and repeats", null=False),
     ],
@@ -74,7 +74,9 @@ SCHEMA = Schema(
             "certified_rps < first_failing_rps",
             lambda certified_rps, first_failing_rps: certified_rps < first_failing_rps,
         ),
-        holds("what is ok has a certified rate and an estimate", _is_answered, null=True),
+        holds(
+            "a row with verdict ok has a certified rate and an estimate", _is_answered, null=True
+        ),
     ],
 )  # fmt: skip
 
@@ -99,7 +101,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
         **with_ends("estimate_rps", peak.total().interval(), ("ci_low_rps", "ci_high_rps")),
         "first_failing_rps": failing_rps,
         "cliff": next((r.cliff for r in peak.records if r.cliff), ""),
-        "others": next((r.others for r in peak.records if r.others), ""),
+        "other_load": next((r.other_load for r in peak.records if r.other_load), ""),
         "certified_scale": certified_scale,
         **with_ends("estimate_scale", peak.point.interval(), ("ci_low_scale", "ci_high_scale")),
         "first_failing_scale": failing_scale,
@@ -112,7 +114,7 @@ def _row(peak: RepeatedPeak, alone: Alone, ratio: Quantity, client_load: float) 
 
 
 def runtime(peak: RepeatedPeak) -> str:
-    """What executes its networks; of several all, joined."""
+    """The runtime of its networks; several are joined."""
     served = peak.records[0].served_models
     backends = {name: model.backend for name, model in served.items()}
     of_tenants = (backends.get(name, peak.task.server.runtime) for name in peak.tenants)

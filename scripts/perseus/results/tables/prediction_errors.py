@@ -1,4 +1,4 @@
-"""Table `prediction_errors`: how far predictions of sharing are off, of mixes left out."""
+"""Table `prediction_errors`: errors of predicted sharing ratios of mixes that were left out."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ SCHEMA = Schema(
         column("preset", TEXT, "", "how much evidence was collected"),
         column("step", TEXT, "", f"step of the ladder, {', '.join(LadderStep)} "
                "(docs/explanation/frontier.md)",
-               words=LadderStep),
+               choices=LadderStep),
         column("left_out", TEXT, "", "what is not known when a mix is predicted: the mix, one of"
-               " its models (a prediction for each), or the server", words=Out),
+               " its models (a prediction for each), or the server", choices=Out),
         column("predictions", WHOLE, "", "mixes that could be predicted so", least=1),
         column("median_error", REAL, "share", "median of |predicted / measured - 1|",
                null=False, most=inf),

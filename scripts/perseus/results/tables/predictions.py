@@ -1,4 +1,4 @@
-"""Table `predictions`: how much each mix can share, as predicted, beside what was measured."""
+"""Table `predictions`: predicted sharing ratio of each mix beside the measured one."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ TITLE = "Predicted sharing"
 NOTE = (
     "Sum of rate / dedicated peak at the limit of a mix, as the steps of a ladder predict it from"
     " what each tenant did alone, none of them told of the mix itself: "
-    + "; ".join(f"{step}, {step.words}" for step in LadderStep)
+    + "; ".join(f"{step}, {step.description}" for step in LadderStep)
     + ". The step that predicts the other mixes best is taken, less its usual error; nine of ten"
-    " predictions are to lie within the interval. A pair needs no measuring where predictions are"
-    " no further off than a second measurement would be, or where its interval is narrow enough for"
-    " your question (predict: true of an experiment frontier leaves it out)."
+    " predictions are to lie within the interval. A pair needs no measurement where predictions"
+    " are no further off than a second measurement would be, or where its interval is narrow"
+    " enough for your question (predict: true of an experiment frontier leaves it out)."
 )
 SHOWN = {
     "server": "server",
@@ -55,8 +55,8 @@ SCHEMA = Schema(
                " sharing_ratio in the table savings; null where it was not measured", least=0),
         column("measured_low", REAL, "", f"its lower end {CI}", least=0),
         column("measured_high", REAL, "", f"its upper end {CI}", least=0),
-        column("predicted_ratio", REAL, "", "by the step that predicts the other mixes best, less"
-               " its usual error there; null where too few were measured", least=0),
+        column("predicted_ratio", REAL, "", "by the model that predicts the other mixes best,"
+               " minus its usual error; null if too few mixes were measured", least=0),
         column("predicted_low", REAL, "", f"lower end {INTERVAL}", least=0),
         column("predicted_high", REAL, "", f"upper end {INTERVAL}", least=0),
         column("within", REAL, "share", "half of that interval: how far off nine predictions of"
@@ -65,14 +65,14 @@ SCHEMA = Schema(
                " second measurement would be"),
         column("error", REAL, "share", "predicted_ratio / measured_ratio - 1", least=-1, most=inf),
         column("step", TEXT, "", f"the step of the ladder that predicts: {', '.join(LadderStep)}"
-               " (docs/explanation/frontier.md), or empty", words=("", *LadderStep)),
+               " (docs/explanation/frontier.md), or empty", choices=("", *LadderStep)),
         *(
-            column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.words}", least=0)
+            column(f"{step.lower()}_ratio", REAL, "", f"by {step}: {step.description}", least=0)
             for step in LadderStep
         ),
         column("mixes_known", WHOLE, "", "other mixes of different models on the server that were"
                " measured; of a pair that was not, one of each group of models"),
-        column("reason", TEXT, "", "why there is no prediction, in words"),
+        column("reason", TEXT, "", "why there is no prediction"),
     ],
     key=("server", "preset", "mix"),
     holds=[
@@ -114,5 +114,7 @@ def _row(of: PredictedMix) -> Row:
         "step": of.best.step if of.best else "",
         **{f"{step.lower()}_ratio": of.ratio(step) for step in LadderStep},
         "mixes_known": of.mixes_known,
-        "reason": "" if of.best else why_none(what, of.mixes_known, noise_of(of.others), of.missed),
+        "reason": ""
+        if of.best
+        else why_none(what, of.mixes_known, noise_of(of.other_mixes), of.missed),
     }

@@ -1,4 +1,4 @@
-"""Table `recommendations`: of each grid the setting to take, for each model and each mix."""
+"""Table `recommendations`: the recommended setting of each grid, for each model and mix."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ TITLE = "Recommended settings"
 NOTE = (
     "The cheapest setting with a certified rate that keeps the bounds of the grid. It is clear"
     f" where it is the cheapest with a probability of at least {SURE:g}, and the runner-up costs"
-    " more than the noise of the host explains (experiment aa; not known without one). Single runs"
-    " do not know what lies between one start of a server and the next."
+    " more than the noise of the host explains (experiment aa; not known without one). A single"
+    " run excludes the variation between server starts."
 )
 SHOWN = {
     "model or mix": "mix",
     "setting": "setting",
     "USD per million": ("usd_per_million_inferences", "ci_low_usd", "ci_high_usd"),
     "runner-up": "runner_up",
-    "its cost / the former": ("cost_ratio", "ratio_low", "ratio_high"),
+    "cost / cost of the recommended setting": ("cost_ratio", "ratio_low", "ratio_high"),
     "P(cheapest)": "probability_cheapest",
     "noise of the host": "noise_floor",
     "verdict": "verdict",
@@ -42,7 +42,7 @@ VERDICTS = ("clear", "too close to tell", "only one", "none")
 SCHEMA = Schema(
     [
         *GRID,
-        column("setting", TEXT, "", "the setting to take, in words; null where none is", null=True),
+        column("setting", TEXT, "", "the recommended setting; null if there is none", null=True),
         column("server", TEXT, "", "its server, with what that has otherwise", null=True),
         column("scenario", TEXT, "", "its server and tenants: one Triton model repository",
                null=True),
@@ -67,8 +67,8 @@ SCHEMA = Schema(
         column("settings", WHOLE, "", "settings that were measured"),
         column("excluded", WHOLE, "", "of these, without a certified rate or beyond a bound"),
         column("verdict", TEXT, "", "clear, too close to tell, only one (is left) or none",
-               words=VERDICTS),
-        column("words", TEXT, "", "the recommendation in words"),
+               choices=VERDICTS),
+        column("recommendation", TEXT, "", "the recommendation in words"),
     ],
     key=("grid", "mix", "load_line"),
     holds=[
@@ -86,7 +86,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
-    excluded = [each for each in comparison.others if each.peak is not None]
+    excluded = [each for each in comparison.unranked if each.peak is not None]
     row = {
         **dict.fromkeys(SCHEMA.names),
         **grid(study, comparison),
@@ -96,13 +96,13 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
         "verdict": "none",
     }
     if not comparison.ranked:
-        reasons = dict.fromkeys(f"{each.of.words}: {each.excluded}" for each in excluded)
-        return row | {"words": f"No setting is to be recommended ({'; '.join(reasons)})."}
+        reasons = dict.fromkeys(f"{each.of.description}: {each.excluded}" for each in excluded)
+        return row | {"recommendation": f"No setting is to be recommended ({'; '.join(reasons)})."}
     best = comparison.ranked[0]
     assert best.peak is not None
     usd = best.usd.interval()
     row |= {
-        "setting": best.of.words,
+        "setting": best.of.description,
         "server": best.of.server,
         "scenario": best.of.scenario,
         "certified_rps": float(best.peak.certified[1].sum()),
@@ -110,26 +110,26 @@ def _row(comparison: GridComparison, floor: float | None, study: str) -> Row:
         **with_ends("usd_per_million_inferences", usd, ("ci_low_usd", "ci_high_usd")),
         "probability_cheapest": comparison.probabilities[0],
     }
-    said = f"{best.of.words}: {_with_ends(usd)} USD per million inferences"
+    said = f"{best.of.description}: {_with_ends(usd)} USD per million inferences"
     if len(comparison.ranked) == 1:
         only = f"{said}. Of {row['settings']} settings it is the only one to be recommended."
-        return row | {"verdict": "only one", "words": only}
+        return row | {"verdict": "only one", "recommendation": only}
     runner_up = comparison.ranked[1]
     ratio = runner_up.usd.over(best.usd).interval()
     clear = comparison.probabilities[0] >= SURE and ratio.value - 1 > (floor or 0)
-    what = f"{runner_up.of.words} costs {_with_ends(ratio)} times as much"
+    what = f"{runner_up.of.description} costs {_with_ends(ratio)} times as much"
     return row | {
-        "runner_up": runner_up.of.words,
+        "runner_up": runner_up.of.description,
         **with_ends("cost_ratio", ratio, ("ratio_low", "ratio_high")),
         "verdict": "clear" if clear else "too close to tell",
-        "words": f"{said}. {'' if clear else 'Too close to tell: '}{what}"
+        "recommendation": f"{said}. {'' if clear else 'Too close to tell: '}{what}"
         f"{_sure(comparison.probabilities[0])}{_noise(floor)}.",
     }
 
 
 def _floor(comparison: GridComparison, floors: Mapping[str, float]) -> float | None:
-    """The highest of its servers'."""
-    servers = {each.of.server for each in (*comparison.ranked, *comparison.others)}
+    """The highest noise floor of its servers."""
+    servers = {each.of.server for each in (*comparison.ranked, *comparison.unranked)}
     return max((floors[name] for name in servers & floors.keys()), default=None)
 
 

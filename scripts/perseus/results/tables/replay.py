@@ -27,7 +27,7 @@ class Minute(BaseModel):
 
 
 class Burst(BaseModel):
-    """A burst, and how long after it the server had recovered; None if it had not."""
+    """A burst, and its recovery time; None if the server had not recovered."""
 
     start_s: int
     end_s: int
@@ -36,7 +36,7 @@ class Burst(BaseModel):
 
 
 class Fidelity(BaseModel):
-    """How exactly the requests of a window were sent when they should have been."""
+    """How close actual send times are to intended send times."""
 
     lag_p50_ms: Number
     lag_p99_ms: Number
@@ -46,7 +46,7 @@ class Fidelity(BaseModel):
 
 
 class Offered(BaseModel):
-    """What became of one tenant's requests in one window."""
+    """The result of one tenant in one window."""
 
     phase: str
     tenant: str
@@ -65,20 +65,20 @@ class Offered(BaseModel):
     within_each_s: tuple[int, ...]
 
     @property
-    def worst_recovery_s(self) -> float:
-        """The longest; infinite where one was not over at the end, NaN without bursts."""
+    def longest_recovery_s(self) -> float:
+        """The longest recovery; infinite if one had not ended, NaN without bursts."""
         found = [np.inf if each.recovery_s is None else each.recovery_s for each in self.bursts]
         return max(found, default=np.nan)
 
     @property
     def dispersion(self) -> float:
-        """The index of dispersion of the counts of seconds; NaN without requests."""
+        """The index of dispersion of the counts per second; NaN without requests."""
         counts = np.array(self.requests_each_s)
         return float(counts.var() / counts.mean()) if counts.any() else np.nan
 
 
 class ReplayRecord(Record):
-    """What became of arrivals that were offered together and alone."""
+    """The results of arrivals that were offered together and alone."""
 
     kind: ClassVar[str] = "replay"
 
@@ -96,13 +96,13 @@ class ReplayRecord(Record):
         return Run.model_validate(self.task.run)
 
     def of(self, phase: str, tenant: str) -> Offered | None:
-        """None where the phase was not measured."""
+        """The result of a tenant in a phase; None if the phase was not measured."""
         same = (each for each in self.offered if (each.phase, each.tenant) == (phase, tenant))
         return next(same, None)
 
 
 RECORD = ReplayRecord
-DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty without."
+DESCRIPTION = "One row per phase (together, alone) and tenant of a replay; empty if there is none."
 TITLE = "Bursts and traces"
 NOTE = (
     "The same arrivals offered to all tenants together (shared) and to each alone on the same"
@@ -134,9 +134,9 @@ SCHEMA = Schema(
         column("tenant", TEXT, "", "name of the tenant"),
         column("model", TEXT, "", "model of the tenant"),
         column("phase", TEXT, "", "shared (all tenants together) or alone, with the same arrivals",
-               words=PHASES),
+               choices=PHASES),
         column("process", TEXT, "", "poisson, gamma, mmpp or trace",
-               words=("poisson", "gamma", "mmpp", "trace")),
+               choices=("poisson", "gamma", "mmpp", "trace")),
         column("duration_s", REAL, "s", "length of the arrivals", null=False),
         column("rate_rps", REAL, "requests/s", "mean rate that was asked for"),
         column("offered_rps", REAL, "requests/s", "mean rate of the arrivals as they were drawn"),
@@ -144,8 +144,8 @@ SCHEMA = Schema(
         column("dispersion", REAL, "", "variance over mean of the arrivals per second (index of"
                " dispersion): 1 of Poisson arrivals", least=0),
         column("requests", WHOLE, "requests", "requests, without the unsent", null=True),
-        column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", "number of independent requests with the"
+               " same evidence (docs/explanation/verdict.md)"),
         column("errors", WHOLE, "requests", "requests that failed or timed out, or were not sent",
                null=True),
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
@@ -165,8 +165,8 @@ SCHEMA = Schema(
                null=True),
         column("worst_recovery_s", REAL, "s", "longest time from the end of a burst until the"
                " server had recovered; infinite where it had not when the window ended"),
-        column("most_in_flight", WHOLE, "requests", "most requests at a time that were intended and"
-               " not answered", null=True),
+        column("most_in_flight", WHOLE, "requests", "largest number of requests that were due"
+               " and not yet answered", null=True),
         column("lag_p50_ms", REAL, "ms", "median of the send lag (sent - intended)"),
         column("lag_p99_ms", REAL, "ms", "its 99th percentile"),
         column("lag_max_ms", REAL, "ms", "its maximum"),
@@ -175,8 +175,8 @@ SCHEMA = Schema(
         column("client_cpu", REAL, "cores", "CPU time of the client over the wall time"),
         column("verdict", TEXT, "", "ok, sla_missed, client_limited, disturbed, failed, blocked, or"
                " infeasible (a grid's setting without a model)",
-               words=(*ReplayVerdict, "failed", "blocked", "infeasible")),
-        column("reason", TEXT, "", "why not ok, in words"),
+               choices=(*ReplayVerdict, "failed", "blocked", "infeasible")),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "tenant", "phase"),
     holds=[
@@ -214,7 +214,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _asked(record: ReplayRecord, tenant: MeasuredTenant, phase: str) -> Row:
-    """What is known of a phase before it is measured, with the verdict where it was not."""
+    """Columns of a phase that are known before its measurement, with the verdict if it was not
+    measured."""
     return {
         **cell(record.task),
         "tenant": tenant.name,
@@ -243,7 +244,7 @@ def _found(found: Offered, window: Row) -> Row:
         "worst_minute_requests": minute.requests,
         "worst_minute_attained": minute.within / minute.requests if minute.requests else np.nan,
         "bursts": len(found.bursts),
-        "worst_recovery_s": found.worst_recovery_s,
+        "worst_recovery_s": found.longest_recovery_s,
         "most_in_flight": found.most_in_flight,
         **found.fidelity.model_dump(),
         "verdict": found.verdict,

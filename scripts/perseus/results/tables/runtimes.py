@@ -19,8 +19,8 @@ from perseus.results.tables.peaks import runtime
 from perseus.study.setting import MARK
 
 DESCRIPTION = (
-    "One row per dedicated peak of a model that was measured with several runtimes or precisions;"
-    " empty without."
+    "One row per dedicated peak of a model that was measured with several runtimes or"
+    " precisions; empty if there is none."
 )
 TITLE = "Runtimes"
 NOTE = (
@@ -48,7 +48,7 @@ SCHEMA = Schema(
         column("model", TEXT, "", "name of the model"),
         column("preset", TEXT, "", "how much evidence was collected"),
         column("mix", TEXT, "", "the tenant, as in the table peaks"),
-        column("device", TEXT, "", "cpu or gpu", words=("cpu", "gpu")),
+        column("device", TEXT, "", "cpu or gpu", choices=("cpu", "gpu")),
         column("cores", WHOLE, "cores", "cores of the server", least=1),
         column("asked_precision", TEXT, "", "numeric precision as configured; empty where only the"
                " server knows"),
@@ -59,7 +59,7 @@ SCHEMA = Schema(
         column("scenario", TEXT, "", "server and tenants: one Triton model repository"),
         column("load_line", TEXT, "", "name of the load line, as in the table peaks"),
         column("verdict", TEXT, "", "as in the table peaks"),
-        column("reason", TEXT, "", "why not ok, in words"),
+        column("reason", TEXT, "", "why the verdict is not ok"),
         column("estimate_rps", REAL, "requests/s", "most likely limit"),
         column("ci_low_rps", REAL, "requests/s", f"estimate_rps: lower end {CI}"),
         column("ci_high_rps", REAL, "requests/s", f"estimate_rps: upper end {CI}"),
@@ -98,8 +98,8 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def questions(peaks: Peaks) -> Mapping[tuple[Hashable, ...], Peaks]:
-    """The dedicated peaks of a model that differ in runtime and precision only, by what they have
-    in common; those with a choice."""
+    """Dedicated peaks of a model that differ in runtime and precision only, by their common
+    settings; only those with a choice."""
     found: dict[tuple[Hashable, ...], list[RepeatedPeak]] = {}
     for peak in peaks:
         if peak.is_dedicated:
@@ -145,7 +145,7 @@ def _of_question(question: str, peaks: Peaks, study: str) -> Iterator[Row]:
 
 
 def _ranked(peaks: Peaks) -> list[RepeatedPeak]:
-    """Those with a limit, the fastest first."""
+    """Peaks with a limit, the fastest first."""
     return sorted((peak for peak in peaks if peak.is_known), key=lambda peak: -peak.total().value)
 
 

@@ -1,4 +1,5 @@
-"""Table `savings`: what sharing saves where servers are full, as a fraction of their cost."""
+"""Table `savings`: savings of sharing on full servers, relative to the cost of dedicated
+servers."""
 
 from __future__ import annotations
 
@@ -21,10 +22,9 @@ SCHEMA = Schema(
     [
         *LOAD_LINE,
         column("sharing_ratio", REAL, "", "sum of rate / dedicated peak over the tenants", least=0),
-        column("speed_change", REAL, "", "how many times as fast the server was as in the dedicated"
-               " cells, by what it answered each tenant alone (geometric mean); the dedicated peaks"
-               " in sharing_ratio are brought to each tenant's (docs/method.md, Sharing, cost and"
-               " saving)", least=0),
+        column("speed_change", REAL, "", "speed of the server relative to the dedicated cells,"
+               " by saturation probes (geometric mean over the tenants); sharing_ratio uses"
+               " dedicated peaks corrected for it (docs/explanation/sharing-ratio.md)", least=0),
         column("saving", REAL, "share", "1 - 1 / sharing_ratio, of the cost of dedicated servers;"
                " negative: sharing costs more", least=-inf),
         column("ci_low", REAL, "share", f"saving: lower end {CI}", least=-inf),
@@ -77,7 +77,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def _loaded(peak: RepeatedPeak, alone: Alone) -> list[tuple[str, RepeatedPeak | None]]:
-    """The tenants of the mix with their dedicated peaks, without those whose weight is 0."""
+    """Tenants of the mix with their dedicated peaks, without those of weight 0."""
     return [(peak.tenants[i], alone[i]) for i in peak.loaded]
 
 

@@ -1,4 +1,4 @@
-"""Table `slowdown`: every tenant beside every other, against itself alone at the same rate."""
+"""Table `slowdown`: latency of every tenant beside every other, relative to itself alone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perseus.results.study_results import StudyResults
 
 
 class SlowdownRecord(Record):
-    """What every tenant was seen to be alone and beside every other."""
+    """Windows of every tenant alone and beside every other tenant."""
 
     kind: ClassVar[str] = "slowdown"
 
@@ -45,7 +45,7 @@ class SlowdownRecord(Record):
 RECORD = SlowdownRecord
 DESCRIPTION = (
     "One row per tenant and tenant beside it; beside itself it is alone both times (A/A). Empty"
-    " without."
+    " if there is none."
 )
 TITLE = "Slowdown of each pair"
 NOTE = (
@@ -85,14 +85,16 @@ SCHEMA = Schema(
         column("mean_ms", REAL, "ms", "mean latency beside the other, likewise"),
         column("slowdown", REAL, "", "mean latency beside the other / alone, geometric mean of the"
                " comparisons", least=0),
-        column("slowdown_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column above",
+               least=0),
         column("slowdown_high", REAL, "", "upper end", least=0),
         column("alone_p95_ms", REAL, "ms", "95th percentile of the latency alone, geometric mean"
                " of the windows"),
         column("p95_ms", REAL, "ms", "95th percentile beside the other, likewise"),
         column("p95_slowdown", REAL, "", "p95 beside the other / alone, geometric mean of the"
                " comparisons", least=0),
-        column("p95_slowdown_low", REAL, "", "its 95 % interval, lower end", least=0),
+        column("p95_slowdown_low", REAL, "", "lower end of the 95 % interval of the column above",
+               least=0),
         column("p95_slowdown_high", REAL, "", "upper end", least=0),
         column("beyond_noise", FLAG, "", "whether slowdown differs from that of the tenant beside"
                " itself (A/A): the 95 % interval of their ratio leaves 1 out; null there",
@@ -100,8 +102,8 @@ SCHEMA = Schema(
         column("verdict", TEXT, "", "ok, infeasible (the server does not keep up with the pair,"
                " or with the tenant even alone), uncertified (no requests, or alone not all were"
                " answered), client_limited, disturbed, throttled, failed or blocked",
-               words=VERDICTS),
-        column("reason", TEXT, "", "why not ok, in words"),
+               choices=VERDICTS),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "tenant", "beside"),
     holds=[
@@ -136,7 +138,7 @@ def rows(results: StudyResults) -> Iterator[Row]:
 
 
 def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]:
-    """What the steps tell of each pair that was compared."""
+    """Slowdowns of each compared pair, from the steps."""
     compared: dict[Pair, list[SlowdownComparison]] = {}
     for each in comparisons(steps):
         compared.setdefault(each.pair, []).append(each)
@@ -164,11 +166,11 @@ def of_pairs(steps: Sequence[Step], rng: np.random.Generator) -> dict[Pair, Row]
 
 
 def _ending(compared: Sequence[SlowdownComparison]) -> tuple[Outcome, str]:
-    """How comparing a pair ended.
+    """Outcome and reason of a pair.
 
-    A spoilt comparison is left out, as long as there is another, and so is one without all answers
-    to its tenant alone. A pair with which the server did not keep up decides: its latencies would
-    have grown with the window.
+    An invalid comparison is left out if there is another, and so is a comparison without all
+    responses to its tenant alone. A pair with which the server did not keep up decides: its
+    latencies would have grown with the window.
     """
     endings = [each.ending for each in compared]
     for decides in (Outcome.INFEASIBLE, Outcome.OK):
@@ -196,7 +198,7 @@ def _usual(values_ms: Sequence[float]) -> float:
 
 
 def _beyond(pair: Pair, slowdowns: Mapping[Pair, Quantity]) -> bool | None:
-    """Whether a slowdown differs from the tenant's A/A; None of that itself, or without it."""
+    """Whether a slowdown differs from the tenant's A/A; None for the A/A itself, or without it."""
     tenant, beside = pair
     if tenant == beside or (tenant, tenant) not in slowdowns:
         return None

@@ -1,5 +1,5 @@
-"""Table `soak`: how latency, memory and open files drift under the same load, and what of it goes
-unanswered."""
+"""Table `soak`: drift of latency, memory and open files under constant load, and requests
+without a response."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ UNANSWERED = "unanswered requests"
 
 
 class Reading(BaseModel):
-    """What the server's processes held between two windows; NaN where that is unknown."""
+    """Memory and open files of the server between two windows; NaN if unknown."""
 
     time_ns: int
     memory_bytes: Number
@@ -37,12 +37,12 @@ class Reading(BaseModel):
 
 @dataclass(frozen=True)
 class Series:
-    """Values of a quantity over the hours since the first window, shape (n,); infinite where so
-    much was unanswered.
+    """Values of a quantity over the hours since the first window, shape (n,); infinite if too many
+    requests got no response.
 
-    It is of a tenant, or of the server as a whole. Its changes are shares of its level, or of a
-    `scale` if it has one; percentages are of so many `requests`. `exceedance` is the share of all
-    requests that took longer than the SLA, of which `allowed` may; NaN of other quantities.
+    It is of a tenant, or of the server as a whole. Its changes are relative to its level, or to
+    `scale` if given; percentages are of `requests`. `exceedance` is the share of all requests
+    that took longer than the SLA, of which `allowed` may; NaN of other quantities.
     """
 
     quantity: str
@@ -57,7 +57,7 @@ class Series:
 
 
 class SoakRecord(Record):
-    """What the same load for hours found."""
+    """The result of a soak test."""
 
     kind: ClassVar[str] = "soak"
 
@@ -72,8 +72,8 @@ class SoakRecord(Record):
     )
 
     def series(self) -> list[Series]:
-        """Of each tenant the median and the percentile of its SLA, and what went unanswered, in
-        valid windows; then what the server held."""
+        """For each tenant, the median, the percentile of its SLA and the requests without a
+        response, in valid windows; then memory and open files of the server."""
         windows = self.windows()
         start_ns = min((row["start_ns"] for row in windows), default=0)
         found = []
@@ -110,7 +110,7 @@ def _series(
     values: Floats,
     start_ns: int,
 ) -> Series:
-    """Without what is unknown."""
+    """A series without unknown values."""
     known, hours = ~np.isnan(values), (np.array(times_ns) - start_ns) / HOUR_NS
     return Series(quantity, tenant, unit, hours[known], values[known])
 
@@ -155,7 +155,7 @@ SCHEMA = Schema(
         column("unit", TEXT, "", "of level and change: ms, MB (10^6 bytes), files or % (of the"
                " requests)"),
         column("rate_rps", REAL, "requests/s", "offered rate of the tenant; null of the server"),
-        column("windows", WHOLE, "windows", "windows that say something of it, warm-up included"),
+        column("windows", WHOLE, "windows", "windows with a value, warm-up included"),
         column("warm_up_hours", REAL, "h", "from the first window to the first that counts"),
         column("hours", REAL, "h", "from the first that counts to the last"),
         column("level", REAL, "see unit", "where the fitted line begins, after the warm-up",
@@ -166,7 +166,7 @@ SCHEMA = Schema(
         column("high_per_hour", REAL, "unit/h", "upper end", least=-inf),
         column("drift", TEXT, "", "grows, falls, steady, too short to tell or infinite at times:"
                " in windows in which more went unanswered than the percentile leaves out",
-               words=Trend),
+               choices=Trend),
         column("exceedance", REAL, "share", "of the percentile of the SLA, all requests in these"
                " windows that took longer than the SLA, or had no answer", most=1),
         column("allowed", REAL, "share", "of it, what the SLA lets be late", most=1),
@@ -178,8 +178,8 @@ SCHEMA = Schema(
                " 1 % of the requests went unanswered, as surely over 1 % of all from there on did"
                " (docs/explanation/soak.md); null where there is none"),
         column("verdict", TEXT, "", "ok, infeasible (the server died under the load), blocked,"
-               " client_limited, disturbed, throttled or failed", words=VERDICTS),
-        column("reason", TEXT, "", "why not ok, in words"),
+               " client_limited, disturbed, throttled or failed", choices=VERDICTS),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "tenant", "quantity"),
     holds=[
@@ -220,7 +220,8 @@ def _row(record: SoakRecord, series: Series) -> Row:
 
 
 def _unanswered(series: Series) -> Row:
-    """How many requests went unanswered, and from when on too many; nothing of other quantities."""
+    """Number of requests without a response, and since when there are too many; empty for other
+    quantities."""
     if series.requests is None:
         return dict.fromkeys(("requests", "unanswered", "failing_from_hours"))
     unanswered = np.round(series.requests * series.values / 100)
@@ -232,8 +233,8 @@ def _unanswered(series: Series) -> Row:
 
 
 def failing(requests: NDArray[np.int64], unanswered: Floats) -> NDArray[np.bool_]:
-    """In which windows over 1 % of the requests went unanswered, as of all from there on surely
-    did: by Clopper and Pearson's interval, of which one of few is no proof. All of shape (n,)."""
+    """Windows in which over 1 % of the requests got no response, if the same holds significantly
+    for all later windows (Clopper and Pearson). All arrays have shape (n,)."""
     later, lost = (np.cumsum(each[::-1])[::-1] for each in (requests, unanswered))
     surely = special.betaincinv(lost, later - lost + 1, TAIL) > 1 - ANSWERED
     return np.asarray(surely & (unanswered > (1 - ANSWERED) * requests))

@@ -26,7 +26,7 @@ class Start(BaseModel):
 
 
 class StartupRecord(Record):
-    """What starting a server again and again took."""
+    """The starts of a `startup` cell."""
 
     kind: ClassVar[str] = "startup"
 
@@ -40,7 +40,7 @@ class StartupRecord(Record):
 RECORD = StartupRecord
 DESCRIPTION = (
     "One row per start of a server and tenant; of a cell in which none started, one per tenant,"
-    " which says why. Empty without."
+    " which says why. Empty if there is none."
 )
 TITLE = "Starts of servers"
 NOTE = (
@@ -68,7 +68,7 @@ SCHEMA = Schema(
                " where none started", null=True, least=1),
         column("page_cache", TEXT, "", "warm or cold: whether the model files were left in the page"
                " cache, or the system was asked to take them out", null=True,
-               words=("warm", "cold")),
+               choices=("warm", "cold")),
         column("resident_share", REAL, "share", "pages of the scenario's model files that lay in"
                " memory before the start: what was had of that"),
         column("ready_s", REAL, "s", "from the start of the server to all models ready"),
@@ -80,8 +80,8 @@ SCHEMA = Schema(
         column("steady_inference_ms", REAL, "ms", "median latency of single requests after it"),
         column("verdict", TEXT, "", "of the cell: ok, failed (a start failed, and there was none"
                " after it), infeasible (a grid's setting without a model), blocked, client_limited"
-               ", disturbed or throttled", words=VERDICTS),
-        column("reason", TEXT, "", "why not ok, in words"),
+               ", disturbed or throttled", choices=VERDICTS),
+        column("reason", TEXT, "", "why the verdict is not ok"),
     ],
     key=("cell", "page_cache", "start", "tenant"),
 )  # fmt: skip

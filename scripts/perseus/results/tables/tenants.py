@@ -1,4 +1,4 @@
-"""Table `tenants`: each tenant at the certified point of a cell."""
+"""Table `tenants`: each tenant at the certified rate of a cell."""
 
 from __future__ import annotations
 
@@ -35,23 +35,26 @@ SCHEMA = Schema(
         column("dedicated_rps", REAL, "requests/s", "dedicated peak on the same server (estimate,"
                " mean of the repeats)"),
         column("requests", WHOLE, "requests", "requests of the last certified window", null=True),
-        column("effective_requests", REAL, "requests", "independent requests worth as much"
-               " (docs/explanation/verdict.md)"),
+        column("effective_requests", REAL, "requests", "number of independent requests with the"
+               " same evidence (docs/explanation/verdict.md)"),
         column("batches", WHOLE, "batches", "of the batch-means interval of the exceedance"
                " (docs/explanation/verdict.md)", null=True),
         column("errors", WHOLE, "requests", "requests that failed, timed out, were refused or"
                " were not sent", null=True),
         column("p50_ms", REAL, "ms", "median latency from the intended send"),
         column("p95_ms", REAL, "ms", "95th percentile of the latency"),
-        column("p95_low_ms", REAL, "ms", "its 95 % interval, lower end"),
-        column("p95_high_ms", REAL, "ms", "upper end; infinite where requests do not bound it"),
+        column("p95_low_ms", REAL, "ms", "lower end of the 95 % interval of the column above"),
+        column("p95_high_ms", REAL, "ms", "upper end of that interval; infinite if the requests"
+                                          " do not bound it"),
         column("p99_ms", REAL, "ms", "99th percentile of the latency"),
         column("alone_p95_ms", REAL, "ms", "p95_ms of the tenant alone on the same server at the"
                " same rate; null in dedicated scenarios"),
         column("slowdown", REAL, "", "p95_ms / alone_p95_ms: what the other tenants cost it",
                least=0),
-        column("slowdown_low", REAL, "", "its 95 % interval, lower end (both p95 vary)", least=0),
-        column("slowdown_high", REAL, "", "upper end; infinite where requests do not bound it",
+        column("slowdown_low", REAL, "", "lower end of the 95 % interval of the column above"
+                                         " (both p95 vary)", least=0),
+        column("slowdown_high", REAL, "", "upper end of that interval; infinite if the requests"
+                                          " do not bound it",
                least=0),
         column("sla_percentile", REAL, "%", "percentile that the SLA binds", null=False),
         column("sla_ms", REAL, "ms", "the SLA: latency at that percentile", null=False),
@@ -66,8 +69,8 @@ SCHEMA = Schema(
         column("unloaded_p50_ms", REAL, "ms", "median latency of single requests without load"),
         column("first_inference_ms", REAL, "ms", "the tenant's very first request"),
         column("startup_s", REAL, "s", "from the start of the server to all models ready"),
-        column("preprocessing", TEXT, "", "where pictures become tensors: client (beforehand) or"
-               " server; empty where requests are tensors anyway", words=("", "client", "server")),
+        column("preprocessing", TEXT, "", "where pictures become tensors: client (before windows)"
+               " or server; empty if requests are tensors", choices=("", "client", "server")),
         column("request_bytes", REAL, "bytes", "input of a request, mean"),
         column("client_cpu_ms", REAL, "ms", "CPU time of the tenant's client per request"),
         column("client_preprocess_ms", REAL, "ms", "CPU time in which the client makes the tensors"
@@ -147,7 +150,7 @@ def _of_cell(
 
 
 def _rates_rps(record: PeakRecord, scale: float) -> list[float]:
-    """The same of an end of an interval, which may be open: who is held stays at its rate."""
+    """Rates at an end of an interval, which may be open; tenants at fixed rates keep them."""
     line = zip(record.line.base_rps, record.line.direction_rps, strict=True)
     return [base + scale * more if more else base for base, more in line]
 

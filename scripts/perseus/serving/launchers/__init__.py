@@ -1,4 +1,4 @@
-"""The launchers: each is a module of its name with a function `serve`, which `launch` describes.
+"""Launchers: each is a module of its name with a function `serve`, which `launch` describes.
 
-What follows from a launcher for the rest of the study is in `study.launchers.LAUNCHERS`.
+Properties of launchers that the rest of the study needs are in `study.launchers.LAUNCHERS`.
 """

@@ -1,4 +1,4 @@
-"""The launcher `apptainer`: a container of NVIDIA's Triton as a child of the measuring process."""
+"""The launcher `apptainer`: NVIDIA's Triton container as a child of the measuring process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """As `launch`."""
+    """Like `launch`."""
     return apptainer_triton(
         contents(server),
         repository,
@@ -96,7 +96,7 @@ def apptainer_triton(
 
 
 def apptainer_exec(engine: str, of: Container) -> list[str]:
-    """`apptainer exec`: a child process with this host's network and /dev/shm.
+    """Command line of `apptainer exec`: a child process with this host's network and /dev/shm.
 
     Raises ServerError for a path that --mount cannot hold.
     """
@@ -116,14 +116,14 @@ def apptainer_exec(engine: str, of: Container) -> list[str]:
 def apptainer_environment(
     environment: Mapping[str, str], gpus: Sequence[int | str]
 ) -> dict[str, str]:
-    """What `apptainer exec` runs with: --env would take the comma between two GPUs for its own."""
+    """Environment of `apptainer exec`; --env would split the list of GPUs at its comma."""
     if not gpus:
         return dict(environment)
     return {**environment, "APPTAINERENV_CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
 
 
 def _stop_child(name: str, process: subprocess.Popen[bytes]) -> None:
-    """End apptainer's server: the server first, so that the program can clean up after it."""
+    """Stop the server before apptainer, so that apptainer can clean up."""
     if process.poll() is None:
         with contextlib.suppress(psutil.Error):
             server = psutil.Process(find_server(process.pid, name) or process.pid)

@@ -8,8 +8,7 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """docker reads the value as CSV: without the quotation marks the second GPU would be an
-    option."""
+    """Options for GPUs. docker reads the value as CSV, so the list needs quotation marks."""
     return [f'--gpus="device={",".join(map(str, gpus))}"', "--ulimit=memlock=-1"]
 
 

@@ -40,7 +40,7 @@ def serve(
     say: Callable[[str], None],
     rate_limited_cores: int = 0,
 ) -> AbstractContextManager[RunningServer]:
-    """As `launch`; nothing takes long enough to be said."""
+    """Like `launch`; it needs no progress messages."""
     return embedded_triton(
         repository, log_path, cores, rate_limited_cores=rate_limited_cores, gpus=server.gpus
     )

@@ -9,12 +9,12 @@ from perseus.serving.containers import serve_in_engine
 
 
 def gpu_options(gpus: Sequence[int | str]) -> list[str]:
-    """By the Container Device Interface."""
+    """Options for GPUs, by the Container Device Interface."""
     return [f"--device=nvidia.com/gpu={gpu}" for gpu in gpus]
 
 
 def user_options() -> list[str]:
-    """A rootless podman's container would have other ids outside than inside."""
+    """Options that keep user ids equal inside and outside of a rootless container."""
     return ["--userns=keep-id"] if os.getuid() else []
 
 

@@ -1,5 +1,5 @@
-"""What the parts of a configuration say about each other and about the machine: one module for each
-of its sections, and for what several say. Every check works on a definition whose form is right."""
+"""Checks of a configuration: one module for each section. Every check works on a definition that
+is valid by itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from perseus.study.problems import Problems
 def all_problems(
     study: Definition, folder: Path, prices: PriceList | None, most_cores: int | None
 ) -> Problems:
-    """Every problem with its place; paths in the configuration start from `folder`.
+    """Every problem with its place; paths in the configuration are relative to `folder`.
 
     prices: None where the list cannot be read. most_cores: that a server may have on this machine,
     None where it is not known.

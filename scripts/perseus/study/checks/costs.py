@@ -1,4 +1,4 @@
-"""How results are priced: currencies, days and commitments."""
+"""Checks of currencies, dates and commitments."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def problems(study: Definition) -> Problems:
     if costs.currency != "USD" and worth is None:
         yield (
             ("costs", "usd_per_currency_unit"),
-            f"is missing: currency is {costs.currency}, and results are in USD",
+            f"is missing: currency is {costs.currency}, but results are in USD",
         )
     if costs.currency == "USD" and worth not in (None, 1.0):
-        yield ("costs", "usd_per_currency_unit"), "is of other currencies only, and this is USD"
+        yield ("costs", "usd_per_currency_unit"), "applies to other currencies than USD only"
     if costs.priced_on is not None:
         try:
             datetime.date.fromisoformat(costs.priced_on)

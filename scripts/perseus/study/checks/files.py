@@ -1,4 +1,4 @@
-"""Files that a configuration names."""
+"""Checks of files that a configuration names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MOST_INTERVALS: Final = 10_000_000
 
 
 def brace_problems(at: Place, path: str) -> Problems:
-    """A path that Snakemake would misread."""
+    """Whether Snakemake would misread the path."""
     if "{" in path or "}" in path:
         yield at, f"{path!r} has a brace, which Snakemake takes for a wildcard (rename it)"
 
 
 def found(test: Callable[[], bool]) -> bool:
-    """What a test of a path says, and False where it raises: no file can have that name, or none
-    may be looked for there."""
+    """The result of a test of a path; False if the test raises, since no such file can exist or
+    be accessed."""
     try:
         return test()
     except OSError:
@@ -33,8 +33,8 @@ def found(test: Callable[[], bool]) -> bool:
 def trace_problems(
     at: Place, source: TraceSource, folder: Path, *, interval_s: float | None = None
 ) -> Problems:
-    """Of a file of arrivals, whose path starts from `folder`. If it is cut into intervals of
-    `interval_s`, the unit of its times matters; else only the ratios of its gaps do."""
+    """Problems of a file of arrivals. With `interval_s` the unit of its times matters; otherwise
+    only the ratios of its gaps."""
     yield from brace_problems(at, source.file)
     try:
         recorded = read_named(folder, source, needs_unit=interval_s is not None).recorded
@@ -42,11 +42,11 @@ def trace_problems(
         yield at, str(error)
         return
     if not recorded.counts.any() or (interval_s is None and recorded.is_of_one_time):
-        wanted = "arrivals" if interval_s else "arrivals at two different times, at least"
+        wanted = "arrivals" if interval_s else "at least two arrivals at different times"
         yield at, f"{source} needs {wanted}"
     if interval_s and recorded.length_s > MOST_INTERVALS * interval_s:
         yield (
             at,
             f"{source.file!r} lasts {recorded.length_s / 86_400:,.0f} days, more than"
-            f" {MOST_INTERVALS:,} times interval_s: (is the unit of its times right?)",
+            f" {MOST_INTERVALS:,} times interval_s: (check the unit of its times)",
         )

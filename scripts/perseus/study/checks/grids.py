@@ -1,4 +1,4 @@
-"""Grids: how large they are, and which of their settings can be measured."""
+"""Checks of grids: their size, and which settings can be measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_SETTINGS: Final = 300
 
 
 def problems(study: Definition, most_cores: int | None) -> Problems:
-    """`most_cores`: that a server may have on this machine, None where it is not known."""
+    """`most_cores` is the largest number of cores of a server on this machine; None if unknown."""
     servers = {server.name: server for server in study.servers}
     models = {model.name: model for model in study.models}
     for i, item in enumerate(study.scenarios):
@@ -46,7 +46,7 @@ def _grid_problems(
 ) -> Problems:
     count = grid.size * len(servers)
     if not grid.vary.lists:
-        yield (*at, "vary"), "names nothing to vary (such as instances: [1, 2])"
+        yield (*at, "vary"), "names no key to vary (add one, such as instances: [1, 2])"
         return
     if count > MOST_SETTINGS:
         fewer = "" if grid.design == "one_at_a_time" else "design: one_at_a_time, or "
@@ -56,19 +56,19 @@ def _grid_problems(
         if server.price is None:
             yield (
                 at,
-                f"recommends the cheapest setting, and server {server.name!r} has no price (give it"
-                " a price:)",
+                f"recommends the cheapest setting, but server {server.name!r} has no price (give"
+                " it a price:)",
             )
         if grid.vary.cores and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "vary", "cores"),
-                f"server {server.name!r} is remote, and has the cores that it has (leave it out)",
+                f"server {server.name!r} is remote, so its cores cannot vary (remove it)",
             )
         if grid.at_most.joules_per_inference is not None and not _tells_energy(server):
             yield (
                 (*at, "at_most", "joules_per_inference"),
-                f"energy is measured of GPUs only, and server {server.name!r} has none (the"
-                " processors of its host do not tell theirs: /sys/class/powercap)",
+                f"energy is measured of GPUs only, but server {server.name!r} has none (this host"
+                " does not report the energy of its processors: /sys/class/powercap)",
             )
     made = list(variants(item, grid, servers, models))
     reasons = [why_not(variant, models, most_cores) for variant in made]
@@ -84,7 +84,7 @@ def _tells_energy(server: Server) -> bool:
 
 
 def why_not(variant: Variant, models: Mapping[str, Model], most_cores: int | None) -> str:
-    """Why a variant cannot be measured: the first reason; empty where it can."""
+    """The first reason why a variant cannot be measured; empty if it can."""
     return next(_reasons(variant, models, most_cores), "")
 
 
@@ -97,7 +97,7 @@ def _reasons(
         yield f"cores: this machine has {most_cores} for a server, and one or more for its client"
     joins = all(tenant.dynamic_batching for tenant in tenants)
     if variant.setting.get("preferred_batch_sizes") and not joins:
-        yield "preferred_batch_sizes: without dynamic batching nothing is joined"
+        yield "preferred_batch_sizes: without dynamic batching the server forms no batches"
     precisions = {tenant.precision or models[tenant.model].precision for tenant in tenants}
     is_cpu_here = here and server.device == "cpu" and most_cores is not None
     if "precision" in variant.setting and "bf16" in precisions and is_cpu_here and not has_bf16():

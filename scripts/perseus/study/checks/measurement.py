@@ -1,4 +1,4 @@
-"""The arrivals and the client of a study."""
+"""Checks of the arrivals and the client of a study."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.study.protocols import MOST_IN_FLIGHT
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """`folder` is where paths start from."""
+    """Paths are relative to `folder`."""
     if study.measurement.client.shared_memory:
         yield from _shared_memory_problems(study)
     yield from _in_flight_problems(study)
@@ -32,7 +32,7 @@ def _shared_memory_problems(study: Definition) -> Problems:
 
 
 def _in_flight_problems(study: Definition) -> Problems:
-    """Closed loops that would open more connections than a client process can."""
+    """Closed loops with more requests in flight than a client process allows."""
     client = study.measurement.client
     each = MOST_IN_FLIGHT[client.protocol]
     processes = 1 if client.processes == "auto" else client.processes
@@ -53,7 +53,7 @@ def _arrivals_problems(at: Place, arrivals: ArrivalProcess, folder: Path) -> Pro
     for key, only in (("cv", "gamma"), ("trace", "trace")):
         if getattr(arrivals, key) is not None and arrivals.process != only:
             process = repr(arrivals.process)
-            yield (*at, key), f"is of process: {only} only, and process is {process}"
+            yield (*at, key), f"applies to process: {only} only, but process is {process}"
     at = (*at, "trace")
     if arrivals.trace is not None:
         yield from trace_problems(at, arrivals.trace, folder)

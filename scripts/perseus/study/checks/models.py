@@ -40,7 +40,7 @@ def problems(study: Definition, folder: Path) -> Problems:
         if model.of_torchvision:
             for key in ("shape", "deterministic", "inputs", "values"):
                 if key in model.model_fields_set:
-                    text = "is of onnx: and served_model:, and none is given (leave it out)"
+                    text = "applies to models with onnx: or served_model: only (remove it)"
                     yield (*at, key), text
         if model.name not in served:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
@@ -90,10 +90,13 @@ def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
 def _example_problems(at: Place, model: Model, folder: Path) -> Problems:
     given = [key for key in ("inputs", "images", "values") if getattr(model, key) is not None]
     for key in given[1:]:
-        yield (*at, key), f"says what is sent, as {given[0]}: does (leave one out)"
+        yield (*at, key), f"sets the inputs, and so does {given[0]}: (remove one)"
     for key in ("layout", "scale", "mean", "std"):
         if key in model.model_fields_set and not (model.onnx and model.images):
-            yield (*at, key), "is of images: of an onnx: file, and there are none (leave it out)"
+            yield (
+                (*at, key),
+                "applies to the images: of an onnx: file only, and this model has none (remove it)",
+            )
     if model.values and model.values.low > model.values.high:
         yield (*at, "values", "low"), f"must be <= high, which is {model.values.high:g}"
     if model.inputs is not None:
@@ -107,17 +110,16 @@ def _served_problems(at: Place, model: Model) -> Problems:
         if key in model.model_fields_set:
             yield (
                 (*at, key),
-                "is of models that are brought to a server, and served_model: is given (leave one"
-                " out)",
+                "applies to models that the study deploys, not to a served_model: (remove one)",
             )
 
 
 def _onnx_problems(at: Place, model: Model, file: str, folder: Path) -> Problems:
     for key in ("architecture", "weights"):
         if key in model.model_fields_set:
-            yield (*at, key), "is of torchvision's models, and onnx: is given (leave one out)"
+            yield (*at, key), "applies to torchvision's models, not to an onnx: file (remove one)"
     if model.shape and model.input_size:
-        yield (*at, "input_size"), "is of sizes that shape: gives, too (leave one out)"
+        yield (*at, "input_size"), "sets the same sizes as shape: (remove one)"
     yield from brace_problems((*at, "onnx"), file)
     if not found((folder / file).is_file):
         yield (*at, "onnx"), f"there is no file {file!r} (of an ONNX model)"

@@ -1,4 +1,4 @@
-"""Servers that run elsewhere: their certificates, and headers that are kept from strangers."""
+"""Checks of remote servers: addresses, certificates, and headers that must stay secret."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ RESERVED |= {"transfer-encoding", "user-agent", "inference-header-content-length
 
 
 def remote_problems(at: Place, server: Server, folder: Path) -> Problems:
-    """Of the server at a place; `folder` is where paths start from."""
+    """Problems of the server at a place; paths are relative to `folder`."""
     at = (*at, "remote")
     elsewhere = LAUNCHERS[server.launcher].elsewhere
     if elsewhere and server.remote is None:
         yield at, f"is missing: launcher {server.launcher!r} needs to know its host:"
     if not elsewhere and server.remote is not None:
-        yield at, f"is of the launcher remote only, and launcher is {server.launcher!r}"
+        yield at, f"applies to launcher: remote only, but launcher is {server.launcher!r}"
     if server.remote is not None:
         yield from _address_problems(at, server.remote)
         yield from _tls_problems((*at, "tls"), server.remote, folder)
@@ -36,20 +36,20 @@ def _address_problems(at: Place, remote: Remote) -> Problems:
         if not _can_be_reached(address):
             yield (
                 (*at, key),
-                f"{address!r} is no address (parts of a name have 1 to 63 characters, ports end at"
-                " 65535)",
+                f"{address!r} is not an address (parts of a name have 1 to 63 characters, ports"
+                " end at 65535)",
             )
 
 
 def _given(remote: Remote) -> dict[str, str]:
-    """Addresses by their keys; those that are not given are the host's."""
+    """Addresses by key; those that are not given follow from the host."""
     found = {"host": f"[{remote.host}]" if ":" in remote.host else remote.host}
     keys = [key for key in ("grpc", "http", "metrics") if key in remote.model_fields_set]
     return found | {key: getattr(remote, key) for key in keys}
 
 
 def _can_be_reached(address: str) -> bool:
-    """Whether a host, host:port or URL is one that a socket takes."""
+    """Whether a host, host:port or URL has a valid form."""
     try:
         parts = urlsplit(address if "://" in address else f"//{address}")
         host, port = parts.hostname or "", parts.port
@@ -85,13 +85,13 @@ def _header_problems(at: Place, remote: Remote) -> Problems:
     names = [header.name for header in remote.headers]
     for i, name in enumerate(names):
         if name in RESERVED or name.startswith("grpc-") or name.endswith("-bin"):
-            yield (*at, i, "name"), f"{name!r} is not for us to set"
+            yield (*at, i, "name"), f"{name!r} is set by the transport itself"
         if name in names[:i]:
             yield (*at, i, "name"), f"{name!r} is listed twice"
 
 
 def _host(address: str) -> str | None:
-    """Of host:port or of a URL; None where there is none."""
+    """The host of host:port or of a URL; None if there is none."""
     try:
         return urlsplit(address if "://" in address else f"//{address}").hostname
     except ValueError:

@@ -1,4 +1,4 @@
-"""Scenarios: their servers, tenants and experiments, and names that would mean two things."""
+"""Checks of scenarios: their servers, tenants and experiments, and ambiguous names."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from perseus.study.server import Server
 from perseus.study.tenant import Tenant
 
 LONGEST_NAME: Final = 240
-"""Of a cell: a file's name may have 255 bytes, and those of logs end with more than its own."""
+"""Longest name of a cell: file names may have 255 bytes, and those of logs have a suffix."""
 
 
 def problems(study: Definition, folder: Path) -> Problems:
-    """`folder` is where paths start from."""
+    """Paths are relative to `folder`."""
     yield from duplicates("scenarios", [item.name for item in study.scenarios])
     yield from _tenant_conflicts(study)
     yield from _name_problems(study)
@@ -49,7 +49,8 @@ def problems(study: Definition, folder: Path) -> Problems:
 
 
 def _tenant_conflicts(study: Definition) -> Problems:
-    """A tenant's name stands for one set of settings: its dedicated peak is measured under it."""
+    """A tenant's name must have the same settings everywhere, since its dedicated peak is stored
+    under it."""
     used: dict[str, tuple[Place, Tenant]] = {}
     for i, item in enumerate(study.scenarios):
         for j, tenant in enumerate(item.tenants):
@@ -64,7 +65,8 @@ def _tenant_conflicts(study: Definition) -> Problems:
 
 
 def _name_problems(study: Definition) -> Problems:
-    """A dedicated scenario is named after its tenant, so no shared one on its server may be."""
+    """A shared scenario must not have the name of a tenant on its server, which names the
+    dedicated scenario."""
     dedicated: dict[tuple[str, str], Place] = {}
     for i, item in enumerate(study.scenarios):
         for j, tenant in enumerate(item.tenants):
@@ -82,8 +84,8 @@ def _name_problems(study: Definition) -> Problems:
 
 
 def _repeated_lines(study: Definition) -> Problems:
-    """Scenarios of one tenant are the same dedicated scenario: a load line of both has one
-    meaning."""
+    """Scenarios of one tenant are the same dedicated scenario, so equal load lines must have
+    equal settings."""
     known: dict[tuple[str, str, str], tuple[Place, object]] = {}
     alone = [(i, item) for i, item in enumerate(study.scenarios) if len(item.tenants) == 1]
     for i, item in alone:
@@ -105,7 +107,7 @@ def _repeated_lines(study: Definition) -> Problems:
 def tenant_problems(
     at: Place, tenant: Tenant, models: Mapping[str, Model], servers: Sequence[Server]
 ) -> Problems:
-    """Of a tenant on the servers of its scenario."""
+    """Problems of a tenant on the servers of its scenario."""
     if tenant.model not in models:
         hint = meant_or_known(tenant.model, list(models))
         yield (*at, "model"), f"{tenant.model!r} is not in models{hint}"
@@ -131,7 +133,7 @@ def tenant_problems(
         if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "priority"),
-                f"server {server.name!r} is remote, and priorities need a server that is started"
+                f"server {server.name!r} is remote, but priorities need a server that is started"
                 " here",
             )
         elif tenant.priority is not None and (tenant.intra_op_threads or 0) > server.cores:
@@ -149,8 +151,8 @@ def tenant_problems(
     if batching and tenant.max_batch_size == 1:
         yield (
             (*at, "dynamic_batching"),
-            "joins requests, and max_batch_size: 1 leaves nothing to join (raise one, or leave the"
-            " other out)",
+            "joins requests into batches, but max_batch_size is 1 (raise max_batch_size, or"
+            " remove dynamic_batching)",
         )
     if batching and any(size > tenant.max_batch_size for size in batching.preferred_batch_sizes):
         yield (
@@ -166,8 +168,8 @@ def _preprocessing_problems(
         kind = "a served_model" if model.is_served else "an ONNX file"
         yield (
             at,
-            f"{model.name!r} is {kind}, and only of torchvision's models it is known what pictures"
-            " must become (leave it out, or give the model an architecture:)",
+            f"{model.name!r} is {kind}, and Perseus knows the preprocessing of torchvision's"
+            " models only (remove it, or give the model an architecture:)",
         )
         return  # once it is left out, its server has nothing against it
     if tenant.preprocessing != "server":
@@ -175,20 +177,19 @@ def _preprocessing_problems(
     if tenant.priority is not None:
         yield (
             at,
-            "pictures are preprocessed out of turn, whatever the tenant's priority: says (leave one"
-            " of them out)",
+            "preprocessing on the server ignores the tenant's priority: (remove one of them)",
         )
     for server in servers:
         if LAUNCHERS[server.launcher].elsewhere:
             yield (
                 at,
-                f"server {server.name!r} is remote, and gets networks alone (preprocessing: client,"
-                " or a server that is started here)",
+                f"server {server.name!r} is remote, and Perseus deploys no preprocessing there"
+                " (use preprocessing: client, or a server that is started here)",
             )
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:
-    """A model in a precision that its server does not offer."""
+    """Precisions that the server does not support."""
     device = server.device
     if precision in RUNTIMES[server.runtime].precisions.get(device, (precision,)):
         return  # offered, or a runtime that does not run there at all, which is said of the server
@@ -237,12 +238,12 @@ def _experiment_problems(at: Place, item: ScenarioSettings, folder: Path) -> Pro
 
 
 def cell_name(server: str, scenario: str, run: str) -> str:
-    """That of a late repeat."""
+    """The longest name of a cell of the run."""
     return f"{server}.{scenario}.{run}.r100"
 
 
 def cell_name_problems(at: Place, names: Sequence[str], hint: str) -> Problems:
-    """Of names that are too long for files."""
+    """Names that are too long for files."""
     longest = max(names, key=len, default="")
     if len(longest) > LONGEST_NAME:
         yield (

@@ -1,4 +1,4 @@
-"""Models that a server has already: where they can be, and what is not for the study to say."""
+"""Checks of models that a server already has: allowed servers and settings."""
 
 from __future__ import annotations
 
@@ -53,28 +53,28 @@ def _tenant_problems(at: Place, tenant: Tenant, model: Model, servers: list[Serv
         if not LAUNCHERS[server.launcher].elsewhere:
             yield (
                 (*at, "model"),
-                f"{model.name!r} is a served_model, which a server elsewhere has, and server"
-                f" {server.name!r} is started here, launcher {server.launcher!r} (take a server of"
-                " launcher: remote, or onnx: in place of served_model:)",
+                f"{model.name!r} is a served_model, but server {server.name!r} is started here by"
+                f" launcher {server.launcher!r} (use a server with launcher: remote, or onnx:"
+                " instead of served_model:)",
             )
     for key in OF_THE_SERVER:
         if key in tenant.model_fields_set:
             yield (
                 (*at, key),
-                f"is what the server has set of {model.served_model!r}, a served_model (leave it"
-                " out)",
+                f"is a setting that the server has for {model.served_model!r}, a served_model"
+                " (remove it)",
             )
 
 
 def _named_twice(served: list[Served]) -> Problems:
-    """Its server counts the requests and the times of a model, whoever of us sent them."""
+    """Two tenants with the same model on a server: its statistics cannot distinguish them."""
     first: dict[str | None, Place] = {}
     for at, _, model in served:
         if first.setdefault(model.served_model, at) != at:
             yield (
                 (*at, "model"),
                 f"{model.served_model!r} is the model of {path(first[model.served_model])}, too,"
-                " and the server would not tell them apart (leave one out)",
+                " and the server cannot distinguish them (remove one)",
             )
 
 
@@ -83,8 +83,8 @@ def _experiment_problems(at: Place, item: ScenarioSettings, served: Tenant) -> P
         if experiment.starts_servers:
             yield (
                 (*at, i),
-                f"{experiment.kind!r} starts servers with their models, and that of {served.name!r}"
-                " is a served_model, which its server has already (leave the experiment out)",
+                f"{experiment.kind!r} starts servers, but the model of {served.name!r} is a"
+                " served_model of a server that runs already (remove the experiment)",
             )
 
 
@@ -92,13 +92,13 @@ def _grid_problems(at: Place, item: ScenarioSettings, model: Model) -> Problems:
     if item.grid is not None:
         yield (
             at,
-            f"varies what the server has set of {model.served_model!r}, a served_model (leave it"
-            " out)",
+            f"varies a setting that the server has for {model.served_model!r}, a served_model"
+            " (remove it)",
         )
 
 
 def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problems:
-    """Where models are brought to a server, those that it has of its own are foreign."""
+    """If the study deploys models, models that the server already has are foreign."""
     for i, server in enumerate(study.servers):
         if server.remote is None or server.remote.foreign_models == "allow":
             continue
@@ -110,10 +110,10 @@ def _foreign_problems(study: Definition, models: Mapping[str, Model]) -> Problem
             if tenant.model in models
         ]
         served = [name for name in tenants if models[name].is_served]
-        brought = [name for name in tenants if not models[name].is_served]
-        if served and brought:
+        deployed = [name for name in tenants if not models[name].is_served]
+        if served and deployed:
             yield (
                 ("servers", i, "remote", "foreign_models"),
-                f"must be allow: {brought[0]!r} is loaded where {served[0]!r}, a served_model, is"
+                f"must be allow: {deployed[0]!r} is loaded where {served[0]!r}, a served_model, is"
                 " (or give each a server of its own)",
             )

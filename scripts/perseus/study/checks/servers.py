@@ -1,14 +1,14 @@
-"""Servers: what their device, launcher and runtime allow, and what they cost."""
+"""Checks of servers: device, launcher, runtime and price."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from perseus.study.bought import UnpricedError
 from perseus.study.checks.files import brace_problems, found
 from perseus.study.checks.remotes import remote_problems
 from perseus.study.definition import Definition
 from perseus.study.launchers import LAUNCHERS
+from perseus.study.machine_price import UnpricedError
 from perseus.study.presentation import Costs
 from perseus.study.price_list import PriceList
 from perseus.study.pricing import price_of
@@ -18,8 +18,7 @@ from perseus.study.server import Server
 
 
 def problems(study: Definition, folder: Path, prices: PriceList | None) -> Problems:
-    """`folder` is where paths start from; without a price list, what servers cost is not looked
-    at."""
+    """Paths are relative to `folder`; without a price list, prices are not checked."""
     yield from duplicates("servers", [server.name for server in study.servers])
     for i, server in enumerate(study.servers):
         at: Place = ("servers", i)
@@ -32,7 +31,7 @@ def problems(study: Definition, folder: Path, prices: PriceList | None) -> Probl
 
 def _price_problems(at: Place, server: Server, prices: PriceList, costs: Costs) -> Problems:
     if server.price is None and server.other_prices:
-        yield (*at, "price"), "is missing: other_prices: has rows beside it (name one as price:)"
+        yield (*at, "price"), "is missing, although other_prices: has rows (move one to price:)"
     rows = {(*at, "other_prices", i): row for i, row in enumerate(server.other_prices)}
     if server.price is not None:
         rows = {(*at, "price"): server.price, **rows}
@@ -56,7 +55,7 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
         return
     if not LAUNCHERS[launcher].container:
         known = ", ".join(sorted(containers))
-        yield at, f"is of the launchers {known} only, and launcher is {launcher!r}"
+        yield at, f"applies to launcher: {known} only, but launcher is {launcher!r}"
     scheme, _, rest = image.rpartition("://")
     schemes = LAUNCHERS[launcher].image_schemes
     if LAUNCHERS[launcher].container and scheme not in ("", *schemes):
@@ -75,14 +74,14 @@ def _image_problems(at: Place, server: Server, folder: Path) -> Problems:
 
 
 def device_problems(at: Place, server: Server) -> Problems:
-    """GPUs that are missing or not used, and runtimes that the device or the launcher has not."""
+    """Missing or unused GPUs, and runtimes that the device or the launcher does not support."""
     if server.device == "gpu" and server.gpus is None:
         yield (
             (*at, "gpus"),
             "is missing: device is gpu (the numbers of its GPUs, such as [0])",
         )
     if server.device == "cpu" and server.gpus is not None:
-        yield (*at, "gpus"), "is of device: gpu only, and device is 'cpu'"
+        yield (*at, "gpus"), "applies to device: gpu only, but device is 'cpu'"
     able = [name for name, each in RUNTIMES.items() if server.device in each.precisions]
     if server.runtime not in able:
         yield (

@@ -1,4 +1,4 @@
-"""Checks of the store that results are logged to."""
+"""Checks of the tracking store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perseus.study.problems import Problems
 
 
 def problems(study: Definition) -> Problems:
-    """A store that MLflow's client does not reach by its URI alone, or a password in the URI."""
+    """A store that MLflow cannot reach by its URI alone, or a password in the URI."""
     uri = study.track.mlflow
     if uri is None:
         return

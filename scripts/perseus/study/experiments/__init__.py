@@ -1,4 +1,4 @@
-"""Experiments: what is done on a server. A kind is a module of its name in five places:
+"""Experiments of a study. A kind is a module of the same name in five places:
 
 study/experiments        its settings, and the cells that they ask for
 measurement/experiments  how it runs on a server
@@ -32,19 +32,19 @@ KINDS: Final = (
 and a class `Run`, what one cell does."""
 
 SEARCHES: Final = ("peak", "frontier")
-"""Those that ask for peaks, of one and the same tables and figures."""
+"""Kinds that search peaks, which share tables and figures."""
 
 OTHER_KINDS: Final = tuple(kind for kind in KINDS if kind not in SEARCHES)
-"""Those whose table and figure have the kind's own name; a peak has several."""
+"""Kinds whose table and figure have the name of the kind; a peak has several."""
 
 
 def settings_of(kind: str) -> Any:
-    """The class of a kind's settings."""
+    """The settings class of a kind."""
     return import_module(f"{__name__}.{kind}").Settings
 
 
 def run_of(kind: str) -> Any:
-    """The class of what one cell of a kind does."""
+    """The class of one run (one cell) of a kind."""
     return import_module(f"{__name__}.{kind}").Run
 
 

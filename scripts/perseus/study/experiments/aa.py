@@ -1,4 +1,5 @@
-"""Experiment `aa`: the same again on restarted servers (A/A), for the noise floor of the host."""
+"""Experiment `aa`: the same capacity on restarted servers (A/A), for the noise floor of the
+host."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings
 
 
 class Run(ExperimentRun):
-    """So many windows of one closed loop on each of so many servers, started one after another."""
+    """Windows of the same closed loop on servers that are started one after another."""
 
     kind: Literal["aa"] = "aa"
     name: str = "aa"
@@ -26,17 +27,18 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure the same again on restarted servers."""
+    """Measure the same capacity on restarted servers."""
 
     kind: Literal["aa"] = Field(
-        description="`aa` measures the same capacity again and again, on restarted servers: what"
-        " differs is the noise of the host, which the report names beside savings."
+        description="`aa` measures the same capacity repeatedly, on restarted servers. The"
+        " differences are the noise of the host, which the report states beside savings."
     )
     restarts: Annotated[Whole, Field(ge=2, le=100)] = Field(
-        default=5, description="Servers, started one after another."
+        default=5, description="Number of servers, started one after another."
     )
     windows: Annotated[Whole, Field(ge=2, le=100)] = Field(
-        default=4, description="Windows that count on each server, after one that does not."
+        default=4,
+        description="Number of windows on each server that count, after a first one that does not.",
     )
     concurrency: Annotated[Whole, Field(ge=1, le=1024)] = Field(
         default=4, description="Requests of each tenant in flight: enough to keep the server busy."

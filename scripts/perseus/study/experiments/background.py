@@ -1,5 +1,5 @@
-"""Experiment `background`: one tenant's peak beside the others, which stay at their rates (the
-design of the 2020 study)."""
+"""Experiment `background`: one tenant's peak beside tenants at fixed rates (the design of the
+2020 study)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Rates = Annotated[
 
 
 class Run(peak.Run):
-    """The search of a peak along a line on which all but the tenant `searched` stay.
+    """The search of a peak along a line on which only the tenant `searched` varies.
 
     They stay at `held_percent` % of their dedicated peaks, or at `rates_rps`: one rate for all of
     them, or one of each, in their order.
@@ -55,25 +55,26 @@ class Run(peak.Run):
 
 
 class Settings(ExperimentSettings):
-    """Search one tenant's peak while the others stay at their rates."""
+    """Search one tenant's peak while the others stay at fixed rates."""
 
     kind: Literal["background"] = Field(
-        description="`background` searches the peak of one tenant while all others stay at rates"
-        " of their own, as the 2020 study did."
+        description="`background` searches the peak of one tenant while all other tenants stay"
+        " at fixed rates, as in the 2020 study."
     )
     search: Text = Field(
         description="The tenant whose peak is searched.", examples=["squeezenet1_1"]
     )
     percents_of_peak: Annotated[tuple[peak.Percent, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="What the other tenants stay at, in percent of the dedicated peak of each: one"
-        " search for each number.",
+        description="Rates of the other tenants, in percent of the dedicated peak of each. Each"
+        " number is one search.",
         examples=[[25, 50, 75]],
     )
     rates_rps: Annotated[tuple[Rates, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The same in requests/s, in place of percents_of_peak. A number is the rate of"
-        " each other tenant; a list such as [20, 5] has one of each, in the order of the tenants.",
+        description="Rates of the other tenants in requests/s, instead of percents_of_peak. A"
+        " number is the rate of each of them; a list such as [20, 5] has one rate for each, in"
+        " the order of the tenants.",
         examples=[[20, 40]],
     )
 
@@ -94,7 +95,10 @@ class Settings(ExperimentSettings):
         if len(tenants) == 1:
             yield (), "background needs at least two tenants"
         if (self.percents_of_peak is None) == (self.rates_rps is None):
-            yield (), "needs either percents_of_peak: or rates_rps:, what the other tenants stay at"
+            yield (
+                (),
+                "needs either percents_of_peak: or rates_rps:, the rates of the other tenants",
+            )
         if self.search not in tenants:
             hint = meant_or_known(self.search, tenants)
             yield ("search",), f"{self.search!r} is not a tenant of this scenario{hint}"

@@ -1,4 +1,4 @@
-"""What every kind of experiment has: settings in the configuration, and runs, one for each cell."""
+"""Base classes of experiments: settings in the configuration, and runs, one per cell."""
 
 from __future__ import annotations
 
@@ -19,86 +19,87 @@ Rate = Annotated[Real, Field(gt=0, le=MOST_RPS)]
 
 
 class ExperimentRun(Part):
-    """What one cell does. `name` is its part of the cell's name."""
+    """A run: the work of one cell. `name` is a part of the cell's name."""
 
     kind: str
     name: str
 
     @property
     def needs_dedicated_peaks(self) -> bool:
-        """Whether its rates are shares of the dedicated peaks, which are measured before then."""
+        """Whether its rates are shares of dedicated peaks, which are measured first."""
         return False
 
     @property
     def is_survey(self) -> bool:
-        """Whether it is one row of many about tenants alone: it stands for the search of a
-        dedicated peak, and what cannot be exported or served is a row that says why."""
+        """Whether it is one of many rows about tenants alone. It replaces the search of a
+        dedicated peak, and a model that cannot be exported or served becomes a row with the
+        reason."""
         return False
 
     @property
     def takes_arrivals(self) -> bool:
-        """Whether requests come as the study says, by its arrivals: others concern it then."""
+        """Whether it uses the study's arrivals."""
         return True
 
     @property
     def offers_load(self) -> bool:
-        """Whether clients put its servers under load, in as many processes as the study says."""
+        """Whether clients put load on its servers, with the study's number of processes."""
         return True
 
     @property
     def needs_runs(self) -> tuple[str, ...]:
-        """Names of the runs of its scenario whose results decide on what it measures."""
+        """Names of the runs of its scenario whose results it needs."""
         return ()
 
     @property
     def needs_copies(self) -> bool:
-        """Whether what models do beside copies of themselves on its server decides on what it
-        measures, where the study asks for that."""
+        """Whether it needs scenarios with copies of its models, if the study has them."""
         return False
 
     @property
     def traces(self) -> tuple[TraceSource, ...]:
-        """Traces that it replays, each once."""
+        """The traces that it replays, each once."""
         return ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files that it reads, which the configuration names: inputs of its job."""
+        """Files that it reads, as named in the configuration: inputs of its job."""
         return tuple(dict.fromkeys(source.file for source in self.traces))
 
 
 class ExperimentSettings(Part):
-    """What a scenario asks of one kind of experiment."""
+    """Settings of one experiment of a scenario."""
 
     kind: str
 
     @property
     def starts_servers(self) -> bool:
-        """Whether it asks what a start does, which is nothing for models that a server has."""
+        """Whether it measures starts, which is impossible for served models."""
         return False
 
     @property
     def most_in_flight(self) -> int:
-        """Requests of each tenant that its closed loops keep in flight; 0 where it has none."""
+        """Largest number of requests of each tenant in flight in its closed loops; 0 without
+        closed loops."""
         return 0
 
     def runs(self) -> Iterator[ExperimentRun]:
-        """One for each cell, but for the repeats."""
+        """One run for each cell, without repeats."""
         raise NotImplementedError
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[ExperimentRun]:
-        """The same in a study whose demand asks each tenant for that share of all requests; empty
-        where it does not ask for all of them."""
+        """The runs for a demand with these shares of all requests per tenant; empty if the
+        demand does not name all of them."""
         return self.runs()
 
     def renamed(self, names: Mapping[str, str]) -> Self:
-        """The same of tenants that are called otherwise: new names by the old ones."""
+        """The same settings with other tenant names; `names` has the new name by the old one."""
         return self
 
     def problems(self, tenants: Sequence[str]) -> Problems:
-        """What is wrong with it in a scenario of these tenants; places are within the settings."""
+        """Problems in a scenario with these tenants; places are relative to the settings."""
         yield from ()
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
-        """What is wrong with the files that it names, whose paths start from `folder`."""
+        """Problems of the files that it names, relative to `folder`."""
         yield from ()

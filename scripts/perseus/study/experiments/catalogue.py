@@ -1,4 +1,4 @@
-"""Experiment `catalogue`: what a network costs, in half a minute, so that many can be compared."""
+"""Experiment `catalogue`: a half-minute measurement of a network, so that many can be compared."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Measure a tenant alone in short."""
+    """Measure a tenant alone in half a minute."""
 
     kind: Literal["catalogue"] = Field(
         description="`catalogue` measures a tenant alone in half a minute, in place of the search"

@@ -1,4 +1,4 @@
-"""Experiment `concurrency`: closed loops, with so many requests of each tenant always in flight."""
+"""Experiment `concurrency`: closed loops at several numbers of requests in flight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Concurrency = Annotated[Whole, Field(ge=1, le=1024)]
 
 
 class Run(ExperimentRun):
-    """In turn, so many requests of each tenant are in flight."""
+    """The numbers of requests in flight of each tenant, in turn."""
 
     kind: Literal["concurrency"] = "concurrency"
     name: str = "concurrency"
@@ -26,11 +26,11 @@ class Run(ExperimentRun):
 
 
 class Settings(ExperimentSettings):
-    """Keep so many requests in flight."""
+    """Keep fixed numbers of requests in flight."""
 
     kind: Literal["concurrency"] = Field(
-        description="`concurrency` keeps so many requests in flight, for throughput and for"
-        " comparison with tools that measure in closed loops."
+        description="`concurrency` keeps a fixed number of requests in flight. It measures"
+        " throughput, and compares with tools that measure in closed loops."
     )
     concurrencies: Annotated[tuple[Concurrency, ...], Field(min_length=1), Different] = Field(
         description="Requests of each tenant in flight (a list such as [1, 4, 16]).",

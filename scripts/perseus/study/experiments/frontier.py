@@ -1,4 +1,4 @@
-"""Experiment `frontier`: peaks along mixes that are chosen while they are measured."""
+"""Experiment `frontier`: peaks of mixes that are chosen while they are measured."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perseus.study.problems import Problems
 
 
 class Run(peak.Run):
-    """The search of a mix whose weights are chosen when those before it are measured.
+    """The search of a mix whose weights follow from the mixes before it.
 
     `point` is its place among them, counted from 1. With `predict` it is not searched where it is
     predicted within `predict_within_percent`, or, where that is None, as well as it is measured.
@@ -41,7 +41,7 @@ class Run(peak.Run):
 
     @property
     def needs_copies(self) -> bool:
-        """Predictions rest on them; a mix that is predicted itself is not among them."""
+        """Predictions need them; a mix that is always measured does not."""
         return self.predict
 
 
@@ -50,28 +50,29 @@ def _name(point: int) -> str:
 
 
 class Settings(ExperimentSettings):
-    """Search the peaks of so many mixes."""
+    """Search the peaks of several mixes."""
 
     kind: Literal["frontier"] = Field(
-        description="`frontier` searches the peaks of mixes that it chooses itself. Of two tenants"
-        " each is placed where the frontier bends or is uncertain by then. Of more, that of the"
-        " study's `demand` comes first, in the ratio of its typical rates, if it asks for all of"
-        " them; then all together, then pairs, then all with twice as much of one."
+        description="`frontier` searches the peaks of mixes that it chooses itself. With two"
+        " tenants, each mix is placed where the frontier bends or is most uncertain. With more"
+        " tenants, the order is: the mix of the study's `demand`, in the ratio of its typical"
+        " rates, if the demand names all tenants; all tenants equally; pairs; all tenants with"
+        " twice as much of one."
     )
     points: Annotated[Whole, Field(ge=1, le=100)] = Field(
         default=5, description="Mixes, each a cell of its own (times the repeats)."
     )
     predict: Flag = Field(
         default=False,
-        description="Measure no mix whose sharing is predicted well enough from what each tenant"
-        " did alone, from the mixes measured before it, and from what its models do beside copies"
-        " of themselves, where scenarios on its server measure that: its verdict is `predicted`.",
+        description="Do not measure a mix whose sharing ratio is predicted well enough from the"
+        " dedicated cells, from earlier mixes, and from scenarios in which a model shares the"
+        " server with copies of itself. The verdict of such a mix is `predicted`.",
     )
     error_percent: Annotated[Real, Field(gt=0, le=100)] | None = Field(
         default=None,
-        description="With `predict`, how far off nine predictions of ten may be, in percent of the"
-        " sharing ratio; never less than what a measurement leaves open. Default, as far as a"
-        " second measurement of a mix may be from a first.",
+        description="With `predict`, the error that nine in ten predictions must not exceed, in"
+        " percent of the sharing ratio; never less than the error of a measurement. Default, the"
+        " difference that two measurements of one mix may have.",
     )
 
     def runs(self) -> Iterator[peak.Run]:
@@ -79,8 +80,8 @@ class Settings(ExperimentSettings):
             yield Run.of_point(point, predict=self.predict, within_percent=self.error_percent)
 
     def runs_for(self, rate_shares: tuple[float, ...]) -> Iterator[peak.Run]:
-        """Of two tenants the points are placed well anyway; of more one is the demand's mix, which
-        is what users ask about, and so is never predicted."""
+        """With more than two tenants, one point is the demand's mix, which users ask about and
+        which is never predicted."""
         runs = self.runs()
         if len(rate_shares) > 2:
             yield peak.Run.demanded(rate_shares)
@@ -98,5 +99,5 @@ class Settings(ExperimentSettings):
 
 
 def most_points(tenants: int) -> int:
-    """The mixes of three tenants and more (`perseus.peak.frontier`): all, pairs, more of each."""
+    """Number of mixes of three or more tenants (`perseus.peak.frontier`)."""
     return 1 + tenants * (tenants - 1) // 2 + tenants

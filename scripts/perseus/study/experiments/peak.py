@@ -23,9 +23,9 @@ class Run(ExperimentRun):
     """A search along a load line, in units of dedicated peaks.
 
     `line` is "dedicated" (one tenant alone), "mix" (all tenants rise together in the ratio of
-    `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the others
-    rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights follow from
-    the dedicated peaks. What another kind searches along a line of its own is a subclass.
+    `weights`) or "hold" (tenant `held` stays at `held_percent` % of its dedicated peak, the
+    others rise). A mix with `rate_shares`, of all requests, rises in their ratio: its weights
+    follow from the dedicated peaks. Kinds that search along other lines are subclasses.
     """
 
     kind: str = "peak"
@@ -38,24 +38,24 @@ class Run(ExperimentRun):
 
     @classmethod
     def dedicated(cls, preset: str | None = None) -> Run:
-        """One tenant alone; named after the preset if that is not the study's."""
+        """A tenant alone; named after the preset if it differs from the study's."""
         return cls(line="dedicated", name=f"peak-{preset}" if preset else "peak")
 
     @classmethod
     def mix(cls, weights: Sequence[int]) -> Run:
-        """All tenants rise together; [2, 2] is the same line as [1, 1]."""
+        """All rates rise in proportion; [2, 2] is the same line as [1, 1]."""
         divisor = math.gcd(*weights) or 1
         reduced = tuple(weight // divisor for weight in weights)
         return cls(line="mix", name="mix-" + "-".join(map(str, reduced)), weights=reduced)
 
     @classmethod
     def demanded(cls, rate_shares: Sequence[float]) -> Run:
-        """All tenants rise together in the ratio of these request rates."""
+        """All rates rise in the proportion of these request rates."""
         return cls(line="mix", name=DEMANDED, rate_shares=tuple(rate_shares))
 
     @classmethod
     def hold(cls, held: str, percent: int) -> Run:
-        """Tenant `held` stays at `percent` % of its dedicated peak, the others rise."""
+        """Tenant `held` stays at `percent` % of its dedicated peak, while the others rise."""
         return cls(line="hold", name=f"hold-{held}-{percent}", held=held, held_percent=percent)
 
     @property
@@ -63,23 +63,23 @@ class Run(ExperimentRun):
         return self.line != "dedicated"
 
     def of_weights(self, weights: tuple[int, ...]) -> Self:
-        """The same of a mix that is chosen when it is measured."""
+        """The same line for a mix whose weights are known only when it is measured."""
         return self.model_copy(update={"weights": weights})
 
     def held_among(self, names: Sequence[str]) -> tuple[str, ...]:
-        """The tenants that stay, where some do."""
+        """Tenants that stay at a fixed rate."""
         return tuple(name for name in names if name == self.held)
 
     def held_rps(
         self, names: Sequence[str], dedicated_rps: Mapping[str, float]
     ) -> dict[str, float]:
-        """What each of them stays at."""
+        """The fixed rate of each of them."""
         share = self.held_percent / 100
         return {name: share * dedicated_rps[name] for name in self.held_among(names)}
 
     @property
     def held_at(self) -> str:
-        """The same in words."""
+        """The fixed rate as text."""
         return f"{self.held_percent} %"
 
 
@@ -100,10 +100,12 @@ class Settings(ExperimentSettings):
     )
     hold: Text | None = Field(
         default=None,
-        description="A tenant that is held at fixed rates while the others are raised.",
+        description="A tenant that stays at a fixed rate while the rates of the others rise.",
     )
     percents_of_peak: Annotated[tuple[Percent, ...], Field(min_length=1)] | None = Field(
-        default=None, description="The rates of the held tenant, in percent of its dedicated peak."
+        default=None,
+        description="The rates of that tenant, in percent of its dedicated peak."
+        " Each number is one search.",
     )
 
     def runs(self) -> Iterator[Run]:

@@ -1,4 +1,4 @@
-"""Experiment `replay`: bursty or recorded arrivals, of all tenants together and of each alone."""
+"""Experiment `replay`: bursty or recorded arrivals of all tenants together and of each alone."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ Begin = Annotated[Real, Field(ge=0)]
 
 
 def of_tenant(values: Sequence[T], tenant: int) -> T:
-    """Of values for each tenant, or of one for all, that of the tenant with this number."""
+    """The value of a tenant, from a list with one value for each tenant or one for all."""
     return values[tenant % len(values)]
 
 
 class ReplayPhase(NamedTuple):
-    """What a window is for, and the numbers of the tenants that have load in it."""
+    """The phase of a window, and the tenants with load in it."""
 
     name: str
     loaded: tuple[int, ...]
@@ -49,7 +49,7 @@ class Trace(Part):
 
 
 class Run(ExperimentRun):
-    """A window of so many seconds with all tenants, and one with each of them alone.
+    """A window with all tenants, and a window with each of them alone.
 
     Mean rates are `rates_rps`, or `percents_of_peak` of the dedicated peaks, or where both are
     empty those of the trace. `cv` is of gamma, `bursts` of mmpp, `trace` of trace.
@@ -78,7 +78,7 @@ class Run(ExperimentRun):
         return self.trace.sources if self.trace else ()
 
     def phases(self, tenants: int) -> list[ReplayPhase]:
-        """Its windows: all tenants together, and each alone; of one tenant there is no other."""
+        """Its phases: all tenants together, and each alone; only one phase for one tenant."""
         alone = [ReplayPhase("alone", (i,)) for i in range(tenants)]
         return alone if tenants == 1 else [ReplayPhase("shared", tuple(range(tenants))), *alone]
 
@@ -104,7 +104,8 @@ class Settings(ExperimentSettings):
     )
     name: Name | None = Field(
         default=None,
-        description="Tells several replays of a scenario apart. Default, the process.",
+        description="The name of the replay, which distinguishes several replays of a scenario."
+        " Default, the process.",
     )
     process: Literal["poisson", "gamma", "mmpp", "trace"] = Field(
         description="How requests come: with `gamma` gaps, by a Markov-modulated Poisson process of"
@@ -112,7 +113,9 @@ class Settings(ExperimentSettings):
         examples=["mmpp"],
     )
     duration_s: Annotated[Real, Field(ge=1, le=3600)] = Field(
-        default=120.0, description="Seconds of arrivals, once together and once for each alone."
+        default=120.0,
+        description="Seconds of arrivals, once for all tenants together and once"
+        " for each tenant alone.",
     )
     rates_rps: Annotated[tuple[Rate, ...], Field(min_length=1)] | None = Field(
         default=None, description="Mean rates in requests/s. Default of a trace, its own."
@@ -141,7 +144,7 @@ class Settings(ExperimentSettings):
     )
     begins_s: Annotated[tuple[Begin, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="Where in the recording to begin, in its seconds; trace only. Default, 0.",
+        description="Second of the recording at which the replay begins; trace only. Default, 0.",
     )
     time_scale: Annotated[Real, Field(gt=0, le=1000)] | None = Field(
         default=None,
@@ -180,11 +183,11 @@ class Settings(ExperimentSettings):
     def problems(self, tenants: Sequence[str]) -> Problems:
         for key, only in OF_PROCESS.items():
             if getattr(self, key) is not None and self.process != only:
-                yield (key,), f"is of process: {only} only, and process is {self.process!r}"
+                yield (key,), f"applies to process: {only} only, but process is {self.process!r}"
         if self.process == "trace" and self.traces is None:
             yield ("traces",), "is missing (files of recorded arrivals)"
         if self.rates_rps is not None and self.percents_of_peak is not None:
-            yield (), "has both rates_rps: and percents_of_peak: (leave one out)"
+            yield (), "has both rates_rps: and percents_of_peak: (remove one)"
         if self.process != "trace" and self._keeps_rates:
             yield (), "needs mean rates: rates_rps: or percents_of_peak:"
         for key in LISTS:
@@ -194,7 +197,7 @@ class Settings(ExperimentSettings):
 
     @property
     def _keeps_rates(self) -> bool:
-        """Whether no mean rates are asked for."""
+        """Whether the rates of the recording are kept."""
         return self.rates_rps is None and self.percents_of_peak is None
 
     def file_problems(self, tenants: Sequence[str], folder: Path) -> Problems:
@@ -216,7 +219,7 @@ class Settings(ExperimentSettings):
     def _part_problems(
         self, recorded: Recorded, source: TraceSource, begin_s: float
     ) -> Iterator[str]:
-        """What is wrong with the part of a recording that one tenant replays."""
+        """Problems of the part of a recording that one tenant replays."""
         scale = self._trace.time_scale
         end_s = begin_s + self.duration_s / scale
         has_s = max(0.0, recorded.length_s - begin_s) * scale

@@ -1,4 +1,4 @@
-"""Experiment `slowdown`: every tenant beside every other, against itself alone."""
+"""Experiment `slowdown`: every tenant beside every other tenant, and alone."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from perseus.study.experiments.base import MOST_RPS, ExperimentRun, ExperimentSe
 from perseus.study.problems import Problems
 
 USUAL_PERCENT = 30
-"""Of the dedicated peak: two such tenants leave a server room, and are seen to wait."""
+"""Default share of the dedicated peak: two such tenants do not fill a server, but wait for each
+other."""
 
 
 class Run(ExperimentRun):
-    """So many rounds of all pairs, at rates that are shares of dedicated peaks, or all the same.
+    """Rounds of all pairs, at shares of dedicated peaks or at one rate.
 
     One of `percent_of_peak` and `rate_rps` is None.
     """
@@ -36,8 +37,8 @@ class Settings(ExperimentSettings):
     """Offer every tenant beside every other, and alone."""
 
     kind: Literal["slowdown"] = Field(
-        description="`slowdown` offers every tenant beside every other, and alone at the same rate:"
-        " latency beside / latency alone, for each pair."
+        description="`slowdown` measures every tenant beside every other tenant, and alone at"
+        " the same rate. For each pair it reports latency beside / latency alone."
     )
     percent_of_peak: Annotated[Whole, Field(ge=1, le=99)] | None = Field(
         default=None,
@@ -50,7 +51,7 @@ class Settings(ExperimentSettings):
     )
     rounds: Annotated[Whole, Field(ge=2, le=100)] = Field(
         default=3,
-        description="How often all pairs are measured, each time in another order.",
+        description="Number of times that all pairs are measured, each time in another order.",
     )
 
     def runs(self) -> Iterator[Run]:
@@ -75,4 +76,4 @@ class Settings(ExperimentSettings):
         if len(tenants) == 1:
             yield (), "slowdown needs at least two tenants"
         if self.percent_of_peak is not None and self.rate_rps is not None:
-            yield (), "has both percent_of_peak: and rate_rps: (leave one out)"
+            yield (), "has both percent_of_peak: and rate_rps: (remove one)"

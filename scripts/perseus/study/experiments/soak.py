@@ -1,4 +1,4 @@
-"""Experiment `soak`: the same load for hours, to find what drifts or leaks."""
+"""Experiment `soak`: constant load for hours, to find drift and leaks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from perseus.study.experiments.base import ExperimentRun, ExperimentSettings, Ra
 from perseus.study.problems import Problems
 
 WINDOWS: Final = 60
-"""Of a soak, as far as their lengths allow: twice as many as its drift is told from."""
+"""Number of windows of a soak test, if their length allows it: twice the number that its drift
+needs."""
 
 SHORTEST_WINDOW_S, LONGEST_WINDOW_S = 2.0, 60.0
 """A percentile needs some requests, and the client keeps those of one window in memory."""
@@ -21,9 +22,9 @@ Percent = Annotated[Whole, Field(ge=1, le=99)]
 
 
 class Run(ExperimentRun):
-    """Fixed rates of all tenants for so long, on one server, in windows that each count so long.
+    """Fixed rates of all tenants on one server, in windows of `window_s`.
 
-    Of `percents_of_peak` and `rates_rps` one has an entry per tenant, the other none.
+    Either `percents_of_peak` or `rates_rps` has an entry per tenant; the other is empty.
     """
 
     kind: Literal["soak"] = "soak"
@@ -75,7 +76,7 @@ class Settings(ExperimentSettings):
         if not levels:
             yield (), "soak needs percents_of_peak: or rates_rps: (a number for each tenant)"
         if len(levels) > 1:
-            yield (), "has both percents_of_peak: and rates_rps: (leave one out)"
+            yield (), "has both percents_of_peak: and rates_rps: (remove one)"
         for key, each in levels.items():
             if len(each) != len(tenants):
                 yield (key,), f"has {len(each)} numbers for {len(tenants)} tenants"

@@ -1,4 +1,4 @@
-"""Experiment `startup`: how long a server takes to start, again and again."""
+"""Experiment `startup`: start times of a server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PageCache = Literal["warm", "cold"]
 
 
 class Run(ExperimentRun):
-    """So many starts of a fresh server for each state of the page cache, in turn."""
+    """Starts of a fresh server, in turn for each state of the page cache."""
 
     kind: Literal["startup"] = "startup"
     name: str = "startup"
@@ -34,17 +34,18 @@ class Settings(ExperimentSettings):
     """Start a fresh server several times."""
 
     kind: Literal["startup"] = Field(
-        description="`startup` starts a fresh server again and again: to ready, the load of each"
-        " model, its first inference and those that follow."
+        description="`startup` starts a fresh server repeatedly. It measures the time until the"
+        " server is ready, the load time of each model, its first inference and its later"
+        " inferences."
     )
     starts: Annotated[Whole, Field(ge=1, le=200)] = Field(
-        default=10, description="Starts for each state of the page cache."
+        default=10, description="Number of starts for each state of the page cache."
     )
     page_cache: Annotated[tuple[PageCache, ...], Field(min_length=1), Different] = Field(
         default=("warm",),
-        description="Whether the model files lie in memory when a server starts. `cold` takes them"
-        " out of the page cache before each start, where the system does so; the table says what"
-        " was had.",
+        description="State of the page cache when a server starts. `cold` removes the model"
+        " files from the page cache before each start, if the system supports it; the table says"
+        " which share was in memory.",
         json_schema_extra={"uniqueItems": True},
     )
 

@@ -1,6 +1,6 @@
-"""Tasks: all that a job needs to know of the study, one typed model for each rule.
+"""Tasks: the settings that a job needs, as one typed model for each rule.
 
-A rule's params hold the plain form of a task; its script validates it back. What is not in the
-task cannot change the job's output, and what is in it re-runs the job. Each task has a module of
-its own, so that an edit of one is no edit of the others' code.
+A rule's params hold the plain form of a task; its script validates it back. A setting outside
+the task cannot change the output of the job, and a change of the task runs the job again. Each
+task has a module of its own, so that an edit of one is no edit of the others' code.
 """

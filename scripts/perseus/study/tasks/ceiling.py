@@ -1,4 +1,4 @@
-"""The task of finding the client's ceiling beside one server."""
+"""Task: measure the client's ceiling beside one server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from perseus.study.traces import TraceOf
 
 
 class RequestOfModel(Part):
-    """Requests of so many images of a model's size.
+    """Requests with a number of images of a model.
 
     How late they may be sent follows from `sla_ms`, the model's SLA in coarse steps, so that a
     small change of it asks for no new ceiling.
@@ -20,11 +20,11 @@ class RequestOfModel(Part):
 
 
 class CeilingTask(Part):
-    """What the client's ceiling depends on besides the shapes of the requests.
+    """Settings of a ceiling besides the request shapes.
 
-    It is found on a server of our own, whatever the launcher and the runtime. `cores` are the
-    server's, None beside a remote server: its client has `client_cores`, the null model the others.
-    `trace` is what arrivals of a trace are read from.
+    It is measured on a server of Perseus, for every launcher and runtime. `cores` are the
+    server's, None beside a remote server: its client has `client_cores`, the null model the
+    others. `trace` is what arrivals of a trace are read from.
     """
 
     server: str

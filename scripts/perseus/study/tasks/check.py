@@ -1,4 +1,4 @@
-"""The task of checking the tables of a study."""
+"""Task: check the tables of a study."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class CheckTask(Part):
-    """`images_per_request` is by scenario and tenant, of those that ask for more than one at once:
-    rates are in requests, costs in inferences."""
+    """`images_per_request` is by scenario and tenant, for requests of more than one image: rates
+    count requests, costs count inferences."""
 
     images_per_request: dict[str, dict[str, int]]

@@ -1,4 +1,4 @@
-"""The task of comparing two results."""
+"""Task: compare two results."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from perseus.study.base import Part
 
 
 class CompareTask(Part):
-    """Folders or archives of results, with digests of what is read of them, and the folder for what
-    comes out."""
+    """Folders or archives of results, digests of their content, and the output folder."""
 
     base: str
     new: str

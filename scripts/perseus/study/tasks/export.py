@@ -1,4 +1,4 @@
-"""The task of exporting one model."""
+"""Task: export one model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from perseus.study.base import Part
 
 
 class ExportTask(Part):
-    """What to export. An SLA or a precision does not change it.
+    """Settings of an export. An SLA or a precision does not change it.
 
     architecture: a torchvision classification model, such as "resnet50".
     weights: "random" (seeded, needs no network), "DEFAULT" or the name of torchvision weights such

@@ -1,4 +1,4 @@
-"""The task of drawing one figure."""
+"""Task: draw one figure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from perseus.study.presentation import Font
 
 
 class FigureTask(Part):
-    """The width in print, the letters and their size, and which price counts."""
+    """Width in print, font and size, and the pricing to draw."""
 
     width_mm: float
     font: Font = "sans"

@@ -1,4 +1,4 @@
-"""The task of measuring one cell."""
+"""Task: measure one cell."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from perseus.study.triton_models import PreprocessedBy, steps
 
 
 class MeasuredArrivals(Part):
-    """When requests come; `cv` is the coefficient of variation of gamma's gaps."""
+    """Arrivals; `cv` is the coefficient of variation of gamma gaps."""
 
     process: str
     cv: float
 
 
 class MeasuredClient(Part):
-    """How requests reach the server; `processes` of each tenant, None by the cores there are."""
+    """The client; `processes` per tenant, None to use one per core."""
 
     protocol: str
     shared_memory: bool
@@ -33,7 +33,7 @@ class MeasuredClient(Part):
 
 
 class MeasuredServer(Part):
-    """What serves. `gpus` are those of this host, none for a CPU or a remote server."""
+    """The server. `gpus` are those of this host; none for a CPU server or a remote server."""
 
     name: str
     device: str
@@ -46,7 +46,7 @@ class MeasuredServer(Part):
 
 
 class ServedModel(Part):
-    """A model that the server has, by its name there; `shape` is of the inputs it leaves open.
+    """A served model, by its name on the server; `shape` sets the sizes that its inputs leave open.
 
     Unless it is `deterministic`, answers to the same differ. `examples` are what is asked.
     """
@@ -78,15 +78,15 @@ class MeasuredTenant(Part):
 
     @property
     def steps(self) -> tuple[str, ...]:
-        """The Triton models that its requests pass, where it is not one of its own name."""
+        """Triton models that a request passes, if they are several."""
         return steps(self.name, self.preprocessing)
 
 
 class MeasureTask(Part):
     """One cell: scenario x experiment x repeat.
 
-    `trace` is what arrivals of a trace are read from. What the experiment does not read of
-    arrivals and client is as in a study that says nothing of it.
+    `trace` is what arrivals of a trace are read from. Settings of arrivals and client that the
+    experiment does not use have their defaults.
     """
 
     study: str
@@ -108,8 +108,8 @@ class MeasureTask(Part):
         return [tenant.name for tenant in self.tenants]
 
     @property
-    def brought(self) -> list[str]:
-        """The tenants whose models are brought to the server: all but the served ones."""
+    def deployed(self) -> list[str]:
+        """Tenants whose models the study deploys on the server."""
         return [tenant.name for tenant in self.tenants if tenant.served_model is None]
 
     @property

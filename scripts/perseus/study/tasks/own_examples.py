@@ -1,4 +1,4 @@
-"""What a user's own model is asked."""
+"""Examples for a user's own model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Values(Part):
 
 
 class Pixels(Part):
-    """What becomes of the pixels of an image, 0 to 255: (pixel * scale - mean) / std, in a layout
-    that the input tells if it is None. One number each, or one for each channel."""
+    """Preprocessing of pixels from 0 to 255: (pixel * scale - mean) / std, in a layout that the
+    input decides if it is None. One number each, or one for each channel."""
 
     layout: str | None = None
     scale: float = 1.0
@@ -23,8 +23,8 @@ class Pixels(Part):
 
 
 class OwnExamples(Part):
-    """A file of arrays, files of images, or seeded values, of the range that each type has unless
-    `values` says it."""
+    """A file of arrays, image files, or seeded values, with the default range of their type
+    unless `values` sets it."""
 
     inputs: str | None = None
     images: tuple[str, ...] = ()

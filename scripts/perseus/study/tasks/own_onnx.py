@@ -1,4 +1,4 @@
-"""The task of taking a user's own ONNX file."""
+"""Task: take a user's own ONNX file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perseus.study.tasks.own_examples import OwnExamples
 
 
 class OwnOnnxTask(Part):
-    """What is asked of the file, which is an input of the job.
+    """Settings for the file, which is an input of the job.
 
     seed: of random examples.
     shape: by input, the sizes that the file leaves open, or all of them.

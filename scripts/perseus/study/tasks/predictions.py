@@ -1,4 +1,4 @@
-"""The task of predicting what tenants of a study can share."""
+"""Task: predict sharing ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The task of writing the report of a study."""
+"""Task: write the report of a study."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perseus.study.tenant import Tenant
 
 
 class ReportedTenant(Tenant):
-    """A tenant, or a variant of one, whose name no configuration may have."""
+    """A tenant, or a variant of one, whose name the configuration may not have."""
 
     name: Text
 
@@ -23,7 +23,7 @@ class ReportedServer(Server):
 
 
 class ReportTask(Part):
-    """What the page tells of the configuration, as a user wrote it: what scenarios use of it.
+    """The configuration that the page shows, as far as scenarios use it.
 
     The records of cells only have what a measurement depends on itself; instances, batching,
     weights and images are what its server loads. `traces` say what each file of recorded requests

@@ -1,4 +1,4 @@
-"""The task of writing the Triton repository of a scenario."""
+"""Task: write the Triton repository of a scenario."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from perseus.study.base import Part
 
 
 class ServedEnsemble(Part):
-    """What stands before the network of a tenant that gets pictures, and the ensemble of both.
+    """The preprocessing model of a tenant with pictures, and the ensemble of preprocessing and
+    network.
 
     tenant: the name that Triton serves the ensemble under.
     preprocess, network: the names of its steps.
@@ -22,24 +23,20 @@ class ServedEnsemble(Part):
 
 
 class ServedTenant(Part):
-    """One model as it is served in one scenario.
+    """A model as it is served in one scenario.
 
     name: the name Triton serves it under, of letters, digits, '_', '-' and '~'; then ".network"
-        where it is a step of an ensemble.
-    model: the name of the model in the study; not written, it explains error messages.
-    runtime, precision: what executes it, and how; `study.runtimes` knows which it can. Inputs and
-        outputs are fp32 whatever the precision.
-    model_file: the name of the file that the runtime loads.
-    gpus: as the server numbers them; none for a CPU.
-    instances: copies of the model that may execute at the same time, on each of the GPUs.
-    request_batch_size: examples in each request, such as images.
-    max_queue_delay_us: how long a request may wait for others to share its batch, in microseconds;
-        None switches dynamic batching off.
-    preferred_batch_sizes: batches that are sent without further waiting; needs dynamic batching.
-    priority: share of the cores among tenants that have one: an instance of priority 1 gets twice
-        as many turns as one of priority 2.
-    intra_op_threads: threads of each instance.
-    ensemble: what it is a step of; None of others.
+    where it is a step of an ensemble. model: the name of the model in the study; not written, it
+    explains error messages. runtime, precision: what executes it, and how; `study.runtimes`
+    knows which it can. Inputs and outputs are fp32 at every precision. model_file: the name of
+    the file that the runtime loads. gpus: as the server numbers them; none for a CPU. instances:
+    copies of the model that may execute at the same time, on each of the GPUs.
+    request_batch_size: examples in each request, such as images. max_queue_delay_us: how long a
+    request may wait for others to share its batch, in microseconds; None switches dynamic
+    batching off. preferred_batch_sizes: batches that are sent without further waiting; needs
+    dynamic batching. priority: share of the cores among tenants that have one: an instance of
+    priority 1 gets twice as many turns as one of priority 2. intra_op_threads: threads of each
+    instance. ensemble: what it is a step of; None of others.
     """
 
     name: str
@@ -59,8 +56,8 @@ class ServedTenant(Part):
 
 
 class RepositoryTask(Part):
-    """All tenants of a scenario whose models are brought to its server; of a survey, a model that
-    could not be made is a row that says why."""
+    """All tenants of a scenario with deployed models; in a survey, a model that could not be
+    made becomes a row with the reason."""
 
     tenants: tuple[ServedTenant, ...]
     is_survey: bool = False

@@ -1,4 +1,4 @@
-"""The task of making the tables of a study: prices enter here."""
+"""Task: make the tables of a study, with prices."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perseus.study.setting import Value
 
 
 class Price(Part):
-    """What a server costs in USD per hour, and where that stands.
+    """The price of a server in USD per hour, and its source.
 
-    It has a `share` of the instance with so many `vcpus`, and of the accelerators that are bought
-    with it, and costs as large a share of them; `vcpus` is None where the list does not say.
-    `currency` is that in which it was stated, `date` the day on which it was valid, None where that
-    is not known. `doubts` say in words why a price may be wrong.
+    The server has this `share` of an instance with `vcpus` and of its accelerators, and pays
+    that share; `vcpus` is None if the list does not say. `currency` is that of the list, `date`
+    the day on which the price was valid, None if unknown. `doubts` say in words why a price may
+    be wrong.
     """
 
     instance: str
@@ -35,7 +35,7 @@ class Price(Part):
     doubts: tuple[str, ...] = ()
 
     def usd_per_hour(self, pricing: str) -> float | None:
-        """By "on_demand", "spot" or "committed"; None where there is no such price."""
+        """The price by "on_demand", "spot" or "committed"; None if there is none."""
         return {
             "on_demand": self.on_demand_usd_per_hour,
             "spot": self.spot_usd_per_hour,
@@ -43,7 +43,7 @@ class Price(Part):
         }[pricing]
 
     def in_proportion(self, cores: int, of: int) -> Price:
-        """That of a machine with other cores, if they cost the same each."""
+        """The price of a machine with another number of cores, at the same price per core."""
         if cores == of:
             return self
         keys = [f"{pricing}_usd_per_hour" for pricing in ("on_demand", "spot", "committed")]
@@ -60,13 +60,12 @@ class Price(Part):
 class GridSetting(Part):
     """A setting of a grid, and the load line that answers a question with it.
 
-    `values` are by key, `words` the same for people. `server`, `scenario` and `load_line` are as
-    the records of its cells have them; `why_not` says why it was left out, and is empty where it
-    was not.
+    `values` are by key, and `description` is their text. `server`, `scenario` and `load_line` are
+    those of the records of its cells. `why_not` says why the setting was left out, else it is ''.
     """
 
     values: dict[str, Value]
-    words: str
+    description: str
     server: str
     scenario: str
     load_line: str
@@ -74,7 +73,7 @@ class GridSetting(Part):
 
 
 class GridQuestion(Part):
-    """Which setting of a grid is best for one tenant alone, or for one shared load line.
+    """The settings of a grid for one tenant alone, or for one shared load line.
 
     `grid`, `tenants` and `load_line` are named as in the configuration; `at_most` are bounds, by
     the column of the table `grid` that they bound.
@@ -95,13 +94,13 @@ class DemandLevel(Part):
 
     @property
     def models(self) -> tuple[str, ...]:
-        """Those that are asked for at all."""
+        """Models with a demand above 0."""
         return tuple(name for name, rps in self.rps.items() if rps > 0)
 
 
 class FleetDemand(Part):
-    """What a fleet must carry at each level, and what it may be made of: `servers` by name, with
-    variants of grids; without `spot`, none at the spot price."""
+    """The demand of a fleet at each level, and its conditions: `servers` are the allowed ones,
+    with variants of grids; without `spot` there are no spot servers."""
 
     levels: tuple[DemandLevel, ...]
     headroom: float
@@ -111,8 +110,8 @@ class FleetDemand(Part):
 
 
 class TablesTask(Part):
-    """`prices` and `other_prices` are by the server's name; `seed` is that of the resampling;
-    `usd_per_kwh` is None where electricity is not priced."""
+    """`prices` and `other_prices` are by server; `seed` is that of the resampling; `usd_per_kwh`
+    is None without a price of electricity."""
 
     study: str
     seed: int

@@ -1,4 +1,4 @@
-"""The task of building one plan of TensorRT."""
+"""Task: build one TensorRT plan."""
 
 from __future__ import annotations
 

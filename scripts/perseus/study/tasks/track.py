@@ -1,4 +1,4 @@
-"""The task of logging a study to an MLflow tracking store."""
+"""Task: log a study to an MLflow tracking store."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from perseus.results.unanswered import last_words, worth_again
+from perseus.results.failed_cells import final_message, outputs_to_repeat
 
 LIMIT = {"estimate_scale": 0.9, "posterior_scales": [0.8, 1.0]}
 
@@ -23,30 +23,30 @@ def test_an_estimate_is_not_said_to_be_no_answer(tmp_path):
         written(tmp_path, "wandered", "unsteady", **LIMIT),
         written(tmp_path, "warming", "unsteady", estimate_scale=None, posterior_scales=[]),
     ]
-    said = list(last_words(records, []))
+    said = list(final_message(records, []))
     assert said[:4] == [
         "1 of 3 cells have no answer:",
         "  warming: unsteady: why warming",
-        "1 of 3 cells have an estimate to be doubted:",
+        "1 of 3 cells have a doubtful estimate:",
         "  wandered: unsteady: why wandered",
     ]
     # Both may be better another time.
-    assert worth_again(records, []) == [record.parent for record in records[1:]]
+    assert outputs_to_repeat(records, []) == [record.parent for record in records[1:]]
     assert f" {records[1].parent} {records[2].parent}" in said[-1]
 
 
 def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
-    others = {"others": "other processes used 32 % of the server's cores"}
+    others = {"other_load": "other processes used 32 % of the server's cores"}
     records = [
         written(tmp_path, "certified", "ok", **LIMIT, **others),
         written(tmp_path, "beside", "uncertified", **LIMIT, **others),
         written(tmp_path, "quiet", "uncertified", **LIMIT, others=""),
     ]
-    assert list(last_words(records, []))[:2] == [
-        "1 of 3 cells have an estimate to be doubted:",
-        f"  beside: uncertified: why beside; {others['others']}",
+    assert list(final_message(records, []))[:2] == [
+        "1 of 3 cells have a doubtful estimate:",
+        f"  beside: uncertified: why beside; {others['other_load']}",
     ]
-    assert worth_again(records, []) == [records[1].parent]
+    assert outputs_to_repeat(records, []) == [records[1].parent]
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,9 @@ def test_what_certified_nothing_beside_others_may_another_time(tmp_path):
 def test_what_to_do_is_of_the_study_that_ran(tmp_path, configfiles, overrides, what):
     records = [written(tmp_path, "dead", "failed")]
     asked = [Path(file).absolute() for file in configfiles]
-    said = list(last_words(records, [], asked, overrides))
+    said = list(final_message(records, [], asked, overrides))
     assert said[-2].startswith(f"Measure these again, and what depends on them: {what}")
 
 
 def test_a_run_whose_cells_have_answers_says_nothing(tmp_path):
-    assert list(last_words([written(tmp_path, "fast", "ok", **LIMIT)], [])) == []
+    assert list(final_message([written(tmp_path, "fast", "ok", **LIMIT)], [])) == []

@@ -15,7 +15,7 @@ from perseus.report.links import to_lines
 from perseus.report.style import drawing as in_style
 from perseus.results.compare.source import read_source
 from perseus.results.compare.table import compare
-from perseus.results.told_apart import told_apart
+from perseus.results.scenario_names import with_scenario_names
 
 SHARED, SURE = "resnet18 1 : 1 mobilenet_v3_large", "resnet18 3 : 1 mobilenet_v3_large"
 
@@ -28,7 +28,7 @@ def found():
 
 @pytest.fixture(scope="module")
 def frames(found):
-    return told_apart({name: table.to_pandas() for name, table in found.items()})
+    return with_scenario_names({name: table.to_pandas() for name, table in found.items()})
 
 
 def test_a_mix_of_two_scenarios_has_their_names_and_any_other_has_not(frames):
@@ -38,13 +38,13 @@ def test_a_mix_of_two_scenarios_has_their_names_and_any_other_has_not(frames):
     for name in ("tenants", "costs", "savings", "operating_points"):
         assert set(frames[name]["mix"]) <= set(mixes)
     only = {n: t.to_pandas() for n, t in synthetic_files.tables_of(synthetic.records()).items()}
-    assert told_apart(only)["peaks"]["mix"].equals(only["peaks"]["mix"])
+    assert with_scenario_names(only)["peaks"]["mix"].equals(only["peaks"]["mix"])
 
 
 def test_settings_of_a_grid_keep_their_question():
     made = synthetic_files.tables_of(synthetic.grid_records(), synthetic.grid_task())
     tables = {name: table.to_pandas() for name, table in made.items()}
-    assert told_apart(tables)["grid"]["mix"].equals(tables["grid"]["mix"])
+    assert with_scenario_names(tables)["grid"]["mix"].equals(tables["grid"]["mix"])
 
 
 def test_the_terminal_and_the_links_of_answers_tell_them_apart(found, frames, tmp_path):
@@ -52,7 +52,7 @@ def test_the_terminal_and_the_links_of_answers_tell_them_apart(found, frames, tm
         parquet.write(table, tmp_path / f"{name}.parquet", tmp_path / f"{name}.csv")
     said = "\n".join(terminal.lines(tmp_path))
     assert f"{SHARED} (shared)" in said and f"{SHARED} (sure)" in said
-    words = [link.words for link in to_lines(frames["peaks"])]
+    words = [link.label for link in to_lines(frames["peaks"])]
     assert len(words) > 6 and len(set(words)) == len(words)
 
 
@@ -79,7 +79,9 @@ def test_servers_are_weighed_by_scenario():
     prices = {"cpu1": synthetic.PRICE, "cpu2": synthetic.PRICE}
     task = synthetic.TASK.model_copy(update={"prices": prices})
     found = synthetic_files.tables_of(made, task)
-    results = FigureData(told_apart({name: table.to_pandas() for name, table in found.items()}))
+    results = FigureData(
+        with_scenario_names({name: table.to_pandas() for name, table in found.items()})
+    )
     for _, rows in servers.data(results).groupby(["pricing", *servers.QUESTION]):
         assert sorted(rows["server"]) == ["cpu1", "cpu2"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from perseus.host.procfs import CpuReading
-from perseus.measurement import quiet
-from perseus.measurement.quiet import LOOK_S, HostPatience
+from perseus.measurement import idle_host
+from perseus.measurement.idle_host import LOOK_S, HostPatience
 from perseus.peak.durations import PATIENCE_S
 
 
@@ -29,10 +29,10 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Any:
     def sleep(seconds: float) -> None:
         host.slept_s += seconds
 
-    monkeypatch.setattr(quiet, "read_cpu", read)
+    monkeypatch.setattr(idle_host, "read_cpu", read)
     # Not `time.sleep` itself, which threads of other tests may call meanwhile.
-    monkeypatch.setattr(quiet, "time", SimpleNamespace(sleep=sleep, monotonic_ns=lambda: 0))
-    monkeypatch.setattr(quiet, "most_at_work", lambda before, after, cores: host.who)
+    monkeypatch.setattr(idle_host, "time", SimpleNamespace(sleep=sleep, monotonic_ns=lambda: 0))
+    monkeypatch.setattr(idle_host, "most_at_work", lambda before, after, cores: host.who)
     host.who = "make (process 7)"
     return host
 
@@ -42,31 +42,31 @@ def patience(host: Any, on_gpus: Any = None) -> HostPatience:
 
 
 def test_nobody_is_waited_for_on_a_quiet_host(host: Any) -> None:
-    assert patience(host).until_quiet(0.5)
+    assert patience(host).wait_until_idle(0.5)
     assert host.slept_s == LOOK_S and host.said == []
 
 
 def test_others_are_waited_for_and_named_once(host: Any) -> None:
     host.busy = [0.8, 0.7, 0.6, 0.4]
-    assert patience(host).until_quiet(0.5)
+    assert patience(host).wait_until_idle(0.5)
     assert host.slept_s == 4 * LOOK_S
     assert host.said == [
-        "other processes used 80% of the server's cores, among them make (process 7): waiting until"
-        " they leave, at most 115 s"
+        "other processes used 80% of the server's cores, among them make (process 7): waiting"
+        " until they end, at most 115 s"
     ]
 
 
 def test_patience_ends_for_all_calls_together(host: Any) -> None:
     host.busy, host.who = [0.8] * 4 + [0.0] + [0.9], ""
     beside_one_server = patience(host)
-    assert beside_one_server.until_quiet(0.5) and not beside_one_server.until_quiet(0.5)
+    assert beside_one_server.wait_until_idle(0.5) and not beside_one_server.wait_until_idle(0.5)
     assert host.slept_s == PATIENCE_S
     assert len(host.said) == 2 and "among" not in host.said[0]
-    assert not beside_one_server.until_quiet(0.5) and host.slept_s == PATIENCE_S
-    assert not patience(host).until_quiet(0.5) and host.slept_s == 2 * PATIENCE_S
+    assert not beside_one_server.wait_until_idle(0.5) and host.slept_s == PATIENCE_S
+    assert not patience(host).wait_until_idle(0.5) and host.slept_s == 2 * PATIENCE_S
 
 
 def test_others_on_the_gpu_are_waited_for_too(host: Any) -> None:
     shares = iter([0.9, None])
-    assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).until_quiet(0.5)
+    assert patience(host, SimpleNamespace(share=lambda start_ns: next(shares))).wait_until_idle(0.5)
     assert host.slept_s == 2 * LOOK_S and "90% of the server's GPU:" in host.said[0]

@@ -1,4 +1,4 @@
-"""Which tenants a load line has load of: a column of marks for each, beside the lines' rows."""
+"""Columns of marks beside the rows of load lines that show which tenants have load."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ GONE_UP, STAYS = "\N{BLACK CIRCLE}", "\N{WHITE CIRCLE}"
 
 
 def beside(panel: Axes, results: FigureData, lines: pd.DataFrame, style: FigureTask) -> None:
-    """To the right of a panel whose rows are these load lines, in this order.
+    """Draw the columns to the right of a panel whose rows are these load lines, in this order.
 
-    The area of a mark is the tenant's share of the load that rises, in units of dedicated peaks; a
-    hollow one stays at its rate. Marks are words at fixed distances, so that the layout has room
-    for them whatever the panel's width.
+    The area of a mark is the tenant's share of the load that rises, in units of dedicated peaks;
+    a hollow one stays at its rate. Marks are texts at fixed distances, so that the layout
+    reserves room for them.
     """
     tenants = [results.tenants_of(line).drop_duplicates("tenant") for _, line in lines.iterrows()]
     names = list(dict.fromkeys(name for rows in tenants for name in rows["tenant"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from measure_tasks import measure_task, tenant
 
-from perseus.measurement.brought import references_in
+from perseus.measurement.reference_files import reference_files
 from perseus.serving.failures import ServerError
 from perseus.study.tasks.measure import ServedModel
 from perseus.study.triton_models import files_of
@@ -24,7 +24,7 @@ def repository(tmp_path):
 
 
 def test_answers_are_those_of_the_tenants_that_are_brought(repository):
-    assert references_in(repository, TASK) == {
+    assert reference_files(repository, TASK) == {
         name: repository / f"{name}.reference.npz" for name in ("a", "b")
     }
 
@@ -32,5 +32,5 @@ def test_answers_are_those_of_the_tenants_that_are_brought(repository):
 @pytest.mark.parametrize("file", FILES)
 def test_a_file_that_is_missing_is_named_with_what_to_do(repository, file):
     (repository / file).unlink()
-    with pytest.raises(ServerError, match=f"{repository} has not {file}: remove that folder"):
-        references_in(repository, TASK)
+    with pytest.raises(ServerError, match=f"{repository} lacks {file}: remove that folder"):
+        reference_files(repository, TASK)

@@ -1,4 +1,4 @@
-"""Marks and rows that the figures of load lines share: peaks, costs, parts of latencies."""
+"""Marks and rows of the figures of load lines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perseus.report.style import DARK, is_known, verdict
 MOST_ROWS, MOST_PANELS = 30, 6
 
 MOST_ROWS_IN_ALL = 36
-"""Of all panels together: more are no figure, but a table."""
+"""Largest number of rows in all panels together; more belong into a table."""
 
 CERTIFIED: dict[str, Any] = {
     "marker": "D",
@@ -25,10 +25,10 @@ BASELINE: dict[str, Any] = {"marker": "|", "color": DARK, "markersize": 11, "lin
 
 
 def by_server(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """The first rows of each of the first servers, as many as there is room for.
+    """The first rows of the first servers, as many as fit.
 
-    Where that is not all, two thirds of them are of shared lines, if there are so many, which stand
-    behind those of models alone.
+    If not all rows fit, two thirds of them are shared lines, which come after the dedicated
+    ones.
     """
     servers = list(dict.fromkeys(rows["server"]))[:MOST_PANELS]
     of_each = {server: rows[rows["server"] == server] for server in servers}
@@ -51,11 +51,11 @@ BEYOND = 0.3
 """How far the arrow of an interval without an upper end reaches, as a share of its value."""
 
 FAR = 1.5
-"""Intervals that reach beyond so many times the largest value that is drawn end in an arrow."""
+"""Intervals that exceed the largest drawn value by this factor end in an arrow."""
 
 
 def furthest(values: pd.DataFrame) -> float:
-    """Up to where intervals are drawn, beside these values; infinite where nothing is known."""
+    """End of the axis for intervals, beside these values; infinite without values."""
     known = values.to_numpy(dtype=float)
     known = known[np.isfinite(known)]
     return FAR * float(known.max()) if known.size else np.inf
@@ -64,7 +64,7 @@ def furthest(values: pd.DataFrame) -> float:
 def interval(
     axes: Axes, y: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """A value with its interval, `ends` being (value, low, high); an arrow where it goes on."""
+    """A value with its interval; `ends` are (value, low, high); an arrow if it exceeds the axis."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(value, y, xerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -74,7 +74,7 @@ def interval(
 def upright(
     axes: Axes, x: float, ends: tuple[float, float, float], limit: float = np.inf, **look: Any
 ) -> None:
-    """The same along the other axis."""
+    """The same, vertical."""
     value, low, reach, goes_on = _shown(ends, limit)
     axes.errorbar(x, value, yerr=[[value - low], [reach]], capsize=2.5, **look)
     if goes_on:
@@ -82,14 +82,14 @@ def upright(
 
 
 def _shown(ends: tuple[float, float, float], limit: float) -> tuple[float, float, float, bool]:
-    """The value, the lower end, how far the interval is drawn upwards, and whether it goes on."""
+    """The value, the lower end, the drawn upper end, and whether the interval goes on."""
     value, low, high = ends
     last = min((1 + BEYOND) * value if np.isinf(high) else high, max(limit, value))
     return value, min(max(low, 0), value), max(last - value, 0), bool(high > last)
 
 
 def no_estimate(axes: Axes, row: pd.Series, certified: float, y: int, bound: str) -> None:
-    """Words beside the certified point, which is a bound then, or in place of it."""
+    """A text beside the certified rate, which is then a bound, or instead of it."""
     text = verdict(row) + (f": {bound} this" if is_known(certified) else ": no estimate")
     x = certified if is_known(certified) else 0.0
     axes.annotate(

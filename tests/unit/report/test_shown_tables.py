@@ -3,7 +3,7 @@
 import pytest
 
 from perseus.report.numbers import percent_below, significant
-from perseus.report.shown import Entry, between, rows_of, shares_of, shown, span
+from perseus.report.shown_tables import Entry, between, entry_of, rows_of, shares_of, span
 from perseus.results.tables import module_of
 
 
@@ -40,7 +40,7 @@ def test_of_a_drift_nothing_is_a_number():
 def test_values_of_a_kind_are_shown_by_their_type():
     row = {"a": 3, "b": True, "c": 1.23456, "low": 1.1, "high": 1.3, "d": None, "e": "cold"}
     columns = ("a", "b", "c", ("c", "low", "high"), "e", "d")
-    assert [shown(row, each, frozenset()) for each in columns] == [
+    assert [entry_of(row, each, frozenset()) for each in columns] == [
         Entry("3"),
         Entry("yes"),
         Entry("1.23"),
@@ -55,9 +55,9 @@ def test_shares_are_in_percent_and_counts_are_whole_though_some_are_missing():
     frame = schema.empty_table().to_pandas()
     frame["attained"], frame["bursts"] = [0.943, 0.5], [2.0, None]
     first, second = rows_of(frame[["attained", "bursts"]], schema)
-    assert shown(first, "attained", shares_of(schema)) == Entry("94 %")
-    assert shown(first, "bursts", shares_of(schema)) == Entry("2")
-    assert shown(second, "bursts", shares_of(schema)) == Entry(significant(None))
+    assert entry_of(first, "attained", shares_of(schema)) == Entry("94 %")
+    assert entry_of(first, "bursts", shares_of(schema)) == Entry("2")
+    assert entry_of(second, "bursts", shares_of(schema)) == Entry(significant(None))
 
 
 def test_there_is_no_link_where_there_is_nothing_to_look_up():

@@ -1,4 +1,4 @@
-"""What a comparison says in words, as plain text."""
+"""Sentences of a comparison, as plain text."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ CHANGE_BETWEEN = "a host that changes between the two studies"
 USUAL = "the usual changes in a host's speed"
 SEARCH = "the uncertainty of each search"
 FAR = 10
-"""Times from a ratio, and from 1, beyond which the end of its interval says nothing: studies
-without repeats do not know the noise of their host, and the ends of a thousand rows at once lie
-thousands of times away."""
+"""Factors from the ratio, and from 1, beyond which an end of its interval says nothing: studies
+without repeats do not know the noise of their host, and simultaneous intervals of a thousand
+rows are very wide."""
 
 
 NOTHING_ELSE = "Nothing that the records tell: hosts, versions, settings and prices are the same."
@@ -40,7 +40,7 @@ RECORDS_MISSING = "Not known: hosts, versions and settings stand in records, whi
 
 
 def headline(found: Comparison) -> str:
-    """How many got worse, better, or neither."""
+    """Numbers of values that are worse, better, or neither."""
     counts = {verdict: len(of(shown(found), verdict)) for verdict in VERDICTS}
     told = ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
     return f"{found.new.study} against {found.base.study}: {told}"
@@ -66,7 +66,7 @@ def of(judged: Sequence[Judged], verdict: str) -> list[Judged]:
 
 
 def noise(found: Comparison) -> str:
-    """What the intervals hold against, and what they do not know."""
+    """What the intervals include, and what they leave out."""
     deviation = _deviations(found)
     floors = found.noise.floors
     measured = ", ".join(f"{percent(floor)} on {server}" for server, floor in floors.items())
@@ -82,41 +82,41 @@ def noise(found: Comparison) -> str:
             " measurement.repeats or add the experiment aa."
         )
     between = "restarted servers (aa)" if found.noise.known_from == FROM_AA else "repeats"
-    said = f"The intervals cover {SEARCH} and the variation between {between}: {deviation}."
+    message = f"The intervals cover {SEARCH} and the variation between {between}: {deviation}."
     if not floors:
         floor = " The noise floor of the host was not measured (experiment aa)."
-    return f"{said}{floor} They do not cover {CHANGE_BETWEEN}."
+    return f"{message}{floor} They do not cover {CHANGE_BETWEEN}."
 
 
 def _deviations(found: Comparison) -> str:
-    """What lies between repeats, on the quietest and the noisiest of several servers."""
+    """Variation between repeats, on the quietest and the noisiest server."""
     medians = [float(np.median(draws)) for draws in found.noise.deviations.values()]
     least, most = percent(min(medians)), percent(max(medians))
     return least if least == most else f"{least} to {most}, by server"
 
 
 def _has_intervals_of_repeats(source: Source) -> bool:
-    """Whether its tables alone tell what lies between its repeats."""
+    """Whether the tables alone show the variation between repeats."""
     return bool(source.without_records and (source.tables["peaks"]["repeats_used"] > 1).any())
 
 
 def _of_tables(found: Comparison) -> str:
-    """What the intervals cover where no record tells of repeats, but tables do."""
+    """What the intervals include without records of repeats."""
     once = any((source.tables["peaks"]["repeats_used"] == 1).any()
                for source in (found.base, found.new))  # fmt: skip
     allowed = USUAL
     if found.noise.known_from == FROM_AA:
         allowed = f"the variation between restarted servers (aa), {_deviations(found)}"
-    said = (
+    message = (
         "The intervals of repeated measurements are those of the tables: they cover"
         f" {SEARCH} and the variation between its repeats."
     )
     of_one = f" The intervals of single measurements and of p95 allow for {allowed}."
-    return said + (of_one if once else "")
+    return message + (of_one if once else "")
 
 
 def sentences(found: Comparison) -> Iterator[str]:
-    """Who is compared, and what the intervals hold against."""
+    """The studies that are compared, and what the intervals include."""
     yield f"Base: {_study(found.base)}"
     yield f"New: {_study(found.new)}"
     yield noise(found)
@@ -139,14 +139,14 @@ def sentences(found: Comparison) -> Iterator[str]:
 
 
 def hidden(compared: Sequence[Judged]) -> float | None:
-    """The difference of a peak that half of the comparisons would not have shown."""
+    """The difference of a peak that half of the comparisons would miss."""
     known, _ = _known_peaks(compared)
     reaches = [np.fmax(_reach(each.simultaneous), each.pair.floor) for each in known]
     return float(np.median(reaches)) if reaches else None
 
 
 def _known_peaks(compared: Sequence[Judged]) -> tuple[list[Judged], int]:
-    """Those with an interval, and of how many the noise floor hides more than that."""
+    """Peaks with an interval, and how many of them have a larger noise floor."""
     peaks = [each for each in compared if each.pair.metric == PEAK]
     known = [each for each in peaks if np.isfinite(_reach(each.simultaneous))]
     return known, sum(each.pair.floor > _reach(each.simultaneous) for each in known)
@@ -161,13 +161,13 @@ def _study(source: Source) -> str:
 
 
 def shown(found: Comparison) -> list[Judged]:
-    """Without costs where no price differs: they go with the peaks, and would repeat them."""
+    """Judged pairs, without costs if no price differs: they would repeat the peaks."""
     moved = any(what.startswith(PRICE) for what, *_ in changes(found.base, found.new))
     return [each for each in found.judged if moved or each.pair.metric != COST]
 
 
 def change(ratio: Interval) -> str:
-    """+7.2 % (+2.1 % to +12 %); an end that bounds nothing is said."""
+    """For example, "+7.2 % (+2.1 % to +12 %)"; an end without a bound is stated."""
     low = "no bound" if ratio.low < min(ratio.value, 1) / FAR else signed(ratio.low - 1)
     high = "no bound" if ratio.high > max(ratio.value, 1) * FAR else signed(ratio.high - 1)
     return f"{signed(ratio.value - 1)} ({low} to {high})"
@@ -178,12 +178,12 @@ def signed(share: float) -> str:
 
 
 def _reach(ratio: Interval) -> float:
-    """The difference that an interval as wide would just have shown."""
+    """The smallest difference that an interval of this width shows."""
     return float(np.sqrt(ratio.high / ratio.low)) - 1 if ratio.low > 0 else math.inf
 
 
 def what(each: Judged) -> str:
-    """peak of squeezenet1_1 alone on cpu1"""
+    """For example, "peak of squeezenet1_1 alone on cpu1"."""
     pair, row = each.pair, each.pair.line.row
     if pair.metric == OVERALL:
         return f"all peaks of {row['server']} (geometric mean)"
@@ -197,7 +197,7 @@ def what(each: Judged) -> str:
 
 
 def not_compared(judged: Sequence[Judged]) -> Iterator[str]:
-    """Latencies at other rates, which go with the peaks, in one line."""
+    """One line for all latencies at other rates, which follow peaks."""
     moved = sum(each.pair.why_not.startswith(OTHER_RATES) for each in judged)
     if moved:
         who = "1 tenant" if moved == 1 else f"{moved} tenants"

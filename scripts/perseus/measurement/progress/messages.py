@@ -1,4 +1,4 @@
-"""What a person reads while a cell is measured."""
+"""Messages about the progress of a cell."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perseus.study.tasks.measure import MeasureTask
 
 
 def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
-    """What may follow from other cells; no weights where the peak of a tenant is not known."""
+    """The mix of a cell; without weights if a dedicated peak is unknown."""
     pairs = zip(task.tenant_names, weights, strict=False)
     return "mix: " + ", ".join(f"{name} {weight}" for name, weight in pairs)
 
@@ -22,7 +22,7 @@ def describe_mix(task: MeasureTask, weights: Sequence[int]) -> str:
 def describe_search(
     task: MeasureTask, weights: Sequence[int], rates_rps: Sequence[float], warning: str
 ) -> Iterator[str]:
-    """What is searched from these rates on, how long it takes, and why it may find no peak."""
+    """The tenants, start rates and duration of a search, and a warning if it may find no peak."""
     if weights:
         yield describe_mix(task, weights)
     sizes = task.search, task.slas, rates_rps
@@ -33,13 +33,13 @@ def describe_search(
 
 
 def describe_window(window: Window, names: Sequence[str], seconds_left: float) -> str:
-    """What was offered, how it went, and how long the rest will take."""
+    """Rates, p95 and verdict of a window, and the remaining time."""
     tenants = ", ".join(
         f"{name} {seen.offered_rps:.1f}/s p95 {seen.p95_ms:.0f} ms"
         for name, seen in zip(names, window.tenants, strict=True)
         if seen.offered_rps > 0
     )
-    why = f" ({window.spoilt[0].reason})" if window.spoilt else ""
+    why = f" ({window.invalid_tenants[0].reason})" if window.invalid_tenants else ""
     return f"{window.phase:8} {tenants}: {window.verdict}{why}, about {seconds_left:.0f} s left"
 
 

@@ -1,4 +1,4 @@
-"""Cells without an answer: what the end of a run says of them, and what to measure again."""
+"""Cells without a result: the message at the end of a run, and what to measure again."""
 
 from __future__ import annotations
 
@@ -15,89 +15,91 @@ UNREADABLE = "its file cannot be read"
 
 
 class _Shape(BaseModel):
-    disturbed: str
+    disturbed_ceilings: str
 
 
 class _Disturbed(BaseModel):
-    """Of a file of ceilings, what is said of their quality."""
+    """The disturbances in a file of ceilings."""
 
     shapes: tuple[_Shape, ...] = ()
 
 
 class Ended(Ending):
-    """How a cell ended, and what a search estimated, which stands where its server wandered."""
+    """The outcome of a cell, and the estimate of its search, which may be valid in spite of the
+    outcome."""
 
     estimate_scale: float | None = None
     posterior_scales: tuple[float, ...] = ()
-    others: str = ""
+    other_load: str = ""
 
     @property
-    def is_crowded(self) -> bool:
-        """Whether others worked on its server, and no rate passed with confidence."""
-        return self.outcome is Outcome.UNCERTIFIED and bool(self.others)
+    def is_on_busy_host(self) -> bool:
+        """Whether other processes used its server's cores, and no rate was certified."""
+        return self.outcome is Outcome.UNCERTIFIED and bool(self.other_load)
 
     @property
-    def may_pass(self) -> bool:
-        return self.outcome.may_pass or self.is_crowded
+    def is_temporary(self) -> bool:
+        return self.outcome.is_temporary or self.is_on_busy_host
 
     @property
     def is_estimated(self) -> bool:
         return found_limit(self.outcome, self.estimate_scale, self.posterior_scales)
 
 
-def unanswered(records: Iterable[Path]) -> dict[Path, Ended]:
-    """By its record.json, how each cell ended that has none, or an estimate in trouble that may
-    pass; cells that were not measured aside."""
+def failed_cells(records: Iterable[Path]) -> dict[Path, Ended]:
+    """By record.json, outcomes of cells without a result or with a temporary failure; cells that
+    were not measured are left out."""
     endings = {path: _ending(path) for path in records if path.is_file()}
     return {
         path: ending
         for path, ending in endings.items()
-        if ending.is_crowded or not ending.outcome.is_answer
+        if ending.is_on_busy_host or not ending.outcome.is_result
     }
 
 
-def disturbed(ceilings: Iterable[Path]) -> dict[Path, str]:
-    """By its file, what other processes did while a ceiling of the client was looked for."""
+def disturbed_ceilings(ceilings: Iterable[Path]) -> dict[Path, str]:
+    """By file, what other processes did while a ceiling was measured."""
     found = {path: _disturbed(path) for path in ceilings if path.is_file()}
     return {path: what for path, what in found.items() if what}
 
 
-def worth_again(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
-    """Outputs of those whose trouble may pass, the folders of cells and the files of ceilings; who
-    is blocked by one of these cells follows it."""
-    cells = [path.parent for path, ending in unanswered(records).items() if ending.may_pass]
-    return cells + list(disturbed(ceilings))
+def outputs_to_repeat(records: Iterable[Path], ceilings: Iterable[Path]) -> list[Path]:
+    """Outputs to measure again: folders of cells and files of ceilings with temporary failures.
+    Blocked cells follow by themselves."""
+    cells = [path.parent for path, ending in failed_cells(records).items() if ending.is_temporary]
+    return cells + list(disturbed_ceilings(ceilings))
 
 
-def last_words(
+def final_message(
     records: Sequence[Path],
     ceilings: Sequence[Path],
     configfiles: Sequence[Path] = (),
     overrides: Mapping[str, object] | None = None,
 ) -> Iterator[str]:
-    """Lines for the terminal: what has no answer, why, and what to do; none if all has.
+    """Lines for the terminal: which cells have no result, why, and what to do; none if all have
+    one.
 
     `configfiles` and `overrides` are those of the command that ran.
     """
-    found = unanswered(records)
-    for is_estimated, have in ((False, "no answer"), (True, "an estimate to be doubted")):
+    found = failed_cells(records)
+    for is_estimated, have in ((False, "no answer"), (True, "a doubtful estimate")):
         cells = {path: end for path, end in found.items() if end.is_estimated is is_estimated}
         if cells:
             yield f"{len(cells)} of {len(records)} cells have {have}:"
         for path, ending in cells.items():
-            beside = f"; {ending.others}" if ending.is_crowded else ""
+            beside = f"; {ending.other_load}" if ending.is_on_busy_host else ""
             outcome = ending.outcome.replace("_", " ")
             yield f"  {path.parent.name}: {outcome}: {ending.reason}{beside}"
-    for path, what in disturbed(ceilings).items():
+    for path, what in disturbed_ceilings(ceilings).items():
         yield f"The client's ceiling beside {path.stem} was disturbed: {what}"
-    if again := worth_again(records, ceilings):
+    if again := outputs_to_repeat(records, ceilings):
         by_make = "" if overrides else f"{_make_again(configfiles)}, or "
         yield f"Measure these again, and what depends on them: {by_make}your command with"
         yield f"  --forcerun {' '.join(map(str, again))}"
 
 
 def _make_again(configfiles: Sequence[Path]) -> str:
-    """The command of the study that these configure; it knows of nothing that overrides them."""
+    """The `make again` command for the study of these files, which supports no overrides."""
     here = Path.cwd()
     named = [f.relative_to(here) if f.is_relative_to(here) else f for f in configfiles]
     files = [f"CONFIGFILE={' '.join(map(str, named))}"] if named else []
@@ -116,4 +118,4 @@ def _disturbed(ceilings: Path) -> str:
         shapes = _Disturbed.model_validate_json(ceilings.read_bytes()).shapes
     except ValidationError:
         return UNREADABLE
-    return next((shape.disturbed for shape in shapes if shape.disturbed), "")
+    return next((shape.disturbed_ceilings for shape in shapes if shape.disturbed_ceilings), "")

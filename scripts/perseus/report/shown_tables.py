@@ -1,4 +1,4 @@
-"""Tables as the page shows them: values as text, with their intervals and what they link to."""
+"""Tables of the page: values as text, with intervals and links."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from perseus.report.numbers import bounds, chance, percent, significant
 Row = dict[str, Any]
 
 MOST_ROWS: Final = 300
-"""Of a table on the page: what a browser sorts at once, and what anybody reads."""
+"""Largest number of rows of a table on the page, which a browser can sort at once."""
 
 BELOW: Final = "\N{DAGGER}"
 """Marks a first failing rate below the interval of the estimate."""
 
 NAMES: Final = ("verdict", "page_cache", "phase", "pricing")
-"""Columns of names of ours."""
+"""Columns with names of Perseus."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in one place of a table; `link` is the id of the part of the page behind it."""
+    """One cell of a table; `link` is the id of the linked element."""
 
     text: str
     interval: str = ""
     link: str = ""
 
     def to(self, link: str) -> Entry:
-        """The same with a link, unless there is nothing to look up."""
+        """The same with a link, unless it is empty."""
         return self if self.text == significant(None) else Entry(self.text, self.interval, link)
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What is said below a table, by its first words in bold."""
+    """A remark below a table; its first words are bold."""
 
     what: str
     text: str
@@ -64,7 +64,7 @@ class ShownTable:
 
 
 def rows_of(frame: pd.DataFrame, schema: pa.Schema | None = None) -> list[Row]:
-    """Rows as dictionaries with None for what is missing, and whole numbers where they are."""
+    """Rows as dictionaries, with None for missing values and integers where the schema says so."""
     whole = {field.name for field in schema or () if pa.types.is_integer(field.type)}
     return [
         {str(key): _plain(value, key in whole) for key, value in row.items()}
@@ -79,13 +79,13 @@ def _plain(value: Any, is_whole: bool) -> Any:
 
 
 def shares_of(schema: pa.Schema) -> frozenset[str]:
-    """The columns that are shares, which are shown in percent."""
+    """Columns that are shares, which are shown in percent."""
     of = (schema.field(name) for name in schema.names)
     return frozenset(each.name for each in of if (each.metadata or {}).get(b"unit") == b"share")
 
 
-def shown(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
-    """A column's value, or one with the interval of the other two."""
+def entry_of(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozenset[str]) -> Entry:
+    """The entry of a column, or of three columns as a value with its interval."""
     if not isinstance(columns, str):
         return span(row, columns, "percent" if columns[0] in shares else "significant")
     value = row[columns]
@@ -97,11 +97,11 @@ def shown(row: Mapping[str, Any], columns: str | Sequence[str], shares: frozense
         return Entry(probability(value))
     if isinstance(value, float) or value is None:
         return Entry(significant(value))
-    return Entry(words(value) if columns in NAMES else str(value))
+    return Entry(plain_words(value) if columns in NAMES else str(value))
 
 
-def words(name: str) -> str:
-    """A verdict or another name of ours as words."""
+def plain_words(name: str) -> str:
+    """A name of Perseus, such as a verdict, with spaces."""
     return name.replace("_", " ")
 
 
@@ -111,8 +111,8 @@ def fails_below(row: Mapping[str, Any] | pd.Series) -> bool:
     return failing is not None and low is not None and bool(failing < low)
 
 
-def bought(row: Mapping[str, Any] | pd.Series) -> str:
-    """0.25 of n1-standard-4 with T4:1"""
+def machine_text(row: Mapping[str, Any] | pd.Series) -> str:
+    """For example, "0.25 of n1-standard-4 with T4:1"."""
     share = "" if row["share"] == 1 else f"{row['share']:.3g} of "
     return f"{share}{row['instance']}{' with ' if row['accelerator'] else ''}{row['accelerator']}"
 
@@ -130,7 +130,7 @@ def count(value: float | None) -> str:
 
 
 def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> Entry:
-    """The first of three columns with the interval of the other two: 12.3, (11.9 to 12.8)."""
+    """A value with the interval of the other two columns: 12.3, (11.9 to 12.8)."""
     write = significant if scale == "significant" else share
     value, *ends = (row[name] for name in names)
     if value is None or None in ends:
@@ -139,7 +139,7 @@ def span(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant
 
 
 def between(row: Mapping[str, Any], names: Sequence[str], scale: str = "significant") -> str:
-    """ "11.9 to 12.8" from two columns; an end that bounds nothing is left out."""
+    """For example, "11.9 to 12.8" from two columns; an end without a bound is left out."""
     write = significant if scale == "significant" else share
     low, high = (row[name] for name in names)
     if low is None or high is None:

@@ -1,5 +1,5 @@
-"""The form of a configuration: every unknown or missing key, wrong type and value out of bounds, in
-words for people, and the definition that is there in spite of them."""
+"""Validate a configuration: report every unknown or missing key, wrong type and value out of
+bounds, and return a definition with stand-ins for invalid values."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ ROUNDS = 5
 PATTERNS = {
     NAME: "a name (use letters, digits, '-' and '_', at most 64, beginning with a letter or digit)",
     IMAGE: "an image (use letters, digits and ./_:@+- only, not beginning with '-')",
-    ADDRESS: "what this can be (use host:port)",
-    HOST: "what this can be (use a name or an IP address; ports belong to grpc: and http:)",
+    ADDRESS: "valid here (use host:port)",
+    HOST: "valid here (use a name or an IP address; ports belong to grpc: and http:)",
     MODEL_OF_SERVER: "the name of a model (use letters, digits, '_', '.' and '-')",
 }
 
 
-def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
-    """(definition, problems of its form, places where something else stands in for what is wrong).
+def validated(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
+    """Return (definition, problems, places with stand-ins).
 
-    What is wrong is replaced by its default or an example, so that the rest can be read too and
-    one run shows all problems. No definition where nothing can be read.
+    An invalid value is replaced by its default or an example, so that one run reports all
+    problems. No definition where nothing can be read.
     """
     if not isinstance(raw, Mapping):
         return None, [f"the configuration: must be a mapping (key: value), not {_short(raw)}"], []
@@ -64,14 +64,15 @@ def read_form(raw: Json) -> tuple[Definition | None, list[str], list[Place]]:
 
 
 def _repeats_one(error: Json, place: Place, raw: Json, stand_ins: Sequence[Place]) -> bool:
-    """Whether a list has something twice only since that stands in for another of its items."""
+    """Whether a list has a duplicate only because one item is a stand-in."""
     if error["type"] != "twice" or not any(each[: len(place)] == place for each in stand_ins):
         return False
     return [repr(item) for item in _at(raw, place)].count(error["ctx"]["value"]) < 2
 
 
 def place_of(loc: Sequence[str | int], raw: Json) -> Place:
-    """pydantic's location without what it adds: an experiment's kind, the branch of a union."""
+    """pydantic's location without the parts that it adds: an experiment's kind, the branch of a
+    union."""
     place: list[str | int] = []
     at: Json = raw
     for before, part in zip(("", *loc), loc, strict=False):
@@ -97,8 +98,8 @@ def _at(raw: Json, place: Place) -> Json:
     return raw
 
 
-class FormSchema:
-    """The JSON schema of a definition, looked up by places of a configuration."""
+class DefinitionSchema:
+    """The JSON schema of a definition, with lookup by places of a configuration."""
 
     def __init__(self, schema: dict[str, Json]) -> None:
         self._root = schema
@@ -107,7 +108,7 @@ class FormSchema:
         return {"type": "null"} in self._part(place, raw).get("anyOf", [])
 
     def at(self, place: Place, raw: Json) -> dict[str, Json]:
-        """The part that says what may stand there; empty where nothing may."""
+        """The part of the schema for a place; empty if nothing may be there."""
         part = self._part(place, raw)
         resolved = self._resolved(part, _at(raw, place))
         # A description beside a reference is that of the key, not of what is referred to.
@@ -115,7 +116,7 @@ class FormSchema:
         return part if resolved is part else resolved | own
 
     def _part(self, place: Place, raw: Json) -> dict[str, Json]:
-        """As it is written, with references."""
+        """The part as written, with references."""
         part = self._root
         for i, step in enumerate(place):
             part = self._resolved(part, _at(raw, place[:i]))
@@ -127,7 +128,7 @@ class FormSchema:
         return part
 
     def _resolved(self, part: dict[str, Json], value: Json) -> dict[str, Json]:
-        """Without references, and of several kinds that of the value."""
+        """The part without references; of several kinds, that of the value."""
         if "$ref" in part:
             return self._root["$defs"][part["$ref"].rpartition("/")[2]]
         if "discriminator" in part:
@@ -144,9 +145,9 @@ class FormSchema:
 
 
 @cache
-def _schema() -> FormSchema:
-    """To make it takes longer than to read a study: only for one with something to say of."""
-    return FormSchema(Definition.model_json_schema())
+def _schema() -> DefinitionSchema:
+    """The schema, made only when needed, since it takes longer than to read a study."""
+    return DefinitionSchema(Definition.model_json_schema())
 
 
 # In words
@@ -169,7 +170,7 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
             yield f"{where}: {value!r} {_of_url(str(place[-1]), value)}"
         case "string_pattern_mismatch":
             wanted = PATTERNS.get(context["pattern"])
-            wanted = wanted or f"what this can be (use {part.get('description', '')})"
+            wanted = wanted or f"valid here (use {part.get('description', '')})"
             yield f"{where}: {value!r} is not {wanted}"
         case _ if len(part.get("anyOf", [])) > 1:  # one line for all branches of the union
             yield f"{where}: {_short(value)} does not fit ({part['description']})"
@@ -201,21 +202,21 @@ def _explain(place: Place, error: Any, raw: Json) -> Iterator[str]:
 
 
 def _of_url(key: str, value: str) -> str:
-    """What is wrong with a URL in place of an address of a server elsewhere."""
+    """Problems of a URL in place of an address."""
     if key == "metrics":
-        return "is no URL of metrics (use http://host:port/path)"
+        return "is not a URL of metrics (use http://host:port/path)"
     address = value.partition("://")[2].partition("/")[0]
     wanted = address.rpartition(":")[0] or address if key == "host" else address
     return f"has a scheme (use {wanted or 'the name'!r}; TLS is asked for by tls:)"
 
 
 def _unknown(place: Place, raw: Json) -> str:
-    """A key that is not known there, or is one of another kind of experiment."""
+    """A key that is unknown there, or that belongs to another kind of experiment."""
     key, parent = str(place[-1]), _schema().at(place[:-1], raw)
     if len(place) > 2 and place[-3] == "experiments":
         owners = [kind for kind in KINDS if key in settings_of(kind).model_fields]
         if owners:
-            return f"is of kind: {' and '.join(owners)} only"
+            return f"applies to kind: {' and '.join(owners)} only"
     known = list(parent.get("properties", {}))
     if key == "precision" and "preset" in known:  # the amount of evidence was called that once
         return "unknown key (did you mean 'preset'? precision is arithmetic, of a model or tenant)"
@@ -223,7 +224,7 @@ def _unknown(place: Place, raw: Json) -> str:
 
 
 def _not_text(place: Place, value: Json) -> Iterator[tuple[Place, Json]]:
-    """Keys that YAML does not read as text, and the mappings that they stand in."""
+    """Keys that YAML does not read as text, and their mappings."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         if items and not isinstance(key, str):
@@ -242,13 +243,13 @@ def _of_text(value: Json) -> Json:
 def _quoted(key: Json) -> str:
     if isinstance(key, bool):
         words = "yes, on and true" if key else "no, off and false"
-        return f"key {key}: must be a string (YAML takes {words} for that: write it in quotes)"
+        return f"key {key}: must be a string (YAML reads {words} as a boolean: write it in quotes)"
     text = "~" if key is None else str(key)
     return f"key {text}: must be a string (write {text!r} in quotes)"
 
 
 def _left_empty(place: Place, value: Json, raw: Json) -> Iterator[Place]:
-    """Keys without a value whose absence means something: null would pass for it."""
+    """Keys without a value, where null would count as absent."""
     items = value.items() if isinstance(value, Mapping) else ()
     for key, part in items if items else enumerate(value if isinstance(value, list) else ()):
         inside = (*place, key)
@@ -290,7 +291,7 @@ def _short(value: Json) -> str:
 
 
 def _repair(raw: Json, place: Place, kind: str) -> Place | None:
-    """Put something valid where a problem is; the place that changed, None if none did."""
+    """Replace the value at a problem by a valid one; return the changed place, or None."""
     if kind == "default_factory_not_called" or not place:
         return None
     if kind == "too_short" and not _is_short(_at(raw, place), _schema().at(place, raw)):

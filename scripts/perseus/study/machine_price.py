@@ -1,4 +1,4 @@
-"""What is bought for a server: a machine, and accelerators where they are priced apart."""
+"""The price of a server's machine, and of accelerators that are priced separately."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SUSPICIOUS_REGION: Final = 2.0
 
 
 class UnpricedError(ValueError):
-    """A server has no price, for the reason `text`; `key` is the one of its `price` to mend."""
+    """A server has no price for the reason `text`; `key` is the key of its `price` to correct."""
 
     def __init__(self, key: str, text: str) -> None:
         self.key = key
@@ -28,10 +28,9 @@ class UnpricedError(ValueError):
 
 
 @dataclass(frozen=True)
-class Bought:
-    """`usd_per_hour` is by pricing, None where there is no such price; it was stated in `currency`.
-    A machine has `vcpus`, None where the list does not say; `accelerators` are those that are in
-    the price."""
+class MachinePrice:
+    """A price in `currency`: `usd_per_hour` is by pricing, None if there is no such price.
+    `vcpus` is None if the list does not say; `accelerators` are included in the price."""
 
     usd_per_hour: Mapping[str, float | None]
     currency: str
@@ -43,8 +42,9 @@ class Bought:
     doubts: tuple[str, ...] = ()
 
 
-def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
-    """The machine, and accelerators that are priced apart: of the zone where all costs least.
+def machine_price(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[MachinePrice]:
+    """The price of the machine and of separately priced accelerators, in the zone with the lowest
+    sum.
 
     Raises UnpricedError where the list does not say what they cost, or not for certain.
     """
@@ -75,25 +75,25 @@ def bought(wanted: PriceRow, prices: PriceList, costs: Costs) -> list[Bought]:
     return [machine, accelerator]
 
 
-def _by_pricing(of: Bought, costs: Costs) -> tuple[float, ...]:
-    """Its prices in the order in which the study names them; an unknown price is the highest."""
+def _by_pricing(of: MachinePrice, costs: Costs) -> tuple[float, ...]:
+    """Prices in the order of the study's pricings; an unknown price counts as the highest."""
     order = dict.fromkeys((*costs.pricing, "on_demand", "spot"))
     return tuple(of.usd_per_hour[pricing] or math.inf for pricing in order)
 
 
 def usable_pricings(costs: Costs) -> tuple[str, ...]:
-    """The pricings of which a row must have one: on_demand, unless the study leaves it out."""
+    """Pricings of which a row must have one: on_demand, unless the study leaves it out."""
     if "on_demand" in costs.pricing:
         return ("on_demand",)
     return ("on_demand", *costs.pricing)
 
 
-def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bought]:
-    """By zone."""
+def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, MachinePrice]:
+    """Prices of the machine by zone."""
     rows = prices.machines.get(wanted.instance, ())
     if not rows:
         hint = did_you_mean(wanted.instance, list(prices.machines))
-        hint = hint or " (add a row, take an InstanceType that is there, or say custom:)"
+        hint = hint or " (add a row, take an InstanceType that is there, or use custom:)"
         raise UnpricedError("instance", f"{wanted.instance!r} is not in {prices.name}{hint}")
     chosen = _by_zone(wanted, "instance", wanted.instance, rows, prices, costs)
     return {zone: _of_row(row, rows, wanted, prices, costs) for zone, row in chosen.items()}
@@ -101,13 +101,14 @@ def _machines(wanted: PriceRow, prices: PriceList, costs: Costs) -> dict[str, Bo
 
 def _accelerators(
     wanted: PriceRow, named: str, prices: PriceList, costs: Costs
-) -> dict[str, Bought]:
-    """By zone: of the row of so many, or as many times that of one."""
+) -> dict[str, MachinePrice]:
+    """Prices of the accelerators by zone: of a row with that count, or a multiple of a row with
+    one."""
     name, _, text = named.partition(":")
     rows = prices.accelerators.get(name, ())
     if not rows:
         hint = did_you_mean(name, list(prices.accelerators))
-        hint = hint or " (leave it out where the row of the instance includes it)"
+        hint = hint or " (remove it if the row of the instance includes it)"
         raise UnpricedError("accelerator", f"{name!r} has no row of its own in {prices.name}{hint}")
     count, listed = int(text or 1), {_devices(row) for row in rows}
     each = count if count in listed else 1.0
@@ -123,11 +124,11 @@ def _accelerators(
 
 
 def _devices(row: ListedPrice) -> float:
-    """How many a server sees: a part of one, such as 0.125 of an L4, is one."""
+    """Number of devices that a server sees: a part of one, such as 0.125 of an L4, is one."""
     return float(math.ceil(row.accelerators or 1))
 
 
-def _times(one: Bought, count: int) -> Bought:
+def _times(one: MachinePrice, count: int) -> MachinePrice:
     if count == 1:
         return one
     return replace(
@@ -146,7 +147,7 @@ def _by_zone(
     prices: PriceList,
     costs: Costs,
 ) -> dict[str, ListedPrice]:
-    """The rows of the wanted region, or of its zone, that have a price that the study can use.
+    """Rows of the wanted region or zone with a price that the study can use.
 
     Raises UnpricedError where there is none, where a row cannot be read, and where two rows of a
     zone differ.
@@ -164,7 +165,7 @@ def _by_zone(
     if broken := [row for row in here if row.problem]:
         more = f", and {len(broken) - 1} lines more cannot be read" if len(broken) > 1 else ""
         problem = f"{prices.name} line {broken[0].line}: {broken[0].problem}{more}"
-        raise UnpricedError(key, f"{problem} (mend or delete the line{'s' if more else ''})")
+        raise UnpricedError(key, f"{problem} (correct or delete the line{'s' if more else ''})")
     priced = [row for row in here if _is_usable(row, costs)]
     if not priced:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -191,12 +192,12 @@ def _of_row(
     wanted: PriceRow,
     prices: PriceList,
     costs: Costs,
-) -> Bought:
-    """`rows` are those of the same in all regions."""
+) -> MachinePrice:
+    """The price of a row; `rows` are the same machine in all regions."""
     worth = costs.usd_per_currency_unit or 1.0
     usd = {pricing: price and price * worth for pricing, price in row.prices.items()}
     at = "" if costs.currency == "USD" else f", in {costs.currency} at {worth:g} USD"
-    return Bought(
+    return MachinePrice(
         usd_per_hour=_with_discount(usd, costs),
         currency=costs.currency,
         vcpus=row.vcpus,
@@ -212,7 +213,7 @@ def _of_row(
 
 
 def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> Iterator[str]:
-    """Zones of the region that might be cheaper, were their price known."""
+    """Zones of the region without a known price, which might be cheaper."""
     here = [row for row in rows if row.region == wanted.region and wanted.zone is None]
     if unpriced := [row for row in here if not _is_usable(row, costs)]:
         columns = " or ".join(PRICES[pricing] for pricing in usable_pricings(costs))
@@ -220,7 +221,7 @@ def _left_out(wanted: PriceRow, rows: Sequence[ListedPrice], costs: Costs) -> It
         yield f"{_lines(unpriced)}: no {columns} of {zones}, left out"
 
 
-def _custom(of: CustomMachine, costs: Costs) -> Bought:
+def _custom(of: CustomMachine, costs: Costs) -> MachinePrice:
     def usd(rates: Rates | None) -> float | None:
         if rates is None:
             return None
@@ -228,7 +229,7 @@ def _custom(of: CustomMachine, costs: Costs) -> Bought:
 
     source = f"own rates for {of.vcpus} vCPUs and {of.memory_gib:g} GiB"
     rates = {"on_demand": usd(of.on_demand), "spot": usd(of.spot), "committed": usd(of.committed)}
-    return Bought(
+    return MachinePrice(
         usd_per_hour=_with_discount(rates, costs),
         currency="USD",
         vcpus=float(of.vcpus),
@@ -241,7 +242,7 @@ def _custom(of: CustomMachine, costs: Costs) -> Bought:
 
 
 def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, float | None]:
-    """A commitment costs what is listed, or the on-demand price less the stated discount."""
+    """The listed price of a commitment, or the on-demand price minus the stated discount."""
     on_demand, committed, discount = usd["on_demand"], usd["committed"], costs.committed_discount
     if committed is None and on_demand is not None and discount is not None:
         committed = on_demand * (1 - discount)
@@ -249,7 +250,7 @@ def _with_discount(usd: Mapping[str, float | None], costs: Costs) -> dict[str, f
 
 
 def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
-    """What is doubtful about a row that has a price."""
+    """Doubts about a row with a price."""
     same = [each for each in rows if (each.region, each.zone) == (row.region, row.zone)]
     if len(same) > 1:
         yield f"{_lines(same)}: the same price in each"
@@ -266,7 +267,7 @@ def doubts_of(row: ListedPrice, rows: Sequence[ListedPrice]) -> Iterator[str]:
 
 
 def _unlikely(prices: Mapping[str, float | None]) -> Iterator[str]:
-    """What is doubtful about prices by pricing, beside the price on demand."""
+    """Doubts about prices compared with the on-demand price."""
     on_demand, spot = prices["on_demand"], prices["spot"]
     if on_demand is None:
         return

@@ -1,0 +1,27 @@
+"""Reference responses that a cell needs from the model repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perseus.serving.failures import ServerError
+from perseus.study.runtimes import RUNTIMES
+from perseus.study.tasks.measure import MeasureTask
+from perseus.study.triton_models import answers_file, files_of
+
+
+def reference_files(repository: Path, task: MeasureTask) -> dict[str, Path]:
+    """Files with the responses of torch, by tenant whose model the study deploys.
+
+    Raises ServerError where a file of such a tenant is missing: the workflow looks at the folder
+    alone, and would not make it again.
+    """
+    loaded = RUNTIMES[task.server.runtime].model_file
+    deployed = [tenant for tenant in task.tenants if tenant.name in task.deployed]
+    files = [file for each in deployed for file in files_of(each.name, each.preprocessing, loaded)]
+    if missing := [file for file in files if not (repository / file).is_file()]:
+        raise ServerError(
+            f"{repository} lacks {', '.join(missing)}: remove that folder and run again. The"
+            " next run makes the folder and measures all cells of that scenario again."
+        )
+    return {each.name: repository / answers_file(each.name) for each in deployed}

@@ -1,0 +1,48 @@
+"""Repeat windows that the client or the host made invalid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perseus.peak.durations import ATTEMPTS
+from perseus.peak.outcome import Outcome
+from perseus.peak.system import System
+from perseus.peak.verdict import ON_BUSY_HOST, ON_IDLE_HOST, Tolerance
+from perseus.peak.window import Window
+
+
+class InvalidWindowError(RuntimeError):
+    """A window was invalid at every attempt; the message says why, `outcome` whether by client
+    or host."""
+
+    def __init__(self, reason: str, outcome: Outcome) -> None:
+        super().__init__(reason)
+        self.outcome = outcome
+
+
+def first_valid_window(
+    system: System, offer: Callable[[Tolerance], Window], tolerance: Tolerance = ON_IDLE_HOST
+) -> Window:
+    """The first valid window of ATTEMPTS attempts, or the last window.
+
+    The last attempt accepts a larger load of other processes, as in a search. If the load exceeds
+    even that, the window is tried once more after they have ended.
+    """
+    for attempts_left in reversed(range(ATTEMPTS)):
+        window = offer(tolerance if attempts_left else ON_BUSY_HOST)
+        if not window.invalid_tenants:
+            return window
+    if window.host_is_busy and system.wait_until_idle(ON_BUSY_HOST.foreign):
+        window = offer(ON_BUSY_HOST)
+    return window
+
+
+def valid_window(system: System, offer: Callable[[Tolerance], Window]) -> Window:
+    """Like `first_valid_window`, but raises InvalidWindowError if every attempt is invalid."""
+    window = first_valid_window(system, offer)
+    if not window.invalid_tenants:
+        return window
+    by_host = all(tenant.disturbed for tenant in window.invalid_tenants)
+    raise InvalidWindowError(
+        window.invalid_tenants[0].reason, Outcome.DISTURBED if by_host else Outcome.CLIENT_LIMITED
+    )
