@@ -11,7 +11,7 @@ SAID = (
 )
 
 
-def window(rate_rps: float, *, phase="root", tenant="sleeper", completed=1.0, counted_s=10.0):
+def window(rate_rps: float, *, phase="near_limit", tenant="sleeper", completed=1.0, counted_s=10.0):
     return {
         "phase": phase,
         "tenant": tenant,
@@ -25,7 +25,7 @@ def window(rate_rps: float, *, phase="root", tenant="sleeper", completed=1.0, co
 def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
     windows = [
         window(40.0, phase="bracket"),
-        *(window(rate, phase="speed") for rate in (550.0, 551.0, 900.0)),
+        *(window(rate, phase="probe") for rate in (550.0, 551.0, 900.0)),
         window(900.0, tenant="other"),
     ]
     assert list(warnings(SLEEPER, windows)) == [SAID]
@@ -39,7 +39,7 @@ def test_a_window_that_is_faster_than_single_requests_allow_is_a_warning():
         [window(551.0, completed=0.1)],
         [window(100.0, counted_s=0.19)],
         [window(551.0, tenant="other")],
-        [window(50.0), window(48.0), window(75.0), window(100.0, phase="speed", counted_s=0.19)],
+        [window(50.0), window(48.0), window(75.0), window(100.0, phase="probe", counted_s=0.19)],
     ],
     ids=[
         "none",

@@ -521,7 +521,7 @@ OF_FLEETS = {
         AS_DEAR,
     ),
     # As where the demand may be served by others than those on which sharing was measured.
-    "What sharing would save is not known: for no server that these models share": (
+    "The saving of sharing is not known: no server that these models share": (
         fleet(together={"usd_per_hour": 0.4, "saving": 0.0, "of_servers": "cpu2"}),
         AS_DEAR,
     ),

@@ -67,7 +67,7 @@ def test_a_fleet_that_is_less_sure_than_each_of_its_limits_is_not_called_sure():
         (answer,) = said(rps=lower, records=made)
         assert answer.headline.startswith(f"Buy {count} server")
         assert answer.kind == kind
-        assert ("not all of them at once" in " ".join(answer.sentences)) == (kind == "perhaps")
+        assert ("but not all of them together" in " ".join(answer.sentences)) == (kind == "perhaps")
 
 
 def test_a_fleet_of_many_models_is_named_in_part():
@@ -110,7 +110,7 @@ def test_a_night_without_demand_is_no_trouble():
 def test_spot_servers_and_what_is_not_known_of_them():
     spot = Spot(largest_share=0.5, revocations_per_hour=0.1)
     (answer,) = said(gain=1.0, rps={"a": 390.0, "b": 1560.0}, spot=spot)
-    assert "is on servers at the spot price; what revocations lose is not known" in " ".join(
+    assert "is on servers at the spot price; the loss through revocations is not known" in " ".join(
         answer.sentences
     )
 
@@ -122,7 +122,7 @@ def test_a_fleet_says_what_revocations_leave_of_it():
     (answer,) = said(gain=2.0, spot=spot, **asked)
     assert answer.headline.startswith("Buy 2 servers")
     text = " ".join(answer.sentences)
-    assert "taken away at once, the model with the fewest would have 1 server left." in text
+    assert "revoked at once, the model with the fewest servers would have 1 server left." in text
     (steady,) = said(gain=2.0, **asked)
     assert "taken away" not in " ".join(steady.sentences)
 
