@@ -44,14 +44,13 @@ class EndedWindow:
 def failures(status: NDArray[np.uint8]) -> int:
     """Number of failed requests if there are enough to show a broken server; else 0.
 
-    `status` has shape (n,), in the order of the requests. A server with a full queue refuses most
-    requests of an overload and still answers some: these are late requests. One that only refuses
-    in the second half of the window is broken.
+    `status` has shape (n,). A server with a full queue refuses most requests of an overload and
+    answers some: these are late requests. Triton may answer none for seconds, so that all but the
+    first are refused. One that answers nothing is broken; one that has ended is seen without this.
     """
     errors = status == Status.ERROR
     refused = status == Status.REFUSED
-    answers = np.any(status[len(status) // 2 :] == Status.OK)
-    failed = errors if answers else errors | refused
+    failed = errors if np.any(status == Status.OK) else errors | refused
     count = int(np.sum(failed))
     return count if count > len(status) / 2 else 0
 
