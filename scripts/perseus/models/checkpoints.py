@@ -1,8 +1,8 @@
 """Find the weights of a network in a checkpoint, under the names that training tools give them.
 
-DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`, Lightning
-the name of an attribute. Lightning, timm and others keep the state_dict beside epochs, optimisers
-and a moving average (EMA) of the weights.
+DataParallel and AveragedModel put `module.` before each name, torch.compile `_orig_mod.`, FSDP and
+checkpointed activations names of their own, Lightning the name of an attribute. Lightning, timm and
+others keep the state_dict beside epochs, optimisers and a moving average (EMA) of the weights.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-WRAPPERS: Final = frozenset({"module", "_orig_mod"})
-"""Parts of a name that DataParallel and torch.compile add at any place."""
+WRAPPERS: Final = frozenset(
+    {"module", "_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
+)
+"""Parts of a name that wrappers of a network or of its parts add at any place."""
 COUNTS: Final = frozenset({"n_averaged"})
 """What AveragedModel keeps beside the weights."""
 

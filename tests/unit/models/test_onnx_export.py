@@ -274,6 +274,12 @@ def compiled_in_part(state):
     return {name.replace("layer1.", "layer1._orig_mod."): value for name, value in state.items()}
 
 
+def sharded(state):
+    """By FSDP of one of its parts, whose activations are checkpointed."""
+    inside = "layer1._fsdp_wrapped_module._checkpoint_wrapped_module."
+    return {name.replace("layer1.", inside): value for name, value in state.items()}
+
+
 def averaged(state):
     torch, _ = networks.import_torchvision()
     return {"n_averaged": torch.tensor(3), **data_parallel(state)}
@@ -297,7 +303,15 @@ def of_the_reference_scripts(state):
 
 @pytest.mark.parametrize(
     "written",
-    [data_parallel, compiled, compiled_in_part, averaged, lightning, of_the_reference_scripts],
+    [
+        data_parallel,
+        compiled,
+        compiled_in_part,
+        sharded,
+        averaged,
+        lightning,
+        of_the_reference_scripts,
+    ],
 )
 def test_names_that_training_tools_wrap_are_unwrapped(tmp_path, written):
     torch, torchvision = networks.import_torchvision()
