@@ -236,9 +236,12 @@ def print_cells_to_measure(jobs):
     )
 
 
+EXPORTS = ("export", "export_program", "export_network", "own_onnx")
+
+
 def require_own_files(jobs):
     """Stop when weights or ONNX files that are to be exported cannot be."""
-    exports = [job for job in jobs if job.rule.name in ("export", "export_program", "own_onnx")]
+    exports = [job for job in jobs if job.rule.name in EXPORTS]
     names = sorted({job.wildcards.model for job in exports})
     models = [(STUDY.models[name], STUDY.images[name]) for name in names]
     if problems := list(own_files.problems(models)):

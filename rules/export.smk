@@ -1,4 +1,4 @@
-"""Export: torchvision CNN -> ONNX, checked against torch; or an ONNX file of the user's own.
+"""Export: a network of torchvision or timm -> ONNX, checked against torch; or a user's ONNX file.
 
 inputs:   a state_dict file, if the model's weights are one, or the ONNX file, with the files that
           its weights are in; its images, if any
@@ -23,7 +23,7 @@ rule export:
     log:
         f"{LOGS}/export/{{model}}.log",
     wildcard_constraints:
-        model=any_of(name for name, of in STUDY.models.items() if of.of_torchvision),
+        model=any_of(name for name, of in STUDY.models.items() if of.is_classifier),
     cache: IS_CACHED
     priority: of_models(urgency)
     conda:
@@ -38,6 +38,37 @@ rule export:
         "Exporting {wildcards.model} to ONNX"
     script:
         "../scripts/export.py"
+
+
+rule export_network:
+    """A network of timm, a detector or a segmenter as ONNX, its answers, and how close they are to
+    torch's."""
+    input:
+        weights=lambda w: files.weights(STUDY, w.model),
+        inputs=lambda w: files.samples(STUDY, w.model),
+        images=lambda w: STUDY.images[w.model],
+    output:
+        model=f"{RESULTS}/models/{{model}}/model.onnx",
+        reference=f"{RESULTS}/models/{{model}}/reference.npz",
+        check=f"{RESULTS}/models/{{model}}/check.json",
+    log:
+        f"{LOGS}/export/{{model}}.log",
+    wildcard_constraints:
+        model=any_of(name for name, of in STUDY.models.items() if of.is_of_library),
+    cache: IS_CACHED
+    priority: of_models(urgency)
+    conda:
+        "../envs/perseus.yaml"
+    resources:
+        mem_mb=4000,
+    params:
+        task=lambda w: planning.network_task(STUDY, w.model).plain(),
+        code=SOURCES.fingerprint(["export_network.py"]),
+        versions=lambda w: provenance.network_versions(planning.network_task(STUDY, w.model)),
+    message:
+        "Exporting {wildcards.model} to ONNX"
+    script:
+        "../scripts/export_network.py"
 
 
 rule own_onnx:

@@ -51,6 +51,36 @@ def test_all_mistakes_are_printed_at_once(empty, tmp_path):
         assert line in said
 
 
+def test_models_of_libraries_are_refused_in_one_sentence_each(empty, tmp_path):
+    said = refusal(
+        empty,
+        tmp_path,
+        """
+        models:
+          - {name: a, architecture: timm/resnet18.a1_in1k, sla: {latency_ms: 9}}
+          - {name: b, architecture: torchvision/resnet18, sla: {latency_ms: 9}}
+          - {name: c, architecture: torchvision/deeplab3_resnet50, sla: {latency_ms: 9}}
+          - {name: d, architecture: keras/resnet18, sla: {latency_ms: 9}}
+          - {name: e, architecture: torchvision/fcn_resnet50, weights: COCO_V1, shape: {x: [9]},
+             sla: {latency_ms: 9}}
+        scenarios:
+          - {name: a, servers: [cpu1], tenants: [{model: a, preprocessing: client}]}
+        """,
+    )
+    for line in (
+        "models[0].architecture: 'timm/resnet18.a1_in1k' needs timm, which is not installed"
+        " (.venv/bin/python -m pip install -r envs/timm.txt)",
+        "models[1].architecture: 'resnet18' is a classification model (write resnet18 alone)",
+        "models[2].architecture: 'deeplab3_resnet50' is no detection or segmentation model of"
+        " torchvision (did you mean 'deeplabv3_resnet50'?)",
+        "models[3].architecture: 'keras/resnet18' is of no known library (timm/NAME or",
+        "models[4].weights: torchvision/fcn_resnet50 has no weights 'COCO_V1'",
+        "models[4].shape: applies to models with onnx: or served_model: only",
+        "scenarios[0].tenants[0].preprocessing: 'a' is of timm/resnet18.a1_in1k, and Perseus knows",
+    ):
+        assert line in said
+
+
 def test_a_key_that_stands_twice_is_printed_with_its_file_and_lines(empty, tmp_path):
     said = refusal(empty, tmp_path, "seed: 1\nstudy: a\nseed: 2\n")
     assert f"{tmp_path}/bad.yaml line 3: 'seed' stands in line 1, too" in said

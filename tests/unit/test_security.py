@@ -17,6 +17,7 @@ import pytest
 import yaml
 from onnx import TensorProto, helper
 
+from perseus.models.architectures import Classifier
 from perseus.models.networks import ExportError, build, import_torchvision
 from perseus.models.onnx_export import check_onnx
 from perseus.models.reference import Reference
@@ -288,7 +289,7 @@ def test_weights_of_a_file_execute_nothing(tmp_path, kind, nested):
     content = {"conv1.weight": Burglar(trace)} if nested else Burglar(trace)
     path = weights_file(tmp_path / "weights.pt", content, kind)
     with pytest.raises(ExportError, match="not a state_dict that can be loaded safely"):
-        build("resnet18", str(path), np.zeros((4, 3, 64, 64), np.float32))
+        build(Classifier("resnet18"), str(path), np.zeros((4, 3, 64, 64), np.float32))
     assert not trace.exists()
     pickle.loads(pickle.dumps(Burglar(trace)))
     assert trace.exists()  # it does execute, where it may
@@ -311,7 +312,7 @@ def test_downloaded_weights_execute_nothing(tmp_path, cache):
     with pytest.raises(
         ExportError, match=r"cannot be loaded safely(.|\n)*Remove resnet18-\w+\.pth"
     ):
-        build("resnet18", "DEFAULT", np.zeros((4, 3, 64, 64), np.float32))
+        build(Classifier("resnet18"), "DEFAULT", np.zeros((4, 3, 64, 64), np.float32))
     assert not trace.exists()
 
 
@@ -329,7 +330,7 @@ def test_a_download_is_checked_by_its_hash(tmp_path, cache, monkeypatch):
     images = np.zeros((4, 3, 64, 64), np.float32)
 
     with pytest.raises(ExportError, match=r"invalid hash value"):
-        build("squeezenet1_1", "DEFAULT", images)
+        build(Classifier("squeezenet1_1"), "DEFAULT", images)
     assert not list(cache.glob("*.pth"))
 
     published = type(choice.value)(
@@ -338,7 +339,7 @@ def test_a_download_is_checked_by_its_hash(tmp_path, cache, monkeypatch):
         choice.value.meta,
     )
     monkeypatch.setattr(choice, "_value_", published)
-    assert build("squeezenet1_1", "DEFAULT", images) is not None
+    assert build(Classifier("squeezenet1_1"), "DEFAULT", images) is not None
 
 
 def test_a_state_dict_is_no_way_out_of_its_archive(tmp_path):
@@ -346,7 +347,7 @@ def test_a_state_dict_is_no_way_out_of_its_archive(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../../escaped", "x")
     with pytest.raises(ExportError):
-        build("resnet18", str(path), np.zeros((4, 3, 64, 64), np.float32))
+        build(Classifier("resnet18"), str(path), np.zeros((4, 3, 64, 64), np.float32))
     assert [each.name for each in tmp_path.parent.glob("escaped")] == []
 
 

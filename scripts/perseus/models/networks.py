@@ -1,4 +1,4 @@
-"""torchvision's classification CNNs with their weights and preprocessing, and torch's quirks."""
+"""Networks with their weights, torchvision's preprocessing, and torch's quirks."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from perseus.models import missing_operators
 from perseus.models.answers import Array
 from perseus.models.checkpoints import CheckpointError, state_dicts, weights_of
 from perseus.study.hints import meant_or_known
@@ -34,26 +35,47 @@ class ExportError(ValueError):
     """The model cannot be exported; the message says why and what to do next."""
 
 
+class Architecture(Protocol):
+    """How networks of one architecture are built; `models.architectures` has the kinds."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def classes(self) -> int:
+        """That its networks tell apart, unless they are told otherwise."""
+
+    @property
+    def known_weights(self) -> Sequence[str]:
+        """The names of trained weights."""
+
+    def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
+        """The network as initialised by torch; with heads that serve training alone, or without."""
+
+    def trained(self, weights: str) -> torch.nn.Module:
+        """The network with one of `known_weights`. Raises ExportError."""
+
+    def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
+        """What such a network answers to images (n, 3, H, W)."""
+
+
 @functools.cache
 def import_torchvision() -> tuple[ModuleType, ModuleType]:
     """Import torch and torchvision."""
     import torch
 
-    _declare_missing_operators()
+    operators = _missing_operators()
     import torchvision
 
+    if operators is not None:
+        missing_operators.implement(operators, torch, torchvision)
     return torch, torchvision
 
 
 @functools.cache
-def _declare_missing_operators() -> Any:
-    """Let torchvision be imported where its compiled operators do not fit this build of torch.
-
-    PyPI's torchvision is built for CUDA. Beside a CPU build of torch its library cannot be
-    loaded, and the import then fails for want of the schemas of two operators of detection
-    models, which no classification model calls. Returns the declarations, or None where they are
-    not needed: they live as long as the object, which the cache keeps.
-    """
+def _missing_operators() -> Any:
+    """The operators of a torchvision whose own do not fit this build of torch, which the cache
+    keeps; None where its own are there."""
     import torch
 
     package = importlib.util.find_spec("torchvision")
@@ -63,10 +85,7 @@ def _declare_missing_operators() -> Any:
         torch.ops.load_library(str(Path(package.origin).with_name("_C.so")))
         return None
     except OSError:
-        library = torch.library.Library("torchvision", "FRAGMENT")
-        for name in ("nms", "qnms"):
-            library.define(f"{name}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
-        return library
+        return missing_operators.declare(torch)
 
 
 def preset(architecture: str, weights: str, input_size: int | None = None) -> Any:
@@ -99,57 +118,40 @@ def require_known(kind: str, name: str, known: Sequence[str]) -> None:
         raise ExportError(f"{kind} {name!r} is not known to torchvision{hint}")
 
 
-def build(architecture: str, weights: str, typical: Array) -> torch.nn.Module:
+def build(of: Architecture, weights: str, typical: Array) -> torch.nn.Module:
     """The network with its weights; random ones are drawn from torch's generator, and normalise
     their activations by those of the `typical` images (n, 3, H, W).
 
     Raises ExportError for an unknown weights name and for a state_dict that does not fit.
     """
-    _, torchvision = import_torchvision()
     if weights == "random":
-        network = _without_weights(architecture, aux_logits=False)
-        _give_signal(network, typical)
+        network = of.bare()
+        _give_signal(of, network, typical)
         return network
+    if weights in {*of.known_weights, "DEFAULT"}:
+        return of.trained(weights)
     path = Path(weights)
-    known = list(torchvision.models.get_model_weights(architecture).__members__)
-    if weights in {*known, "DEFAULT"}:
-        choice = torchvision.models.get_model_weights(architecture)[weights]
-        try:
-            # By the hash in its name, and without executing what a pickle says, as torchvision's
-            # own loading would: what passes here is safe there.
-            choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
-            return torchvision.models.get_model(architecture, weights=weights)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise ExportError(
-                f"the weights {weights} of {architecture} cannot be loaded safely: {_why(error)}. "
-                f"Remove {Path(choice.url).name} from torch's cache, if it is there, and try again."
-            ) from error
-        except OSError as error:
-            raise ExportError(
-                f"cannot download the weights {weights} of {architecture}: {error}. "
-                "Download the file elsewhere and give its path as weights, or use 'random'."
-            ) from error
     if not path.is_file():
         if len(path.parts) > 1 or path.suffix:
             raise ExportError(f"weights file {path} does not exist: give the path of a state_dict")
-        require_known(f"weights of {architecture}", weights, ["random", *known])
-    return _from_file(architecture, path)
+        require_known(f"weights of {of.name}", weights, ["random", *of.known_weights])
+    return _from_file(of, path)
 
 
-def require_fit(architecture: str, path: Path) -> None:
+def require_fit(of: Architecture, path: Path) -> None:
     """Raises ExportError unless a file is a state_dict of the architecture; reads no weights."""
     torch, _ = import_torchvision()
     try:
         with torch.device("meta"):
-            state = _state_dict(architecture, path, device="meta")
-            _fitting(architecture, state, path)
+            state = _state_dict(of, path, device="meta")
+            _fitting(of, state, path)
     except NotImplementedError:  # of RegNets, whose widths torchvision computes with tensors
-        _fitting(architecture, _state_dict(architecture, path, device="meta"), path)
+        _fitting(of, _state_dict(of, path, device="meta"), path)
 
 
-def _from_file(architecture: str, path: Path) -> torch.nn.Module:
-    state = _state_dict(architecture, path, device="cpu")
-    network = _fitting(architecture, state, path)
+def _from_file(of: Architecture, path: Path) -> torch.nn.Module:
+    state = _state_dict(of, path, device="cpu")
+    network = _fitting(of, state, path)
     # Over the network's own: it has the counts of batches, and tells the versions of its modules,
     # which a plain dictionary does not.
     complete = network.state_dict()
@@ -158,7 +160,7 @@ def _from_file(architecture: str, path: Path) -> torch.nn.Module:
     return network
 
 
-def _state_dict(architecture: str, path: Path, device: str) -> Mapping[str, torch.Tensor]:
+def _state_dict(of: Architecture, path: Path, device: str) -> Mapping[str, torch.Tensor]:
     """The weights in a file, under the names of the architecture where it has them all.
 
     Raises ExportError for a file that is no checkpoint of tensors, or holds several weights.
@@ -168,7 +170,7 @@ def _state_dict(architecture: str, path: Path, device: str) -> Mapping[str, torc
         state = torch.load(path, map_location=device, weights_only=True)
     except Exception as error:  # pickle, zip and torch errors alike: the file is not ours to trust
         raise ExportError(
-            f"{path} is not a state_dict that can be loaded safely: {_why(error)}. "
+            f"{path} is not a state_dict that can be loaded safely: {load_problem(error)}. "
             "Write it with torch.save(model.state_dict(), path)."
         ) from error
     if not isinstance(state, dict) or not all(isinstance(key, str) for key in state):
@@ -180,22 +182,22 @@ def _state_dict(architecture: str, path: Path, device: str) -> Mapping[str, torc
             f"{path} holds {_some('keys that are no tensors', other)}. "
             "Write it with torch.save(model.state_dict(), path)."
         )
-    names = _without_weights(architecture, aux_logits=False).state_dict().keys()
+    names = of.bare().state_dict().keys()
     try:
         return weights_of(states, [name for name in names if not name.endswith(COUNT)], path)
     except CheckpointError as error:
         raise ExportError(str(error)) from None
 
 
-def _fitting(architecture: str, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
+def _fitting(of: Architecture, state: Mapping[str, torch.Tensor], path: Path) -> torch.nn.Module:
     """The network that the tensors of a file belong to, by their names and shapes.
 
     Counts of batches may be missing, as torch has it: files before its version 0.4.1 have none.
     """
-    aux_logits = any(key.lower().startswith("aux") for key in state)
-    network = _without_weights(architecture, aux_logits=aux_logits)
-    if classes := _classes(network, state):
-        network = _without_weights(architecture, aux_logits=aux_logits, classes=classes)
+    has_aux = any(key.lower().startswith("aux") for key in state)
+    network = of.bare(has_aux=has_aux)
+    if classes := _classes(network, state, of.classes):
+        network = of.bare(has_aux=has_aux, classes=classes)
     shapes = {key: value.shape for key, value in network.state_dict().items()}
     wrong = {
         "missing keys": [key for key in shapes if key not in state and not key.endswith(COUNT)],
@@ -205,13 +207,13 @@ def _fitting(architecture: str, state: Mapping[str, torch.Tensor], path: Path) -
     if any(wrong.values()):
         named = "; ".join(_some(label, keys) for label, keys in wrong.items() if keys)
         raise ExportError(
-            f"{path} does not fit {architecture}: {named}. Is it a state_dict of this architecture?"
+            f"{path} does not fit {of.name}: {named}. Is it a state_dict of this architecture?"
         )
     return network
 
 
-def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> int | None:
-    """How many classes a file's network tells apart, where they are not as many as ImageNet's.
+def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor], usual: int) -> int | None:
+    """How many classes a file's network tells apart, where they are not as many as usual.
 
     It differs then in its heads alone, in their first dimension, and in all of them alike.
     """
@@ -219,7 +221,7 @@ def _classes(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> int
     found = {
         (int(state[key].shape[0]) if state[key].shape[1:] == shapes[key][1:] else None)
         for key in _unlike(shapes, state)
-        if state[key].dim() and shapes[key][0] == IMAGENET_CLASSES
+        if state[key].dim() and shapes[key][0] == usual
     }
     return found.pop() if len(found) == 1 else None
 
@@ -228,7 +230,7 @@ def _unlike(shapes: Mapping[str, Any], state: Mapping[str, torch.Tensor]) -> lis
     return [key for key in shapes if key in state and state[key].shape != shapes[key]]
 
 
-def _why(error: Exception) -> str:
+def load_problem(error: Exception) -> str:
     """Why a file of weights is refused; torch's own words advise to load it all the same."""
     if isinstance(error, pickle.UnpicklingError):
         names = re.findall(r"GLOBAL ([\w.]+)", str(error))
@@ -243,19 +245,7 @@ def _why(error: Exception) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _without_weights(
-    architecture: str, *, aux_logits: bool, classes: int = IMAGENET_CLASSES
-) -> torch.nn.Module:
-    """The network as initialised by torch; `aux_logits` concerns googlenet and inception_v3."""
-    _, torchvision = import_torchvision()
-    options: dict[str, Any] = {"num_classes": classes}
-    if architecture in {"googlenet", "inception_v3"}:
-        # Their auxiliary heads serve training alone, and their own initialisation is slow.
-        options |= {"init_weights": False, "aux_logits": aux_logits}
-    return torchvision.models.get_model(architecture, weights=None, **options)
-
-
-def _give_signal(network: torch.nn.Module, typical: Array) -> None:
+def _give_signal(of: Architecture, network: torch.nn.Module, typical: Array) -> None:
     """Make the outputs of a freshly initialised network depend on which of the images is its input.
 
     Deep networks without trained statistics let the signal fade to nothing or to a constant.
@@ -277,7 +267,7 @@ def _give_signal(network: torch.nn.Module, typical: Array) -> None:
         norm.train()
     with contextlib.suppress(RuntimeError, ValueError):  # the caller reports a refused size
         for batch in np.array_split(typical, 2):
-            network(torch.from_numpy(batch))
+            of.call(network, torch.from_numpy(batch))
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     network.eval()

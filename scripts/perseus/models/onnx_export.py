@@ -8,6 +8,7 @@ when the comparison fails.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import importlib.metadata
 import io
@@ -22,6 +23,7 @@ import numpy as np
 
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, signal
+from perseus.models.architectures import Classifier
 from perseus.models.examples import random_images
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
@@ -69,7 +71,7 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     tensors = ModelTensors.of_classifier(images.shape[1:], output.shape[1])
     scale = require_signal(output, task.architecture)
     with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
-        opset, ir_version = _write_onnx(network, images[:2], onnx_file)
+        opset, ir_version = write_onnx(network, images[:2], onnx_file)
         check = check_onnx(onnx_file, reference, what=task.architecture)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -122,7 +124,7 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(task.seed)
         typical = random_images(16, size, task.seed + 1)
-        network = build(task.architecture, task.weights, typical).eval()
+        network = build(Classifier(task.architecture), task.weights, typical).eval()
         try:
             output: Array = network(torch.from_numpy(images)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
@@ -209,9 +211,20 @@ def require_signal(expected: Array, what: str) -> float:
     return scale
 
 
-def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[int, int]:
-    """Write the ONNX file; return its opset and IR version. The batch of `example` is 2 or more
-    (torch.export takes 0 and 1 for constants)."""
+def write_onnx(
+    network: torch.nn.Module,
+    example: Array,
+    path: Path,
+    outputs: Sequence[str] = ("output",),
+    *,
+    is_batch_open: bool = True,
+    is_traced: bool = False,
+) -> tuple[int, int]:
+    """Write the ONNX file; return its opset and IR version.
+
+    An open batch needs an `example` of 2 or more (torch.export takes 0 and 1 for constants). With
+    `is_traced` TorchScript exports it, which follows what depends on the numbers of detections.
+    """
     torch, _ = import_torchvision()
     import onnx
 
@@ -223,18 +236,23 @@ def _write_onnx(network: torch.nn.Module, example: Array, path: Path) -> tuple[i
         )
     try:
         with _quiet():
-            program = torch.onnx.export(
+            names = {"input_names": ["input"], "output_names": list(outputs)}
+            export = functools.partial(
+                torch.onnx.export,
                 network,
                 (torch.from_numpy(example),),
-                dynamo=True,
-                dynamic_shapes=({0: "batch"},),
-                input_names=["input"],
-                output_names=["output"],
                 opset_version=OPSET,
-                external_data=False,
                 verbose=False,
+                **names,
             )
-            model = program.model_proto
+            if is_traced:
+                file = io.BytesIO()
+                export(file, dynamo=False)
+                model = onnx.load_model_from_string(file.getvalue())
+            else:
+                shapes = ({0: "batch"},) if is_batch_open else None
+                program = export(dynamo=True, dynamic_shapes=shapes, external_data=False)
+                model = program.model_proto
     except Exception as error:  # torch.onnx raises many kinds
         raise ExportError(f"torch cannot export this network to ONNX: {error}") from error
     # Stack traces with the paths of this host: no use to a runtime, and other bytes elsewhere.

@@ -6,9 +6,12 @@ import importlib.util
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from perseus.models.architectures import Classifier, of_library
 from perseus.models.networks import ExportError, require_fit
+from perseus.models.own_examples import example_problems
 from perseus.models.own_inputs import Sizes
 from perseus.models.own_onnx import own_problems
+from perseus.models.tensors import TensorSpec
 from perseus.study.model import Model
 from perseus.study.planning import own_examples
 
@@ -28,10 +31,30 @@ def _of_files(model: Model, images: Sequence[str]) -> Iterator[str]:
         if model.onnx and _is_installed("onnx"):
             sizes = Sizes(model.shape, model.input_size)
             yield from own_problems(Path(model.onnx), sizes, own_examples(model, images))
-        elif model.of_torchvision and model.weights_file and _is_installed("torch"):
-            require_fit(model.architecture, Path(model.weights_file))
+        elif model.is_built and _is_installed("torch"):
+            yield from _of_built(model, images)
     except ExportError as error:
         yield f"{'onnx' if model.onnx else 'weights'}: {error}"
+
+
+def _of_built(model: Model, images: Sequence[str]) -> Iterator[str]:
+    if not model.is_of_library:
+        if model.weights_file:
+            require_fit(Classifier(model.architecture), Path(model.weights_file))
+        return
+    try:
+        of = of_library(model.architecture, model.input_size)
+        size, known = model.input_size or of.input_px, of.known_weights
+    except ExportError as error:
+        yield f"architecture: {error}"
+        return
+    yield from example_problems(
+        own_examples(model, images), [TensorSpec("input", "FP32", (3, size, size))]
+    )
+    if model.weights_file:
+        require_fit(of, Path(model.weights_file))
+    elif model.weights not in ("random", *known):
+        yield f"weights: {model.architecture} has none but {' and '.join(['random', *known])}"
 
 
 def _is_installed(package: str) -> bool:

@@ -40,9 +40,11 @@ Examples = Mapping[str, Tensor]
 
 
 def take_onnx(
-    task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path
+    task: OwnOnnxTask, source: Path, onnx_path: Path, reference_path: Path, what: str = ""
 ) -> dict[str, Any]:
     """Write `onnx_path` and `reference_path`, as `export_model` does; return the check's record.
+
+    what: names the model in messages; by default the path of its file.
 
     Names stay as they are, and open sizes become those of the task. The file takes batches where
     it answers in them as it answers one example after the other; otherwise it is served without
@@ -51,27 +53,26 @@ def take_onnx(
     Raises ExportError for what `own_problems` tells, and for a file that ONNX Runtime does not run,
     or that answers otherwise when it is asked again.
     """
-    model, sizes = read_onnx(source), Sizes(task.shape, task.input_size)
+    model, sizes, what = read_onnx(source), Sizes(task.shape, task.input_size), what or str(source)
     if wrong := list(problems(model, sizes)):
-        raise ExportError("; ".join(f"{source}: {problem}" for problem in wrong))
+        raise ExportError("; ".join(f"{what}: {problem}" for problem in wrong))
     load_external_data(model, source)
     inputs = asked_inputs(model, sizes)
     size = _batch_size(inputs)
     rows = _rows_of(inputs)
     given = own_examples(task.examples, rows, task.seed)
     whole_inputs = [replace(each, dims=(size, *each.dims)) for each in rows] if size else inputs
-    what = source.name
     network = OnnxNetwork(_as_served(model, whole_inputs).SerializeToString(), what)
     asked = _grouped(given, size) if size else given
-    reference = _reference(network, asked, task, precision_inside(model), source)
-    notes = list(_notes(reference, source))
+    reference = _reference(network, asked, task, precision_inside(model), what)
+    notes = list(_notes(reference, what))
     with whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         try:
             batched = _rows(reference, given, size)
             tensors, check = _write(model, rows, batched, onnx_file, what)
             reference = batched
         except ExportError as error:
-            notes.insert(0, f"{source} is served without batches, one example a request: {error}")
+            notes.insert(0, f"{what} is served without batches, one example a request: {error}")
             tensors, check = _write(model, whole_inputs, reference, onnx_file, what)
         kept = keep_answers(onnx_file, tensors, reference, npz)
     return {
@@ -171,7 +172,7 @@ def _declare(value: onnx.ValueInfoProto, dims: Sequence[int], kind: int) -> None
 
 
 def _reference(
-    network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, source: Path
+    network: OnnxNetwork, given: Examples, task: OwnOnnxTask, precision: Precision, what: str
 ) -> Reference:
     """Examples with the answers to each. Raises ExportError where they cannot be held on to."""
     count = len(next(iter(given.values())))
@@ -180,35 +181,35 @@ def _reference(
     for name in found.outputs:
         numbers = found.all_answers(name)
         if numbers[0].dtype not in DATATYPES:
-            raise ExportError(f"{source}: its output {name!r} is no tensor of numbers")
+            raise ExportError(f"{what}: its output {name!r} is no tensor of numbers")
         if not numbers[0].ndim:
             raise ExportError(
-                f"{source}: its output {name!r} is one number without dimensions, and the file"
+                f"{what}: its output {name!r} is one number without dimensions, and the file"
                 " declares no shape of it: declare it"
             )
         if not all(np.isfinite(each).all() for each in numbers):
-            raise ExportError(f"{source}: its output {name!r} has values that are not finite")
+            raise ExportError(f"{what}: its output {name!r} has values that are not finite")
     tolerance = TOLERANCES["fp32"]  # the very same arithmetic
     error = found.error([0], network.answer(found.given([0])), found.scales(tolerance))
     if error <= tolerance:
         return found
     if task.deterministic:
         raise ExportError(
-            f"{source} answers otherwise when it is asked the same again, by {error:.2g} of what"
+            f"{what} answers otherwise when it is asked the same again, by {error:.2g} of what"
             " its answers differ by (is a dropout left on?): write deterministic: false to measure"
             " it all the same"
         )
     return replace(found, is_deterministic=False)
 
 
-def _notes(reference: Reference, source: Path) -> Iterator[str]:
+def _notes(reference: Reference, what: str) -> Iterator[str]:
     if not reference.is_deterministic:
-        yield f"{source} answers otherwise from call to call: no check can notice a wrong answer"
+        yield f"{what} answers otherwise from call to call: no check can notice a wrong answer"
     for name in reference.outputs:
         answers = reference.all_answers(name)
         if all(np.array_equal(each, answers[0]) for each in answers):
             yield (
-                f"{source}: its output {name!r} is the same for all that is sent, so that no check"
+                f"{what}: its output {name!r} is the same for all that is sent, so that no check"
                 " can notice a wrong one"
             )
 

@@ -16,6 +16,11 @@ from typing import Final
 
 FILE: Final = Path(__file__).with_suffix(".csv")
 
+TIMM_MISSING: Final = (
+    "{!r} needs timm, which is not installed (.venv/bin/python -m pip install -r envs/timm.txt)"
+)
+"""Said of an architecture."""
+
 
 @dataclass(frozen=True)
 class Weights:

@@ -34,7 +34,10 @@ class Model(Part):
     name: Name = Field(description="The name of the model in this study.", examples=["resnet50"])
     architecture: Text = Field(
         default_factory=lambda given: given["name"],
-        description="A classification model of torchvision. Default, the name.",
+        description="A classification model of torchvision; a model of timm, timm/NAME or"
+        " timm/NAME.TAG (needs the packages of envs/timm.txt); or a detection or segmentation model"
+        " of torchvision, torchvision/NAME. Default, the name.",
+        examples=["timm/convnext_tiny.in12k_ft_in1k"],
     )
     architectures: Literal["all"] | Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
         default=None,
@@ -47,7 +50,7 @@ class Model(Part):
         default="random",
         description="`random` (seeded, works offline), `DEFAULT` or another torchvision weights"
         " name such as IMAGENET1K_V1 (downloaded), or the path of a state_dict file, which may tell"
-        " apart another number of classes.",
+        " apart another number of classes. `DEFAULT` of timm/NAME.TAG are those of the tag.",
     )
     onnx: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
@@ -73,8 +76,9 @@ class Model(Part):
         default=None,
         description="A folder with at least four PNG or JPEG files. The first eight by name are"
         " preprocessed as torchvision does for the weights (for `random` ones and a file's as for"
-        " `DEFAULT`); of an `onnx` file they are resized to its input, and `layout`, `scale`,"
-        " `mean` and `std` say the rest. Default, seeded random images.",
+        " `DEFAULT`); of LIBRARY/NAME they are resized to its input, and scaled as it wants; of an"
+        " `onnx` file they are resized to its input, and `layout`, `scale`, `mean` and `std` say"
+        " the rest. Default, seeded random images.",
     )
     layout: Literal["nchw", "nhwc"] | None = Field(
         default=None,
@@ -97,15 +101,16 @@ class Model(Part):
     )
     inputs: Annotated[Text, Field(min_length=1)] | None = Field(
         default=None,
-        description="Examples of your own for an `onnx` file or a `served_model`: a file that"
-        " numpy.savez wrote, with an array for each input by its name. The first size of each array"
-        " is that of the examples; at most 32 are sent. Default, seeded noise.",
+        description="Examples of your own for an `onnx` file, a `served_model` or LIBRARY/NAME: a"
+        " file that numpy.savez wrote, with an array for each input by its name. The first size of"
+        " each array is that of the examples; at most 32 are sent. Default, seeded noise.",
     )
     values: ValueRange | None = Field(
         default=None,
-        description="The range of the seeded noise for an `onnx` file or a `served_model`, both"
-        " ends included, such as {low: 0, high: 30521} for tokens. Default: floating numbers are"
-        " standard normal, whole numbers of a byte have any value, wider ones 0 or 1.",
+        description="The range of the seeded noise for an `onnx` file, a `served_model` or"
+        " LIBRARY/NAME, both ends included, such as {low: 0, high: 30521} for tokens. Default:"
+        " floating numbers are standard normal, whole numbers of a byte have any value, wider ones"
+        " 0 or 1.",
     )
     input_size: Annotated[Whole, Field(ge=MIN_INPUT_PX, le=MAX_INPUT_PX)] | None = Field(
         default=None,
@@ -131,8 +136,18 @@ class Model(Part):
     )
 
     @property
-    def of_torchvision(self) -> bool:
-        """Whether torchvision builds it."""
+    def is_classifier(self) -> bool:
+        """Whether it is a classification model of torchvision."""
+        return self.is_built and "/" not in self.architecture
+
+    @property
+    def is_of_library(self) -> bool:
+        """Whether it is LIBRARY/NAME: of timm, or another model of torchvision."""
+        return self.is_built and "/" in self.architecture
+
+    @property
+    def is_built(self) -> bool:
+        """Whether torch builds it of an architecture and weights."""
         return self.onnx is None and not self.is_served
 
     @property

@@ -26,6 +26,7 @@ from perseus.study.tasks.measure import (
     MeasureTask,
     ServedModel,
 )
+from perseus.study.tasks.network import NetworkTask
 from perseus.study.tasks.own_examples import OwnExamples, Pixels, Values
 from perseus.study.tasks.own_onnx import OwnOnnxTask
 from perseus.study.tasks.predictions import PredictionsTask
@@ -53,6 +54,17 @@ def export_task(study: Study, model: str) -> ExportTask:
         input_size=of.input_size,
         images=study.images[model],
         is_surveyed=study.urgency(model) > 0,
+    )
+
+
+def network_task(study: Study, model: str) -> NetworkTask:
+    of = study.models[model]
+    return NetworkTask(
+        architecture=of.architecture,
+        weights=of.weights,
+        seed=study.definition.seed,
+        input_size=of.input_size,
+        examples=own_examples(of, study.images[model]),
     )
 
 
@@ -92,7 +104,7 @@ def repository_task(study: Study, scenario_id: str) -> RepositoryTask:
 
 
 def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant:
-    batching = tenant.dynamic_batching
+    batching, model = tenant.dynamic_batching, study.models[tenant.model]
     return ServedTenant(
         name=tenant.network,
         model=tenant.model,
@@ -101,8 +113,8 @@ def _served_tenant(study: Study, server: Server, tenant: Tenant) -> ServedTenant
         model_file=RUNTIMES[server.runtime].model_file,
         instances=tenant.instances,
         max_batch_size=tenant.max_batch_size,
-        # Only the batch of an ONNX file of one's own may be fixed.
-        request_batch_size=tenant.request_batch_size if study.models[tenant.model].onnx else 1,
+        # The batch of a classifier is never fixed.
+        request_batch_size=1 if model.is_classifier else tenant.request_batch_size,
         max_queue_delay_us=batching.max_queue_delay_us if batching else None,
         preferred_batch_sizes=batching.preferred_batch_sizes if batching else (),
         priority=tenant.priority,

@@ -15,6 +15,7 @@ from perseus.study.launchers import LAUNCHERS
 from perseus.study.runtimes import RUNTIMES
 from perseus.study.tasks.ceiling import CeilingTask
 from perseus.study.tasks.measure import MeasuredClient, MeasuredServer, MeasureTask
+from perseus.study.tasks.network import NetworkTask
 from perseus.study.tasks.repository import RepositoryTask
 
 EXPORT = ("torch", "torchvision", "onnx", "onnxscript", "onnxruntime")
@@ -88,6 +89,11 @@ def compare_code(sources: Sources) -> str:
 def export_versions(packages: Sequence[str], images: Sequence[str]) -> dict[str, str]:
     """Versions of the packages that export a model and read a user's images."""
     return versions([*packages, *(["pillow"] if images else [])])
+
+
+def network_versions(task: NetworkTask) -> dict[str, str]:
+    timm = ["timm"] if task.architecture.startswith("timm/") else []
+    return export_versions([*EXPORT, *timm], task.examples.images)
 
 
 def measure_versions(task: MeasureTask) -> dict[str, str]:

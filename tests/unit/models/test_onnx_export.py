@@ -15,6 +15,7 @@ from references import images_and_scores
 from weights_files import write_shapes
 
 from perseus.models import answers, networks, onnx_export
+from perseus.models.architectures import Classifier
 from perseus.models.networks import ExportError
 from perseus.models.reference import Reference
 from perseus.models.tensors import ModelTensors
@@ -237,7 +238,7 @@ def test_a_fine_tuned_network_has_as_many_classes_as_its_file(tmp_path):
     for architecture, options in (("squeezenet1_1", {}), ("googlenet", {"init_weights": False})):
         network = torchvision.models.get_model(architecture, num_classes=10, **options)
         torch.save(network.state_dict(), tmp_path / "tuned.pth")
-        found = networks.build(architecture, str(tmp_path / "tuned.pth"), np.empty(0))
+        found = networks.build(Classifier(architecture), str(tmp_path / "tuned.pth"), np.empty(0))
         assert found.eval()(torch.zeros(1, 3, 64, 64)).shape == (1, 10)
     state = torchvision.models.squeezenet1_1().state_dict()
     state["classifier.1.bias"] = torch.zeros(7)  # the two parts of a head do not agree
@@ -250,13 +251,13 @@ def test_whether_a_file_fits_is_told_without_its_numbers(tmp_path):
     torch, torchvision = networks.import_torchvision()
     for architecture in ("squeezenet1_1", "inception_v3"):
         write_shapes(tmp_path / "fits.pth", architecture)
-        networks.require_fit(architecture, tmp_path / "fits.pth")
+        networks.require_fit(Classifier(architecture), tmp_path / "fits.pth")
         with pytest.raises(ExportError, match=r"does not fit resnet18: .* missing keys"):
-            networks.require_fit("resnet18", tmp_path / "fits.pth")
+            networks.require_fit(Classifier("resnet18"), tmp_path / "fits.pth")
     for architecture in ("alexnet", "regnet_x_400mf"):
         tuned = torchvision.models.get_model(architecture, num_classes=10)
         torch.save(tuned.state_dict(), tmp_path / "tuned.pth")
-        networks.require_fit(architecture, tmp_path / "tuned.pth")
+        networks.require_fit(Classifier(architecture), tmp_path / "tuned.pth")
     assert torch.zeros(1).device.type == "cpu"
 
 
@@ -317,8 +318,10 @@ def test_names_that_training_tools_wrap_are_unwrapped(tmp_path, written):
     torch, torchvision = networks.import_torchvision()
     network = torchvision.models.resnet18(num_classes=7)
     torch.save(written(network.state_dict()), tmp_path / "wrapped.pt")
-    networks.require_fit("resnet18", tmp_path / "wrapped.pt")
-    found = networks.build("resnet18", str(tmp_path / "wrapped.pt"), np.empty(0)).state_dict()
+    networks.require_fit(Classifier("resnet18"), tmp_path / "wrapped.pt")
+    found = networks.build(
+        Classifier("resnet18"), str(tmp_path / "wrapped.pt"), np.empty(0)
+    ).state_dict()
     assert found.keys() == network.state_dict().keys()
     assert all(torch.equal(found[key], value) for key, value in network.state_dict().items())
 
@@ -329,7 +332,7 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
     path = tmp_path / "both.pt"
     torch.save({"model": state, "model_ema": data_parallel(state), "epoch": 3}, path)
     with pytest.raises(ExportError) as refusal:
-        networks.require_fit("resnet18", path)
+        networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
         f"{path} holds several sets of weights of the network: key 'model'; key"
         " 'model_ema'. Keep one, such as: torch.save(torch.load('both.pt')['model'],"
@@ -338,7 +341,7 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
     ema = {f"ema_model.{name}": value for name, value in state.items()}
     torch.save({**{f"online_model.{name}": value for name, value in state.items()}, **ema}, path)
     with pytest.raises(ExportError) as refusal:
-        networks.require_fit("resnet18", path)
+        networks.require_fit(Classifier("resnet18"), path)
     assert str(refusal.value) == (
         f"{path} holds several sets of weights of the network: prefix 'online_model.'; prefix"
         " 'ema_model.'. Keep one, such as: torch.save({k.removeprefix('online_model.'): v for k, v"
@@ -346,7 +349,7 @@ def test_a_checkpoint_with_several_weights_is_refused_with_what_keeps_one(tmp_pa
     )
     torch.save({**state, **data_parallel(state)}, path)
     with pytest.raises(ExportError, match=r"several sets of weights .*: prefix ''; prefix 'module"):
-        networks.require_fit("resnet18", path)
+        networks.require_fit(Classifier("resnet18"), path)
 
 
 def as_plain_dictionary(state):
@@ -375,8 +378,10 @@ def test_a_state_dict_without_counts_of_batches_or_versions_is_loaded(
     network = torchvision.models.get_model(architecture, num_classes=7)
     state = written(network.state_dict())
     torch.save(state, tmp_path / "old.pt")
-    networks.require_fit(architecture, tmp_path / "old.pt")
-    found = networks.build(architecture, str(tmp_path / "old.pt"), np.empty(0)).state_dict()
+    networks.require_fit(Classifier(architecture), tmp_path / "old.pt")
+    found = networks.build(
+        Classifier(architecture), str(tmp_path / "old.pt"), np.empty(0)
+    ).state_dict()
     assert found.keys() == network.state_dict().keys()
     assert all(torch.equal(found[key], value) for key, value in state.items())
 
@@ -386,7 +391,7 @@ def test_names_in_a_file_cannot_write_to_the_terminal(tmp_path):
     state = torchvision.models.squeezenet1_1(weights=None).state_dict()
     torch.save({**state, "\x1b[31mred": torch.zeros(1)}, tmp_path / "red.pt")
     with pytest.raises(ExportError, match=r"1 unexpected keys \('\\x1b\[31mred'\)"):
-        networks.require_fit("squeezenet1_1", tmp_path / "red.pt")
+        networks.require_fit(Classifier("squeezenet1_1"), tmp_path / "red.pt")
 
 
 @pytest.mark.parametrize(
@@ -427,7 +432,7 @@ def test_a_file_of_another_format_is_refused_without_that_advice_too(tmp_path, w
     path = tmp_path / "weights.pt"
     write(path)
     with pytest.raises(ExportError, match=why) as refusal:
-        networks.require_fit("squeezenet1_1", path)
+        networks.require_fit(Classifier("squeezenet1_1"), path)
     assert "weights_only" not in str(refusal.value) and "model.state_dict()" in str(refusal.value)
 
 

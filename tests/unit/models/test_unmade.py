@@ -184,7 +184,7 @@ def test_a_surveyed_network_that_cannot_be_exported_says_why_and_has_torchs_answ
     def refuse(*_args, **_keys):
         raise ExportError("no operator for it")
 
-    monkeypatch.setattr(onnx_export, "_write_onnx", refuse)
+    monkeypatch.setattr(onnx_export, "write_onnx", refuse)
     task = ExportTask(architecture="squeezenet1_1", input_size=64, is_surveyed=True)
     onnx, reference, said = tmp_path / "model.onnx", tmp_path / "reference.npz", []
     check = onnx_export.surveyed_export(said.append, task, onnx, reference)

@@ -7,6 +7,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+from perseus.study.architectures import TIMM_MISSING
 from perseus.study.checks.files import brace_problems, found
 from perseus.study.definition import Definition
 from perseus.study.hints import did_you_mean, meant_or_known
@@ -27,28 +28,35 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield from _served_problems(at, model)
         elif model.onnx is not None:
             yield from _onnx_problems(at, model, model.onnx, folder)
+        elif model.is_of_library:
+            yield from _library_problems((*at, "architecture"), model.architecture)
         elif known and model.architecture not in known:
             key = "architecture" if "architecture" in model.model_fields_set else "name"
             hint = did_you_mean(model.architecture, known)
             hint = hint or " (set architecture: to the name of a torchvision model)"
             name = repr(model.architecture)
             yield (*at, key), f"{name} is not a torchvision classification model{hint}"
-        if model.of_torchvision:
+        if model.is_built:
             yield from _weights_problems(at, model, folder)
         if not model.is_served:
             yield from _images_problems(at, model, folder)
-        if model.of_torchvision:
-            for key in ("shape", "deterministic", "inputs", "values"):
-                if key in model.model_fields_set:
-                    text = "applies to models with onnx: or served_model: only (remove it)"
-                    yield (*at, key), text
+        for key in _OF_OTHERS if model.is_classifier else _OF_FILES if model.is_built else ():
+            if key in model.model_fields_set:
+                text = "applies to models with onnx: or served_model: only (remove it)"
+                yield (*at, key), text
         if model.name not in served:
             yield at, f"no scenario serves {model.name!r} (add it to a scenario's tenants)"
 
 
+_OF_FILES = ("shape", "deterministic")
+_OF_OTHERS = (*_OF_FILES, "inputs", "values")
+"""Keys that a model of LIBRARY/NAME, and a classification model, does not have."""
+
+
 @functools.cache
-def torchvision_weights() -> dict[str, tuple[str, ...]]:
-    """torchvision's classification models, and the names of the weights that each has.
+def torchvision_weights(kind: str = ".") -> dict[str, tuple[str, ...]]:
+    """torchvision's models of a kind, `detection` or `segmentation`, by default classification,
+    and the names of the weights that each has.
 
     Read without importing torch; empty when torchvision is not installed here.
     """
@@ -56,7 +64,7 @@ def torchvision_weights() -> dict[str, tuple[str, ...]]:
     if spec is None or not spec.submodule_search_locations:
         return {}
     found: dict[str, tuple[str, ...]] = {}
-    for path in Path(spec.submodule_search_locations[0], "models").glob("*.py"):
+    for path in Path(spec.submodule_search_locations[0], "models", kind).glob("*.py"):
         text = path.read_text("utf-8")
         of_class = {
             name: tuple(re.findall(r"^    ([A-Z][A-Z0-9_]*) = ", body, re.MULTILINE))
@@ -70,10 +78,35 @@ def torchvision_weights() -> dict[str, tuple[str, ...]]:
     return found
 
 
+def _library_problems(at: Place, architecture: str) -> Problems:
+    library, _, name = architecture.partition("/")
+    known = list(_others())
+    if library == "timm":
+        # Where torch is not installed either, jobs run in another environment.
+        if importlib.util.find_spec("torch") and not importlib.util.find_spec("timm"):
+            yield at, TIMM_MISSING.format(architecture)
+    elif library != "torchvision":
+        yield at, f"{architecture!r} is of no known library (timm/NAME or torchvision/NAME)"
+    elif name in torchvision_weights():
+        yield at, f"{name!r} is a classification model (write {name} alone)"
+    elif known and name not in known:
+        hint = meant_or_known(name, known)
+        yield at, f"{name!r} is no detection or segmentation model of torchvision{hint}"
+
+
+def _others() -> dict[str, tuple[str, ...]]:
+    """torchvision's models of LIBRARY/NAME."""
+    return {**torchvision_weights("detection"), **torchvision_weights("segmentation")}
+
+
 def _weights_problems(at: Place, model: Model, folder: Path) -> Problems:
     at = (*at, "weights")
     if model.weights_file is None:
-        known = ["random", *torchvision_weights().get(model.architecture, ())]
+        of_torchvision = {
+            **torchvision_weights(),
+            **{f"torchvision/{name}": of for name, of in _others().items()},
+        }
+        known = ["random", *of_torchvision.get(model.architecture, ())]
         if len(known) > 1 and model.weights not in known:
             hint = meant_or_known(model.weights, known)
             yield at, f"{model.architecture} has no weights {model.weights!r}{hint}"

@@ -123,12 +123,12 @@ def tenant_problems(
         yield from _precision_problems((*at, key), tenant.model, precision, server)
         if (
             RUNTIMES[server.runtime].model_file == PROGRAM
-            and not models[tenant.model].of_torchvision
+            and not models[tenant.model].is_classifier
         ):
             yield (
                 (*at, "model"),
-                f"{tenant.model!r} is an ONNX file, which runtime {server.runtime!r} of server"
-                f" {server.name!r} cannot run (take another runtime)",
+                f"{tenant.model!r} is {_kind(models[tenant.model])}, which runtime"
+                f" {server.runtime!r} of server {server.name!r} cannot run (take another runtime)",
             )
         if tenant.priority is not None and LAUNCHERS[server.launcher].elsewhere:
             yield (
@@ -164,12 +164,11 @@ def tenant_problems(
 def _preprocessing_problems(
     at: Place, tenant: Tenant, model: Model, servers: Sequence[Server]
 ) -> Problems:
-    if tenant.preprocessing and not model.of_torchvision:
-        kind = "a served_model" if model.is_served else "an ONNX file"
+    if tenant.preprocessing and not model.is_classifier:
         yield (
             at,
-            f"{model.name!r} is {kind}, and Perseus knows the preprocessing of torchvision's"
-            " models only (remove it, or give the model an architecture:)",
+            f"{model.name!r} is {_kind(model)}, and Perseus knows the preprocessing of torchvision's"
+            " classification models only (remove it, or give the model another architecture:)",
         )
         return  # once it is left out, its server has nothing against it
     if tenant.preprocessing != "server":
@@ -186,6 +185,12 @@ def _preprocessing_problems(
                 f"server {server.name!r} is remote, and Perseus deploys no preprocessing there"
                 " (use preprocessing: client, or a server that is started here)",
             )
+
+
+def _kind(model: Model) -> str:
+    if model.is_of_library:
+        return f"of {model.architecture}"
+    return "a served_model" if model.is_served else "an ONNX file"
 
 
 def _precision_problems(at: Place, model: str, precision: Precision, server: Server) -> Problems:

@@ -1,0 +1,20 @@
+"""Export a network of timm, or a detector or segmenter of torchvision, and prove that it computes
+the same."""
+
+from pathlib import Path
+
+from perseus.host.files import write_json
+from perseus.host.job import job
+from perseus.models.network_export import export_network
+from perseus.models.networks import ExportError
+from perseus.study.tasks.network import NetworkTask
+
+with job(snakemake.log[0], ExportError) as say:
+    check = export_network(
+        NetworkTask.model_validate(snakemake.params.task),
+        Path(snakemake.output.model),
+        Path(snakemake.output.reference),
+    )
+    for note in check["notes"]:
+        say(note)
+    write_json(Path(snakemake.output.check), check)

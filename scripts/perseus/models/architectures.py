@@ -1,0 +1,250 @@
+"""How networks of torchvision and timm are built by the name of their architecture, and the images
+that each wants."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from perseus.models.networks import (
+    IMAGENET_CLASSES,
+    ExportError,
+    import_torchvision,
+    load_problem,
+    preset,
+)
+from perseus.study.architectures import TIMM_MISSING
+from perseus.study.hints import meant_or_known
+from perseus.study.tasks.own_examples import Pixels
+
+if TYPE_CHECKING:
+    import torch
+
+WHITE = 255.0
+"""The largest value of a pixel."""
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A classification network of torchvision."""
+
+    name: str
+    classes = IMAGENET_CLASSES
+
+    @property
+    def known_weights(self) -> list[str]:
+        return weights_of_torchvision(self.name)
+
+    def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
+        options: dict[str, Any] = {"num_classes": classes or self.classes}
+        if self.name in {"googlenet", "inception_v3"}:
+            # Their auxiliary heads serve training alone, and their own initialisation is slow.
+            options |= {"init_weights": False, "aux_logits": has_aux}
+        return import_torchvision()[1].models.get_model(self.name, weights=None, **options)
+
+    def trained(self, weights: str) -> torch.nn.Module:
+        return _trained_of_torchvision(self.name, weights)
+
+    def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
+        return network(images)
+
+
+@dataclass(frozen=True)
+class Segmenter:
+    """A segmentation network of torchvision: maps of classes by name, of the size of the image."""
+
+    name: str
+    classes = 21
+    takes_batches = True
+
+    @property
+    def known_weights(self) -> list[str]:
+        return weights_of_torchvision(self.name)
+
+    @property
+    def input_px(self) -> int:
+        """Height and width that its weights were evaluated with."""
+        return preset(self.name, "DEFAULT").resize_size[0]
+
+    @property
+    def pixels(self) -> Pixels:
+        own = preset(self.name, "DEFAULT")
+        return Pixels(scale=1 / WHITE, mean=tuple(own.mean), std=tuple(own.std))
+
+    def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
+        return import_torchvision()[1].models.get_model(
+            self.name,
+            weights=None,
+            weights_backbone=None,
+            aux_loss=has_aux,
+            num_classes=classes or self.classes,
+        )
+
+    def trained(self, weights: str) -> torch.nn.Module:
+        return _trained_of_torchvision(self.name, weights)
+
+    def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
+        return network(images)
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A detection network of torchvision: boxes, labels, scores and more of one image, as many as
+    it finds. It normalises colours, 0 to 1, and resizes by itself."""
+
+    name: str
+    classes = 91
+    takes_batches = False
+    pixels = Pixels(scale=1 / WHITE)
+
+    @property
+    def known_weights(self) -> list[str]:
+        return weights_of_torchvision(self.name)
+
+    @property
+    def input_px(self) -> int:
+        """Height and width that it resizes images to."""
+        torch, _ = import_torchvision()
+        with torch.device("meta"):
+            resizes: Any = self.bare().transform
+        return resizes.fixed_size[0] if resizes.fixed_size else resizes.min_size[-1]
+
+    def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
+        options = {} if classes is None else {"num_classes": classes}
+        return import_torchvision()[1].models.detection.__dict__[self.name](
+            weights=None, weights_backbone=None, **options
+        )
+
+    def trained(self, weights: str) -> torch.nn.Module:
+        return _trained_of_torchvision(self.name, weights)
+
+    def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
+        (found, *_) = network(list(images))
+        return found
+
+
+@dataclass(frozen=True)
+class Timm:
+    """A network of timm, TAG and all; of `size` pixels where it is built for one size."""
+
+    name: str
+    size: int | None = None
+    takes_batches = True
+
+    @cached_property
+    def _facts(self) -> Any:
+        """What timm says of its weights.
+
+        Raises ExportError for a name that it does not know, and without timm.
+        """
+        if importlib.util.find_spec("timm") is None:
+            raise ExportError(TIMM_MISSING.format(f"timm/{self.name}"))
+        import timm
+
+        name, _, tag = self.name.partition(".")
+        if not timm.is_model(name):
+            hint = meant_or_known(name, timm.list_models())
+            raise ExportError(f"timm {timm.__version__} has no model {name!r}{hint}")
+        tags = timm.models.get_arch_pretrained_cfgs(name)
+        known = [each.partition(".")[2] for each in tags]
+        if tag and tag not in known:
+            hint = meant_or_known(tag, known)
+            raise ExportError(f"timm {timm.__version__} has no weights {tag!r} of {name}{hint}")
+        return timm.get_pretrained_cfg(self.name)
+
+    @property
+    def classes(self) -> int:
+        return self._facts.num_classes
+
+    @property
+    def known_weights(self) -> list[str]:
+        return ["DEFAULT"] if self._facts.has_weights else []
+
+    @property
+    def input_px(self) -> int:
+        return self._facts.input_size[-1]
+
+    @property
+    def pixels(self) -> Pixels:
+        return Pixels(scale=1 / WHITE, mean=self._facts.mean, std=self._facts.std)
+
+    def bare(self, *, has_aux: bool = False, classes: int | None = None) -> torch.nn.Module:
+        return self._made(pretrained=False, **({} if classes is None else {"num_classes": classes}))
+
+    def trained(self, weights: str) -> torch.nn.Module:
+        try:
+            return self._made(pretrained=True)
+        except Exception as error:  # of the hub, of what it sends, and of timm
+            raise ExportError(
+                f"cannot load the weights of timm/{self.name}: {load_problem(error)}. Can this"
+                " machine reach the hub (huggingface.co)? Otherwise download the file elsewhere and"
+                " give its path as weights, or use 'random'"
+            ) from error
+
+    def call(self, network: torch.nn.Module, images: torch.Tensor) -> Any:
+        return network(images)
+
+    def _made(self, **options: Any) -> torch.nn.Module:
+        has_fixed_size = self._facts.fixed_input_size
+        import timm
+
+        if self.size and has_fixed_size:
+            options["img_size"] = self.size
+        # Without compiled parts, which no exporter follows.
+        return timm.create_model(self.name, exportable=True, **options)
+
+
+Library = Segmenter | Detector | Timm
+"""What `architecture: LIBRARY/NAME` builds."""
+
+
+def of_library(architecture: str, input_size: int | None = None) -> Library:
+    """That of `timm/NAME` or `torchvision/NAME`. Raises ExportError for others."""
+    library, _, name = architecture.partition("/")
+    if library == "timm":
+        return Timm(name, input_size)
+    _, torchvision = import_torchvision()
+    kinds: Mapping[str, type[Segmenter] | type[Detector]] = {
+        "detection": Detector,
+        "segmentation": Segmenter,
+    }
+    known = {
+        kind: torchvision.models.list_models(getattr(torchvision.models, kind)) for kind in kinds
+    }
+    for kind, names in known.items():
+        if library == "torchvision" and name in names:
+            return kinds[kind](name)
+    hint = meant_or_known(name, [each for names in known.values() for each in names])
+    raise ExportError(
+        f"{architecture!r} is no detection or segmentation model of torchvision{hint}"
+    )
+
+
+def weights_of_torchvision(name: str) -> list[str]:
+    _, torchvision = import_torchvision()
+    return [*torchvision.models.get_model_weights(name).__members__]
+
+
+def _trained_of_torchvision(name: str, weights: str) -> torch.nn.Module:
+    _, torchvision = import_torchvision()
+    choice = torchvision.models.get_model_weights(name)[weights]
+    try:
+        # By the hash in its name, and without executing what a pickle says, as torchvision's
+        # own loading would: what passes here is safe there.
+        choice.get_state_dict(progress=False, check_hash=True, weights_only=True)
+        return torchvision.models.get_model(name, weights=weights)
+    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        raise ExportError(
+            f"the weights {weights} of {name} cannot be loaded safely: {load_problem(error)}. "
+            f"Remove {Path(choice.url).name} from torch's cache, if it is there, and try again."
+        ) from error
+    except OSError as error:
+        raise ExportError(
+            f"cannot download the weights {weights} of {name}: {error}. "
+            "Download the file elsewhere and give its path as weights, or use 'random'."
+        ) from error

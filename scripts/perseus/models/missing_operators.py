@@ -1,0 +1,79 @@
+"""Operators of torchvision, for a build of it whose own do not fit this build of torch.
+
+PyPI's torchvision is built for CUDA. Beside a CPU build of torch its library cannot be loaded, and
+the import then fails for want of the schemas of operators that detectors call.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from types import ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+SCHEMAS: Final = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height,"
+    " SymInt pooled_width, int sampling_ratio, bool aligned) -> Tensor",
+)
+
+
+def declare(torch: ModuleType) -> Any:
+    """Before torchvision is imported. They live as long as what is returned."""
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    for schema in SCHEMAS:
+        library.define(schema)
+    return library
+
+
+def implement(library: Any, torch: ModuleType, torchvision: ModuleType) -> None:
+    """After the import: give them what they do on a CPU, and have torchvision call them."""
+    library.impl("nms", functools.partial(_nms, torch), "CPU")
+    module = importlib.import_module("torchvision.ops.roi_align")
+    # In plain torch, as torchvision has it; its own wrapper would compile it.
+    in_torch = module._roi_align.__wrapped__
+    library.impl("roi_align", lambda *given: in_torch(*given), "CPU")
+    torchvision.extension._has_ops = module._has_ops = _are_there  # type: ignore[attr-defined]
+
+
+def _are_there() -> bool:
+    """A function that torch can compile."""
+    return True
+
+
+def _nms(torch: ModuleType, boxes: Any, scores: Any, iou_threshold: float) -> Any:
+    """The numbers of the boxes (n, 4) that stay, by descending score, from ONNX Runtime."""
+    if not len(boxes):
+        return torch.empty(0, dtype=torch.int64)
+    given = {
+        "boxes": boxes.float().numpy()[np.newaxis],
+        "scores": scores.float().numpy()[np.newaxis, np.newaxis],
+        "most": np.array([len(boxes)]),
+        "overlap": np.array([iou_threshold], np.float32),
+    }
+    (kept,) = _suppression().run(None, given)
+    return torch.from_numpy(kept[:, 2].copy())
+
+
+@functools.cache
+def _suppression() -> Any:
+    import onnxruntime
+    from onnx import TensorProto, helper
+
+    tensor = helper.make_tensor_value_info
+    given = [
+        tensor("boxes", TensorProto.FLOAT, [1, None, 4]),
+        tensor("scores", TensorProto.FLOAT, [1, 1, None]),
+        tensor("most", TensorProto.INT64, [1]),
+        tensor("overlap", TensorProto.FLOAT, [1]),
+    ]
+    node = helper.make_node("NonMaxSuppression", [each.name for each in given], ["kept"])
+    kept = tensor("kept", TensorProto.INT64, [None, 3])
+    graph = helper.make_graph([node], "suppression", given, [kept])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    return onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )

@@ -1,0 +1,157 @@
+"""Export a network of timm, or a detector or segmenter of torchvision, as it is.
+
+torch.onnx.export writes a file, torch's answers are compared with those of ONNX Runtime, and from
+there on it is taken as a user's own ONNX file is (`own_onnx`).
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from perseus.host.orphans import temporary_folder
+from perseus.models.architectures import Detector, Library, Timm, of_library
+from perseus.models.examples import random_images
+from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.onnx_export import check_onnx, write_onnx
+from perseus.models.own_examples import own_examples
+from perseus.models.own_onnx import take_onnx
+from perseus.models.reference import Reference
+from perseus.models.tensors import Tensor, TensorSpec
+from perseus.study.tasks.network import NetworkTask
+from perseus.study.tasks.own_onnx import OwnOnnxTask
+
+if TYPE_CHECKING:
+    import torch
+
+TYPICAL: Final = 4
+"""Random images that normalise random weights."""
+
+
+def export_network(task: NetworkTask, onnx_path: Path, reference_path: Path) -> dict[str, Any]:
+    """Write `onnx_path` and `reference_path`, as `take_onnx` does; return the check's record.
+
+    The input is "input", of images (n, 3, H, W), and outputs have the names that the network gives
+    them, or "output". `notes` say why it takes no batches, if it does not.
+
+    Raises ExportError for an unknown architecture or weights, a state_dict that does not fit, an
+    input size that the network refuses, what torch cannot export, and a failed check.
+    """
+    of = of_library(task.architecture, task.input_size)
+    size = task.input_size or of.input_px
+    network = _network(of, task, size)
+    examples = task.examples.model_copy(update={"pixels": of.pixels})
+    asked = own_examples(examples, [TensorSpec("input", "FP32", (3, size, size))], task.seed)
+    reference = _reference(of, network, asked, task.architecture)
+    with temporary_folder() as folder:
+        source = folder / "network.onnx"
+        notes = _write(of, network, asked["input"], reference.outputs, source, task.architecture)
+        check = check_onnx(source, _held(of, reference), what=task.architecture)
+        own = OwnOnnxTask(seed=task.seed, examples=examples)
+        record = take_onnx(own, source, onnx_path, reference_path, task.architecture)
+    return {
+        **record,
+        "architecture": task.architecture,
+        "weights": task.weights,
+        "seed": task.seed,
+        "notes": [*notes, *record["notes"]],
+        "relative_error_to_torch": check["relative_error"],
+        "versions": _versions(of),
+    }
+
+
+def _network(of: Library, task: NetworkTask, size: int) -> torch.nn.Module:
+    torch, _ = import_torchvision()
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        torch.manual_seed(task.seed)
+        typical = random_images(TYPICAL, size, task.seed + 1)
+        return build(of, task.weights, typical).eval()
+
+
+def _reference(
+    of: Library, network: torch.nn.Module, asked: Mapping[str, Tensor], what: str
+) -> Reference:
+    """What torch answers to each example, in a batch of one."""
+    torch, _ = import_torchvision()
+    alone = np.asarray(asked["input"])[:, np.newaxis]
+    try:
+        with torch.no_grad():
+            answers = [_named(of.call(network, torch.from_numpy(each))) for each in alone]
+    except (AssertionError, RuntimeError, ValueError, IndexError) as error:
+        size = alone.shape[-1]
+        raise ExportError(
+            f"{what} does not accept images of {size} x {size} pixels: {error}. Leave input_size"
+            f" out to use {of.input_px}."
+        ) from error
+    numbers = [{name: value.numpy() for name, value in answer.items()} for answer in answers]
+    return Reference({"input": alone}, numbers, has_batches=False)
+
+
+def _held(of: Library, reference: Reference) -> Reference:
+    """What the file is held to. Detections of equal scores come in any order, and the last of them
+    may be others: of a detector only the scores, and so how many there are."""
+    if not isinstance(of, Detector):
+        return reference
+    scores = [{"scores": answer["scores"]} for answer in reference.answers]
+    return replace(reference, answers=scores)
+
+
+def _named(answer: Any) -> dict[str, torch.Tensor]:
+    """The tensors of an answer by name. Raises ExportError for what are none."""
+    torch, _ = import_torchvision()
+    named = answer if isinstance(answer, dict) else {"output": answer}
+    if not all(isinstance(each, torch.Tensor) for each in named.values()):
+        raise ExportError(
+            "it answers with more than tensors: export it yourself, and give the file as onnx:"
+        )
+    return dict(named)
+
+
+def _write(
+    of: Library,
+    network: torch.nn.Module,
+    images: Tensor,
+    outputs: Sequence[str],
+    path: Path,
+    what: str,
+) -> list[str]:
+    """Write the ONNX file, with an open batch if that can be; return what is to be said of it."""
+    torch, _ = import_torchvision()
+
+    class Exported(torch.nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, images: Any) -> tuple[Any, ...]:
+            return tuple(_named(of.call(self.network, images)).values())
+
+    # Left in training mode, the whole would be put back there with the network inside.
+    write = functools.partial(write_onnx, Exported().eval(), path=path, outputs=outputs)
+    notes = []
+    with torch.no_grad():
+        if of.takes_batches:
+            try:
+                write(images[:2])
+                return []
+            except ExportError as error:
+                notes.append(f"{what} is exported with a batch of 1: {_first_line(error)}")
+        write(images[:1], is_batch_open=False, is_traced=isinstance(of, Detector))
+    return notes
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _versions(of: Library) -> dict[str, str]:
+    packages = ["torch", "torchvision", "onnx", "onnxruntime"]
+    if isinstance(of, Timm):
+        packages.append("timm")
+    return {name: importlib.metadata.version(name) for name in packages}

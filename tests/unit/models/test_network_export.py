@@ -1,0 +1,148 @@
+"""Detectors and segmenters of torchvision as ONNX: with their own names, and as torch answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from perseus.models import network_export, own_files
+from perseus.models.architectures import Classifier, Detector, of_library
+from perseus.models.network_export import export_network
+from perseus.models.networks import ExportError, build, import_torchvision
+from perseus.models.onnx_network import OnnxNetwork
+from perseus.models.reference import Reference
+from perseus.models.tensors import ModelTensors, TensorSpec
+from perseus.study.model import Model
+from perseus.study.tasks.network import NetworkTask
+from perseus.study.tasks.own_examples import OwnExamples
+
+SEGMENTER = "torchvision/lraspp_mobilenet_v3_large"
+PX = 64
+
+
+def exported(folder, **task):
+    asked = NetworkTask(architecture=SEGMENTER, input_size=PX, **task)
+    return export_network(asked, folder / "model.onnx", folder / "reference.npz")
+
+
+def test_a_segmenter_is_served_in_batches_as_torch_computes_it(tmp_path):
+    record = exported(tmp_path)
+    tensors = ModelTensors.of(record)
+    assert tensors.has_batches
+    assert tensors.inputs == (TensorSpec("input", "FP32", (3, PX, PX)),)
+    assert [(each.name, each.datatype) for each in tensors.outputs] == [("out", "FP32")]
+    assert record["notes"] == []
+    assert record["relative_error_to_torch"] < 1e-3
+    assert (record["architecture"], record["weights"]) == (SEGMENTER, "random")
+    reference = Reference.read(tmp_path / "reference.npz")
+    network = OnnxNetwork(str(tmp_path / "model.onnx"), "it")
+    batch = network.answer(reference.given([2, 0, 1]))["out"]
+    assert batch.shape == (3, 21, PX, PX)
+    np.testing.assert_allclose(batch, reference.expected([2, 0, 1])["out"], rtol=1e-3, atol=1e-3)
+
+
+def test_a_detector_is_served_one_image_a_request_with_what_it_finds(tmp_path):
+    task = NetworkTask(architecture="torchvision/ssdlite320_mobilenet_v3_large")
+    record = export_network(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
+    tensors = ModelTensors.of(record)
+    assert not tensors.has_batches
+    assert tensors.inputs == (TensorSpec("input", "FP32", (1, 3, 320, 320)),)
+    assert {each.name: (each.datatype, len(each.dims)) for each in tensors.outputs} == {
+        "boxes": ("FP32", 2),
+        "scores": ("FP32", 1),
+        "labels": ("INT64", 1),
+    }
+    assert "is served without batches, one example a request: the first size" in record["notes"][0]
+
+
+def test_where_torch_cannot_leave_the_batch_open_it_is_fixed_and_said(tmp_path, monkeypatch):
+    write, batches = network_export.write_onnx, []
+
+    def fixed_only(network, example, *, is_batch_open=True, **to):
+        batches.append(len(example))
+        if is_batch_open:
+            raise ExportError("torch cannot export this network to ONNX: no.\nA long trace")
+        return write(network, example, is_batch_open=False, **to)
+
+    monkeypatch.setattr(network_export, "write_onnx", fixed_only)
+    record = exported(tmp_path)
+    assert batches == [2, 1]
+    assert record["notes"][0] == (
+        f"{SEGMENTER} is exported with a batch of 1: torch cannot export this network to ONNX: no."
+    )
+    assert not any(str(tmp_path) in note or "/tmp" in note for note in record["notes"])
+
+
+def test_images_are_scaled_as_the_network_wants(tmp_path):
+    images = []
+    for number in range(4):
+        images.append(str(tmp_path / f"{number}.png"))
+        Image.new("RGB", (90, 70), (255, 60 * number, 0)).save(images[-1])
+    exported(tmp_path, examples=OwnExamples(images=tuple(images)))
+    seen = Reference.read(tmp_path / "reference.npz").inputs["input"]
+    assert seen.shape == (4, 3, PX, PX)
+    mean, std = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    np.testing.assert_allclose(
+        seen[2, :, 5, 5], (np.array([1, 120 / 255, 0]) - mean) / std, rtol=1e-5
+    )
+
+
+def test_weights_of_a_file_may_tell_apart_other_classes(tmp_path):
+    torch, torchvision = import_torchvision()
+    of = of_library("torchvision/fcn_resnet50")
+    options = {"weights": None, "weights_backbone": None, "num_classes": 3, "aux_loss": True}
+    network = torchvision.models.get_model(of.name, **options)
+    torch.save(network.state_dict(), tmp_path / "tuned.pt")
+    found = build(of, str(tmp_path / "tuned.pt"), np.empty(0)).eval()
+    assert {name: each.shape[1] for name, each in found(torch.zeros(1, 3, 64, 64)).items()} == {
+        "out": 3,
+        "aux": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("architecture", "size"),
+    [
+        ("lraspp_mobilenet_v3_large", 520),
+        ("ssd300_vgg16", 300),
+        ("ssdlite320_mobilenet_v3_large", 320),
+        ("fasterrcnn_mobilenet_v3_large_320_fpn", 320),
+        ("retinanet_resnet50_fpn", 800),
+    ],
+)
+def test_input_sizes_are_the_networks_own(architecture, size):
+    assert of_library(f"torchvision/{architecture}").input_px == size
+
+
+def test_what_is_wrong_is_said_before_any_job(tmp_path):
+    torch, _ = import_torchvision()
+    torch.save({"a": torch.zeros(1)}, tmp_path / "other.pt")
+    (tmp_path / "no.npz").write_text("no arrays")
+    models = [
+        {"architecture": "torchvision/deeplab"},
+        {"architecture": SEGMENTER, "weights": str(tmp_path / "other.pt")},
+        {"architecture": SEGMENTER, "weights": "COCO_V9"},
+        {"architecture": SEGMENTER, "inputs": str(tmp_path / "no.npz")},
+        {"architecture": SEGMENTER, "weights": "DEFAULT"},
+    ]
+    given = [
+        Model.model_validate({"name": "m", "sla": {"latency_ms": 9}, **each}) for each in models
+    ]
+    told = list(own_files.problems((model, ()) for model in given))
+    assert [line.removeprefix("models: m: ").split(":")[0] for line in told] == [
+        "architecture",
+        "weights",
+        "weights",
+        "inputs",
+    ]
+    assert "'torchvision/deeplab' is no detection or segmentation model of torchvision" in told[0]
+    assert "does not fit lraspp_mobilenet_v3_large" in told[1]
+    assert "has none but random and" in told[2]
+
+
+def test_kinds_are_told_apart():
+    assert isinstance(of_library("torchvision/retinanet_resnet50_fpn"), Detector)
+    assert Classifier("googlenet").bare().state_dict().keys() != (
+        Classifier("googlenet").bare(has_aux=True).state_dict().keys()
+    )
