@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from tritonclient.grpc import model_config_pb2 as pb
 from perseus.models import preprocess
 from perseus.models.pictures import Pictures
 from perseus.models.preprocess import PARAMETER, Preprocessing
-from perseus.models.repository import write_model
-from perseus.models.tensors import ModelTensors
+from perseus.models.repository import tensor, write_model
+from perseus.models.tensors import ModelTensors, TensorSpec
 from perseus.study.tasks.repository import ServedEnsemble
 from perseus.study.triton_models import ENSEMBLE_FILE, PREPROCESS_FILE
 
@@ -35,14 +35,14 @@ def write_ensemble(
     """
     wanted = Pictures.read(pictures).preprocessing
     (image,), (scores,) = (tensors := ModelTensors.of(check)).inputs, tensors.outputs
-    made = preprocess_config(served, wanted, image.dims)
+    made = preprocess_config(served, wanted, image)
     write_model(root, made, PREPROCESS_FILE, Path(preprocess.__file__))
     joined = ensemble_config(served, scores.dims)
     write_model(root, joined, ENSEMBLE_FILE, Path(os.devnull))
 
 
 def preprocess_config(
-    served: ServedEnsemble, preprocessing: Preprocessing, image: tuple[int, ...]
+    served: ServedEnsemble, preprocessing: Preprocessing, image: TensorSpec
 ) -> pb.ModelConfig:
     """From pictures to the network's image (channels, height, width).
 
@@ -54,7 +54,7 @@ def preprocess_config(
         max_batch_size=served.max_batch_size,
         default_model_filename=PREPROCESS_FILE,
         input=[pb.ModelInput(name="input", data_type=pb.TYPE_UINT8, dims=[-1])],
-        output=[pb.ModelOutput(name="output", data_type=pb.TYPE_FP32, dims=image)],
+        output=[tensor(pb.ModelOutput, replace(image, name="output"))],
     )
     config.instance_group.add(count=served.processes, kind=pb.ModelInstanceGroup.Kind.KIND_CPU)
     text = json.dumps(asdict(preprocessing), sort_keys=True)

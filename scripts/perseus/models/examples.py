@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from perseus.models.answers import Array
 from perseus.models.tensors import DTYPES, Tensor, TensorSpec
@@ -26,6 +27,11 @@ def random_images(count: int, size: int, seed: int) -> Array:
         noise = rng.standard_normal((3, size, size))
         image[:] = rng.uniform(0.5, 2) * colours[:, :size, :size] + rng.uniform(0, 1) * noise
     return images
+
+
+def random_pixels(images: Array) -> NDArray[np.uint8]:
+    """Random images as pixels, of which they have most of the range."""
+    return np.clip(128 + 48 * images, 0, 255).astype(np.uint8)
 
 
 def examples(

@@ -8,15 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from perseus.models.answers import Array
 from perseus.models.networks import ExportError
+from perseus.models.tensors import Tensor
 
 PICTURE_PX: Final = (512, 384)
 JPEG_QUALITY: Final = 90
 
 
-def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Array:
-    """The files as one batch (n, 3, H, W), float32.
+def read_images(paths: Sequence[Path], transform: Callable[[Any], Any]) -> Tensor:
+    """The files as one batch (n, 3, H, W).
 
     `transform` makes a tensor (3, H, W) of an RGB image of Pillow, such as `networks.preset`.
     Raises ExportError with the name of a file that is no whole PNG or JPEG image.

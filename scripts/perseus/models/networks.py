@@ -7,7 +7,7 @@ import functools
 import importlib.util
 import pickle
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,7 @@ import numpy as np
 from perseus.models import missing_operators
 from perseus.models.answers import Array
 from perseus.models.checkpoints import CheckpointError, state_dicts, weights_of
+from perseus.models.tensors import Tensor
 from perseus.study.hints import meant_or_known
 
 if TYPE_CHECKING:
@@ -104,6 +105,44 @@ def preset(architecture: str, weights: str, input_size: int | None = None) -> An
         return own
     resize_size = round(input_size * own.resize_size[0] / own.crop_size[0])
     return transforms(crop_size=input_size, resize_size=resize_size)
+
+
+def pixels_by(like: Any) -> Callable[[Any], torch.Tensor]:
+    """What a preset does before it normalises: from an image to pixels (3, H, W), uint8."""
+    _, torchvision = import_torchvision()
+    do = torchvision.transforms.functional
+
+    def pixels(image: Any) -> torch.Tensor:
+        image = do.resize(image, like.resize_size, interpolation=like.interpolation)
+        cut: torch.Tensor = do.pil_to_tensor(do.center_crop(image, like.crop_size))
+        return cut
+
+    return pixels
+
+
+def normalised(pixels: Tensor, like: Any) -> Array:
+    """What a preset makes of pixels (n, 3, H, W)."""
+    mean, std = (np.array(each, np.float32)[:, None, None] for each in (like.mean, like.std))
+    return (pixels.astype(np.float32) / 255 - mean) / std
+
+
+def of_pixels(network: torch.nn.Module, like: Any) -> torch.nn.Module:
+    """The network with the normalisation of a preset before it: it takes pixels, uint8."""
+    torch, _ = import_torchvision()
+    std = np.array(like.std, np.float32)[:, None, None]
+    mean = np.array(like.mean, np.float32)[:, None, None]
+
+    class OfPixels(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+            self.register_buffer("scale", torch.from_numpy(1 / (255 * std)))
+            self.register_buffer("offset", torch.from_numpy(-mean / std))
+
+        def forward(self, pixels: Any) -> Any:
+            return self.network(pixels.to(torch.float32) * self.scale + self.offset)
+
+    return OfPixels().eval()
 
 
 def default_input_size(architecture: str, weights: str = "DEFAULT") -> int:

@@ -24,7 +24,7 @@ import numpy as np
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, signal
 from perseus.models.architectures import Classifier
-from perseus.models.examples import random_images
+from perseus.models.examples import random_images, random_pixels
 from perseus.models.images import read_images
 from perseus.models.network_cost import network_cost
 from perseus.models.networks import (
@@ -32,12 +32,15 @@ from perseus.models.networks import (
     build,
     default_input_size,
     import_torchvision,
+    normalised,
+    of_pixels,
+    pixels_by,
     preset,
     require_known,
 )
 from perseus.models.onnx_network import OnnxNetwork
 from perseus.models.reference import Reference
-from perseus.models.tensors import ModelTensors
+from perseus.models.tensors import DATATYPES, ModelTensors, Tensor
 from perseus.models.unmade import made
 from perseus.study.image_files import MIN_IMAGES
 from perseus.study.tasks.export import ExportTask
@@ -68,7 +71,7 @@ def export_model(task: ExportTask, onnx_path: Path, reference_path: Path) -> dic
     torch, _ = import_torchvision()
     network, images, output = answered(task)
     reference = Reference.of_classifier(images, output)
-    tensors = ModelTensors.of_classifier(images.shape[1:], output.shape[1])
+    tensors = tensors_of(images, output)
     scale = require_signal(output, task.architecture)
     with torch.no_grad(), whole(onnx_path) as onnx_file, whole(reference_path) as npz:
         opset, ir_version = write_onnx(network, images[:2], onnx_file)
@@ -105,13 +108,16 @@ def surveyed_export(
     _, images, output = answered(task)
     with whole(reference_path) as partial:
         Reference.of_classifier(images, output).write(partial)
-    tensors = ModelTensors.of_classifier(images.shape[1:], output.shape[1])
+    tensors = tensors_of(images, output)
     known = {"architecture": task.architecture, "weights": task.weights}
     return {**check, **known, **tensors.plain()}
 
 
-def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
+def answered(task: ExportTask) -> tuple[torch.nn.Module, Tensor, Array]:
     """(network, images (n, 3, H, W), its answers to them (n, classes)), the same at every call.
+
+    Of requests in uint8 the images are pixels, which the network normalises itself; the answers
+    are those of the network proper to what torchvision makes of the pixels.
 
     Raises ExportError for a task that names what is unknown or does not fit together.
     """
@@ -120,30 +126,39 @@ def answered(task: ExportTask) -> tuple[torch.nn.Module, Array, Array]:
         "architecture", task.architecture, torchvision.models.list_models(torchvision.models)
     )
     size = task.input_size or default_input_size(task.architecture, task.weights)
-    images = images_to_ask(task.images, size, task.seed, (task.architecture, task.weights))
+    like = preset(task.architecture, task.weights, size)
+    images = images_to_ask(task.images, size, task.seed, like, task.request)
+    tensors = normalised(images, like) if images.dtype == np.uint8 else images
     with torch.random.fork_rng(devices=[]), torch.no_grad():
         torch.manual_seed(task.seed)
         typical = random_images(16, size, task.seed + 1)
         network = build(Classifier(task.architecture), task.weights, typical).eval()
         try:
-            output: Array = network(torch.from_numpy(images)).numpy()
+            output: Array = network(torch.from_numpy(tensors)).numpy()
         except (AssertionError, RuntimeError, ValueError) as error:
             raise ExportError(
                 f"{task.architecture} does not accept images of {size} x {size} pixels: {error}. "
                 "Leave input_size out to use "
                 f"{default_input_size(task.architecture, task.weights)}."
             ) from error
-    return network, images, output
+    return (network if tensors is images else of_pixels(network, like)), images, output
 
 
-def images_to_ask(files: Sequence[str], size: int, seed: int, like: tuple[str, str]) -> Array:
+def tensors_of(images: Tensor, scores: Array) -> ModelTensors:
+    """Those of a network that answers images (n, 3, H, W) with scores (n, classes)."""
+    return ModelTensors.of_classifier(images.shape[1:], scores.shape[1], DATATYPES[images.dtype])
+
+
+def images_to_ask(files: Sequence[str], size: int, seed: int, like: Any, request: str) -> Tensor:
     """The images to ask a network about, (n, 3, size, size): random ones without files.
 
-    Files are preprocessed as torchvision does for this architecture and weights.
+    Files are preprocessed as torchvision's `preset` does, up to pixels for a request in uint8.
     """
-    if not files:
-        return random_images(MIN_IMAGES, size, seed)
-    return read_images([Path(name) for name in files], preset(*like, size))
+    if files:
+        transform = pixels_by(like) if request == "uint8" else like
+        return read_images([Path(name) for name in files], transform)
+    images = random_images(MIN_IMAGES, size, seed)
+    return random_pixels(images) if request == "uint8" else images
 
 
 def check_onnx(
@@ -213,7 +228,7 @@ def require_signal(expected: Array, what: str) -> float:
 
 def write_onnx(
     network: torch.nn.Module,
-    example: Array,
+    example: Tensor,
     path: Path,
     outputs: Sequence[str] = ("output",),
     *,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,8 @@ def export_pictures(task: ExportTask, path: Path) -> None:
         _, tensors, output = answered(task.model_copy(update={"images": names}))
         files = [np.fromfile(name, np.uint8) for name in names]
     require_signal(output, task.architecture)
-    preprocessing = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
+    of_weights = preprocessing_for(task.architecture, task.weights, tensors.shape[-1])
+    preprocessing = replace(of_weights, normalises=task.request == "float32")
     with whole(path) as partial, partial.open("wb") as stream:
         arrays: dict[str, Any] = Pictures(files, preprocessing).arrays()
         np.savez(stream, **Reference.of_classifier(tensors, output).arrays(), **arrays)

@@ -27,7 +27,7 @@ class Preprocessing:
 
     Its short side is resized to `resize_px` by the filter of Pillow's that is called `resample`,
     `crop_px` x `crop_px` pixels are cut out of its centre, and the colours (0..1) are normalised by
-    the `mean` and `std` of red, green and blue.
+    the `mean` and `std` of red, green and blue, where it `normalises`: other networks take pixels.
     """
 
     resize_px: int
@@ -35,8 +35,9 @@ class Preprocessing:
     mean: tuple[float, ...]
     std: tuple[float, ...]
     resample: str
+    normalises: bool = True
 
-    def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def tensor(self, picture: NDArray[np.uint8]) -> NDArray[np.float32] | NDArray[np.uint8]:
         """The input of the network, (3, crop_px, crop_px), of a PNG or JPEG file's bytes, (n,).
 
         Zeros may follow the file. Raises OSError (Pillow's errors are that), SyntaxError or
@@ -50,6 +51,8 @@ class Preprocessing:
         image = image.resize((width, height), Image.Resampling[self.resample])
         left, top = round((width - px) / 2.0), round((height - px) / 2.0)
         cut = np.asarray(image.crop((left, top, left + px, top + px)))
+        if not self.normalises:
+            return np.ascontiguousarray(cut.transpose(2, 0, 1))
         scale = 1 / (255 * np.asarray(self.std, np.float32))
         offset = -np.divide(self.mean, self.std, dtype=np.float32)
         tensor: NDArray[np.float32] = np.multiply(

@@ -143,8 +143,8 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
         platform=platform,
         max_batch_size=tenant.max_batch_size if tensors.has_batches else 0,
         default_model_filename=tenant.model_file,
-        input=[_tensor(pb.ModelInput, each) for each in tensors.inputs],
-        output=[_tensor(pb.ModelOutput, each) for each in tensors.outputs],
+        input=[tensor(pb.ModelInput, each) for each in tensors.inputs],
+        output=[tensor(pb.ModelOutput, each) for each in tensors.outputs],
     )
     # Always count and kind: Triton's defaults differ between backends.
     kinds = pb.ModelInstanceGroup.Kind
@@ -167,7 +167,7 @@ def model_config(tenant: ServedTenant, tensors: ModelTensors) -> pb.ModelConfig:
     return config
 
 
-def _tensor(kind: Callable[..., T], of: TensorSpec) -> T:
+def tensor(kind: Callable[..., T], of: TensorSpec) -> T:
     """Triton knows no tensor without dimensions beside the batch, but can take one of them away."""
     datatype = pb.DataType.Value(f"TYPE_{of.datatype}")
     if of.dims:

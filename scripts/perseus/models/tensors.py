@@ -67,10 +67,12 @@ class ModelTensors:
         return cls(inputs, outputs, check["has_batches"])
 
     @classmethod
-    def of_classifier(cls, image: tuple[int, ...], classes: int) -> ModelTensors:
+    def of_classifier(
+        cls, image: tuple[int, ...], classes: int, datatype: str = "FP32"
+    ) -> ModelTensors:
         """From images (channels, height, width) to a number for each class."""
         return cls(
-            (TensorSpec("input", "FP32", image),), (TensorSpec("output", "FP32", (classes,)),)
+            (TensorSpec("input", datatype, image),), (TensorSpec("output", "FP32", (classes,)),)
         )
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 from perseus.host.files import whole
 from perseus.models.answers import TOLERANCES, Array, relative_error, signal
 from perseus.models.networks import ExportError, import_torchvision
-from perseus.models.onnx_export import answered, sha256
+from perseus.models.onnx_export import answered, sha256, tensors_of
 from perseus.models.reference import Reference
-from perseus.models.tensors import ModelTensors
+from perseus.models.tensors import Tensor
 from perseus.models.unmade import OF_THE_MACHINE
 from perseus.study.tasks.export import ExportTask
 
@@ -35,7 +35,7 @@ def write_reference(task: ExportTask, path: Path) -> dict[str, Any]:
     _, images, output = answered(task)
     with whole(path) as partial:
         Reference.of_classifier(images, output).write(partial)
-    return ModelTensors.of_classifier(images.shape[1:], output.shape[1]).plain()
+    return tensors_of(images, output).plain()
 
 
 def export_program(task: ExportTask, path: Path) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def _load(path: Path) -> torch.nn.Module:
         return torch.export.load(stream).module()
 
 
-def _deviation(module: torch.nn.Module, images: Array, expected: Array) -> float:
+def _deviation(module: torch.nn.Module, images: Tensor, expected: Array) -> float:
     """The first image alone, the others as one batch: two sizes prove that the batch is free."""
     torch, _ = import_torchvision()
     scale, parts = signal(expected), (slice(0, 1), slice(1, len(images)))

@@ -119,6 +119,12 @@ class Model(Part):
         " before the crop of `images` keeps its"
         " proportion to the crop.",
     )
+    request: Literal["float32", "uint8"] = Field(
+        default="float32",
+        description="What requests to a classification model of torchvision contain: `float32`,"
+        " normalised colours, or `uint8`, pixels of 0 to 255, a quarter of the bytes, which the"
+        " network then normalises itself.",
+    )
     deterministic: Flag = Field(
         default=True,
         description="`false` measures an `onnx` file that gives different responses to the same"

@@ -53,6 +53,7 @@ def export_task(study: Study, model: str) -> ExportTask:
         seed=study.definition.seed,
         input_size=of.input_size,
         images=study.images[model],
+        request=of.request,
         is_surveyed=study.urgency(model) > 0,
     )
 

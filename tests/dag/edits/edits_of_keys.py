@@ -120,6 +120,7 @@ GROUPS = {
             *rows(
                 {"models.architecture": "resnet34"},
                 {"models.images": "photos"},
+                {"models.request": "uint8"},
                 {"models.weights": "weights/resnet18.pt"},
                 run=SERVED | EXPORTED,
             ),

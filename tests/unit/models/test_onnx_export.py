@@ -17,6 +17,7 @@ from weights_files import write_shapes
 from perseus.models import answers, networks, onnx_export
 from perseus.models.architectures import Classifier
 from perseus.models.networks import ExportError
+from perseus.models.onnx_precision import convert
 from perseus.models.reference import Reference
 from perseus.models.tensors import ModelTensors
 from perseus.study.tasks.export import ExportTask
@@ -460,6 +461,41 @@ def refused(task: ExportTask, folder: Path, message: str) -> None:
     with pytest.raises(ExportError, match=message):
         onnx_export.export_model(task, folder / "model.onnx", folder / "reference.npz")
     assert not (folder / "model.onnx").exists()
+
+
+def test_a_request_in_uint8_has_pixels_which_the_network_normalises(tmp_path):
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, request="uint8")
+    record = onnx_export.export_model(task, tmp_path / "model.onnx", tmp_path / "reference.npz")
+    assert ModelTensors.of(record) == ModelTensors.of_classifier((3, 64, 64), 1000, "UINT8")
+    reference = Reference.read(tmp_path / "reference.npz")
+    assert reference.inputs["input"].dtype == np.uint8
+    in_float32 = task.model_copy(update={"request": "float32"})
+    network, _, _ = onnx_export.answered(in_float32)
+    like = networks.preset("squeezenet1_1", "random", 64)
+    torch, _ = networks.import_torchvision()
+    with torch.no_grad():
+        tensors = networks.normalised(reference.inputs["input"], like)
+        expected = network(torch.from_numpy(tensors)).numpy()
+    np.testing.assert_array_equal(np.stack(reference.all_answers("output")), expected)
+    for precision in ("fp16", "int8"):
+        made = tmp_path / f"{precision}.onnx"
+        convert(precision, tmp_path / "model.onnx", tmp_path / "reference.npz", made)
+        (given,) = onnx.load(made).graph.input
+        assert given.type.tensor_type.elem_type == onnx.TensorProto.UINT8
+
+
+def test_pixels_of_a_picture_are_those_that_torchvision_normalises(tmp_path):
+    paths = []
+    for number in range(4):
+        colours = np.random.default_rng(number).integers(0, 256, (90, 120, 3), np.uint8)
+        paths.append(str(tmp_path / f"{number}.png"))
+        Image.fromarray(colours).save(paths[-1])
+    task = ExportTask(architecture="squeezenet1_1", input_size=64, images=tuple(paths))
+    _, in_float32, expected = onnx_export.answered(task)
+    _, pixels, answers = onnx_export.answered(task.model_copy(update={"request": "uint8"}))
+    like = networks.preset("squeezenet1_1", "random", 64)
+    np.testing.assert_allclose(networks.normalised(pixels, like), in_float32, atol=1e-6)
+    np.testing.assert_allclose(answers, expected, atol=1e-4)
 
 
 def test_input_sizes_come_from_torchvision_without_a_download():

@@ -6,6 +6,7 @@ import ast
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -79,6 +80,15 @@ def test_a_picture_becomes_what_torchvision_makes_of_it(
         found = preprocessing_for(architecture, weights, size).tensor(padded)
         assert found.dtype == np.float32 and found.flags.c_contiguous
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+
+
+def test_a_picture_becomes_pixels_where_the_network_normalises(tmp_path):
+    file = np.fromfile(photo(tmp_path, (512, 384)), np.uint8)
+    pixels = replace(LIKE_RESNET, normalises=False).tensor(file)
+    assert pixels.dtype == np.uint8 and pixels.flags.c_contiguous
+    like = networks.preset("resnet50", "DEFAULT")
+    found = networks.normalised(pixels[np.newaxis], like)[0]
+    np.testing.assert_allclose(found, LIKE_RESNET.tensor(file), rtol=0, atol=2e-6)
 
 
 def test_it_runs_where_nothing_but_pillow_and_numpy_is():

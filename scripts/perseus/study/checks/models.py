@@ -40,6 +40,12 @@ def problems(study: Definition, folder: Path) -> Problems:
             yield from _weights_problems(at, model, folder)
         if not model.is_served:
             yield from _images_problems(at, model, folder)
+        if model.request != "float32" and not model.is_classifier:
+            yield (
+                (*at, "request"),
+                "is of classification models of torchvision, whose normalisation is known (leave"
+                " it out)",
+            )
         for key in _OF_OTHERS if model.is_classifier else _OF_FILES if model.is_built else ():
             if key in model.model_fields_set:
                 text = "applies to models with onnx: or served_model: only (remove it)"

@@ -14,6 +14,7 @@ class ExportTask(Part):
         into the network as `torchvision.models.get_model(architecture)` builds it.
     seed: of the random weights and of the random images.
     input_size: height and width in pixels; None takes what the weights were made for.
+    request: "float32", normalised colours, or "uint8", pixels that the exported network normalises.
     is_surveyed: whether a network that cannot be exported is a row of a survey that says why,
         rather than the end of the run.
     images: files, preprocessed as the weights want (`networks.preset`); none for random images.
@@ -24,4 +25,5 @@ class ExportTask(Part):
     seed: int = 0
     input_size: int | None = None
     images: tuple[str, ...] = ()
+    request: str = "float32"
     is_surveyed: bool = False
